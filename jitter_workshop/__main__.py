@@ -1,0 +1,6 @@
+"""``python -m jitter_workshop`` is ``jitter-workshop``."""
+
+from jitter_workshop.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

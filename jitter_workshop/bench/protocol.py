@@ -1,0 +1,119 @@
+"""What the runner (parent) and the worker (child) say to each other: JSON, one object a line.
+
+Parent → child: ``spec`` first, then ``go`` for each block (a block may be asked for again: the parent decides how many
+there are), ``end`` at last. Child → parent: ``ready``, one ``block`` per ``go``, ``failed`` at any time. The end of
+either pipe is the end of the run. Measured threads keep exchanging unrecorded messages between blocks.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.run import Clock, Counter, Stall
+
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The child is calibrated. ``tids``: thread name → kernel thread id. ``sched``: what was obtained, ``other`` or
+    ``fifo:N``."""
+
+    clock: Clock
+    tids: dict[str, int]
+    mlocked: bool
+    sched: str
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadBlock:
+    """One measured thread over one block; None where the kernel does not say."""
+
+    name: str
+    messages_by_cpu: dict[str, int]
+    voluntary_switches: int | None
+    involuntary_switches: int | None
+    migrations: int | None
+    minor_faults: int | None
+    major_faults: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramBlock:
+    """One histogram of one block. ``encoded``: HdrHistogram V2 compressed, base64. ``max`` is the true maximum,
+    ``overflow`` the number of values beyond the histogram's range, ``total``: their exact sum in ns."""
+
+    encoded: str
+    count: int
+    min: int | None
+    max: int | None
+    total: int
+    overflow: int
+
+
+@dataclass(frozen=True, slots=True)
+class StallTotal:
+    """All distinct stalls of at least ``threshold_ns`` in one block, whether listed or not."""
+
+    threshold_ns: int
+    count: int
+    stolen_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDone:
+    """One block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall times count from
+    ``start_ns``; ``stalls`` holds the longest (at most 500), ``stall_totals`` counts all.
+
+    ``interrupts`` / ``softirqs``: growth per CPU from just before to just after. ``throttled_periods``: the cgroup's.
+    """
+
+    index: int
+    start_ns: int
+    end_ns: int
+    wall_start_s: float
+    histograms: dict[str, HistogramBlock]
+    threads: tuple[ThreadBlock, ...]
+    stalls: tuple[Stall, ...]
+    stall_totals: tuple[StallTotal, ...]
+    blocked_publishes: int | None
+    negative_deltas: int
+    core_hz: int | None
+    ping_pong_ns: float | None
+    interrupts: dict[str, Counter] | None
+    softirqs: dict[str, Counter] | None
+    steal_ns: int | None
+    throttled_periods: int | None
+    parent_switches: int | None
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The child cannot go on: one sentence, and what to do."""
+
+    message: str
+    advice: str = ""
+
+
+def line(kind: str, payload: Any = None) -> bytes:
+    """One protocol line: ``{"kind": …, "data": …}``."""
+    return json.dumps({"kind": kind, "data": to_plain(payload)}, separators=(",", ":")).encode() + b"\n"
+
+
+def parse(raw: bytes) -> tuple[str, Any]:
+    """The kind and the raw data of a line. Raises CodecError on anything else."""
+    try:
+        value = json.loads(raw)
+        return str(value["kind"]), value.get("data")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CodecError(f"not a protocol line: {raw[:80]!r}") from error
+
+
+def read_as(cls: type[M], data: Any) -> M:
+    """The data of a line as ``cls``."""
+    return from_plain(cls, data)

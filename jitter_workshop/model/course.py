@@ -1,0 +1,102 @@
+"""Lessons as data (what ``course.toml``, ``lesson.toml`` and ``lesson.md`` say), already validated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
+STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")
+"""The loop of every chapter (DESIGN §1), in order. A chapter may leave steps out."""
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or None."""
+
+    slot: StepName
+    label: str
+    workload: str
+    placement: str
+    preset: str
+    noise: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to a prediction. A mark's answer covers values up to ``up_to_ns`` (None = the rest); a choice's answer
+    has an ``id`` and ``text``. ``explanation`` is shown after the measurement."""
+
+    id: str
+    text: str
+    explanation: str
+    right: bool | None = None
+    up_to_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionTask:
+    """What the learner predicts: ``kind`` mark (a value at ``percentile`` on ``slot``'s curve) or choice."""
+
+    kind: Literal["mark", "choice"]
+    question: str
+    slot: StepName
+    answers: tuple[Answer, ...]
+    percentile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """A command that shows the same evidence by hand. Shown, never run."""
+
+    command: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A mark's condition: ``curve`` = a finished run in ``slot`` with ``placement`` (None = any)."""
+
+    mark: Literal["curve", "setting"]
+    slot: StepName | None = None
+    placement: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One chapter. ``pages``: step → Markdown. ``changes``: nothing | placement | tunables."""
+
+    id: str
+    title: str
+    summary: str
+    minutes: int
+    hot_cpus: int
+    changes: Literal["nothing", "placement", "tunables"]
+    steps: tuple[StepName, ...]
+    pages: dict[str, str]
+    measurements: tuple[Measurement, ...]
+    prediction: PredictionTask | None
+    hints: tuple[str, ...]
+    by_hand: tuple[ByHand, ...]
+    checks: tuple[Check, ...]
+    evidence: tuple[str, ...] = ()
+    tunables: tuple[str, ...] = ()
+
+    def measurement(self, slot: str) -> Measurement | None:
+        return next((m for m in self.measurements if m.slot == slot), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Chapters in teaching order."""
+
+    id: str
+    title: str
+    chapters: tuple[Chapter, ...]
+    source: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def chapter(self, ident: str) -> Chapter | None:
+        return next((c for c in self.chapters if c.id == ident), None)

@@ -1,0 +1,134 @@
+"""Sets of CPUs and the two ways in which the kernel writes them: lists and masks.
+
+Lists (``0-3,8``) and masks (``ffff,00000001``: hex groups of 32 bits, most significant first) are the formats of
+``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and ``bitmap_parselist``. They are parsed here
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+MAX_CPU = 65_535
+"""Larger numbers are refused: CONFIG_NR_CPUS is 8,192 at most today, and a typing mistake must not eat memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSet:
+    """An immutable set of CPU numbers, kept sorted and without duplicates."""
+
+    cpus: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cpus", tuple(sorted(set(self.cpus))))
+        if self.cpus and (self.cpus[0] < 0 or self.cpus[-1] > MAX_CPU):
+            raise ValueError(f"CPU numbers go from 0 to {MAX_CPU}")
+
+    @classmethod
+    def of(cls, cpus: Iterable[int]) -> CpuSet:
+        """A set from any iterable of numbers."""
+        return cls(tuple(cpus))
+
+    @classmethod
+    def parse_list(cls, text: str) -> CpuSet:
+        """Parse a kernel list such as ``0-3,8,10-14:2/4``; empty, whitespace and ``(null)`` give the empty set.
+
+        Raises ValueError on anything else that is not a list.
+        """
+        text = text.strip().strip("\0").strip()
+        if text in ("", "(null)"):
+            return cls()
+        found: list[int] = []
+        for part in text.split(","):
+            found.extend(_parse_range(part.strip()))
+        return cls(tuple(found))
+
+    @classmethod
+    def parse_mask(cls, text: str) -> CpuSet:
+        """Parse a hex mask in comma-separated groups of 32 bits, most significant first (``0x`` is tolerated).
+
+        Raises ValueError on anything that is not a mask.
+        """
+        text = text.strip().strip("\0").strip()
+        if text in ("", "(null)"):
+            return cls()
+        groups = text.removeprefix("0x").removeprefix("0X").split(",")
+        bits = 0
+        for position, group in enumerate(groups):
+            if not group or not all(c in "0123456789abcdefABCDEF" for c in group):
+                raise ValueError(f"not a CPU mask: {text!r}")
+            if len(group) > 8 and len(groups) > 1:
+                raise ValueError(f"not a CPU mask, a group has more than 8 digits: {text!r}")
+            if len(group) > (MAX_CPU + 1) // 4 or position > MAX_CPU // 32:
+                raise ValueError("a CPU mask longer than any kernel's")
+            bits = (bits << 32) | int(group, 16)
+        return cls(tuple(i for i in range(bits.bit_length()) if bits >> i & 1))
+
+    def to_mask(self, groups: int = 1) -> str:
+        """The mask as the kernel prints it, at least ``groups`` groups of eight digits."""
+        bits = 0
+        for cpu in self.cpus:
+            bits |= 1 << cpu
+        count = max(groups, (bits.bit_length() + 31) // 32, 1)
+        return ",".join(f"{bits >> (32 * i) & 0xFFFFFFFF:08x}" for i in reversed(range(count)))
+
+    def __str__(self) -> str:
+        """The kernel's list form, ``0-3,8``; the empty set is the empty string."""
+        parts: list[str] = []
+        start: int | None = None
+        previous = -2
+        for cpu in (*self.cpus, -1):
+            if cpu == previous + 1:
+                previous = cpu
+                continue
+            if start is not None:
+                parts.append(str(start) if start == previous else f"{start}-{previous}")
+            start = previous = cpu
+        return ",".join(parts)
+
+    def __contains__(self, cpu: object) -> bool:
+        return cpu in self.cpus
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.cpus)
+
+    def __len__(self) -> int:
+        return len(self.cpus)
+
+    def __or__(self, other: CpuSet) -> CpuSet:
+        return CpuSet(self.cpus + other.cpus)
+
+    def __and__(self, other: CpuSet) -> CpuSet:
+        return CpuSet(tuple(set(self.cpus) & set(other.cpus)))
+
+    def __sub__(self, other: CpuSet) -> CpuSet:
+        return CpuSet(tuple(set(self.cpus) - set(other.cpus)))
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 6:
+        raise ValueError(f"not a CPU number: {text!r}")
+    value = int(text)
+    if value > MAX_CPU:
+        raise ValueError(f"CPU numbers go from 0 to {MAX_CPU}")
+    return value
+
+
+def _parse_range(part: str) -> Iterable[int]:
+    """One part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (used/group, ``bitmap_parselist``)."""
+    span, colon, stride = part.partition(":")
+    first, dash, last = span.partition("-")
+    low = _number(first)
+    high = _number(last) if dash else low
+    if high < low:
+        raise ValueError(f"a range that runs backwards: {part!r}")
+    if not colon:
+        return range(low, high + 1)
+    if not dash:
+        raise ValueError(f"a stride needs a range: {part!r}")
+    used_text, slash, group_text = stride.partition("/")
+    used, group = _number(used_text), _number(group_text)
+    if not slash or used == 0 or group == 0 or used > group:
+        raise ValueError(f"not a stride: {part!r}")
+    return [cpu for cpu in range(low, high + 1) if (cpu - low) % group < used]

@@ -1,0 +1,57 @@
+"""A percentile curve and what two of them say about each other (plain data; the arithmetic is in ``stats``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jitter_workshop.model.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Value at a percentile. ``percentile`` in 0..100, ``value_ns`` > 0, ``solid``: at least 10 samples lie beyond it."""
+
+    percentile: float
+    value_ns: int
+    solid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PercentileCurve:
+    """A curve to draw: ordered points. ``origin``: "" for what was measured here, else how it is marked
+    ("published 2015", "recorded")."""
+
+    label: str
+    points: tuple[CurvePoint, ...]
+    count: int
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One line of a comparison: ``ratio`` = b / a, None where either side is unknown or zero."""
+
+    measure: str
+    a: float | None
+    b: float | None
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs between two single runs; it describes and claims no cause (DESIGN §6)."""
+
+    run: str
+    label: str
+    comparable: bool
+    differences: tuple[str, ...]
+    rows: tuple[ComparisonRow, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRun:
+    """A run with the curve that is drawn for it."""
+
+    run: Run
+    curves: dict[str, PercentileCurve] = field(default_factory=dict)

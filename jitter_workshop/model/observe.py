@@ -1,0 +1,50 @@
+"""How a run tells those who watch it where it is (the same for the screen, the plain walk and headless)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.run import Block, Clock
+from jitter_workshop.model.spec import RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The child is calibrated and about to measure. ``tids``: thread name → kernel thread id, for tracers."""
+
+    spec: RunSpec
+    clock: Clock
+    tids: dict[str, int]
+    mlocked: bool
+    notes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One more block is done. ``curve``: the main histogram's curve over all blocks so far."""
+
+    block: Block
+    done: int
+    total: int
+    curve: PercentileCurve
+    seconds_left: float
+
+
+class RunObserver(Protocol):
+    """Called on the runner's thread, never during a block. The next block begins after ``block_done`` returned."""
+
+    def started(self, event: RunStarted) -> None: ...
+
+    def block_done(self, progress: Progress) -> None: ...
+
+
+class SilentObserver:
+    """Watches nothing (headless)."""
+
+    def started(self, event: RunStarted) -> None:
+        return None
+
+    def block_done(self, progress: Progress) -> None:
+        return None

@@ -1,0 +1,199 @@
+"""What was measured. The fields are those of ``measure --json`` (DESIGN §9): renaming one breaks a contract.
+
+Times are integers in ns (means are floats), CPU sets integer arrays. Unknown = None with the reason in ``notes``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
+"""The rows of every report. A row is None when the count is below 1/(1-p)."""
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock that stamped a run. ``offset_ns``: between the hot CPUs, with ``offset_bound_ns`` either side."""
+
+    source: str
+    cost_ns: float
+    resolution_ns: int
+    rate_hz: int | None
+    offset_ns: int | None
+    offset_bound_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramSummary:
+    """A histogram in eleven numbers. ``max`` is the true maximum; ``overflow`` counts values beyond the range."""
+
+    unit: str
+    count: int
+    min: int | None
+    max: int | None
+    mean: float | None
+    percentiles: dict[str, int | None]
+    overflow: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A time in which a measured thread did not do its work: [start_ns, end_ns) on ``cpu``, in ns since the run began.
+
+    ``thread``: producer | accumulator | journaller | sampler. ``messages``: how many were made late.
+    """
+
+    block: int
+    thread: str
+    cpu: int | None
+    start_ns: int
+    end_ns: int
+    messages: int
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class StallRate:
+    """Distinct stalls of at least ``threshold_ns``: how many, how often, how much time they stole."""
+
+    threshold_ns: int
+    count: int
+    per_second: float
+    stolen_ns_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """All stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full."""
+
+    threshold_ns: int
+    count: int
+    per_second: float
+    stolen_ns_per_second: float
+    rates: tuple[StallRate, ...] = ()
+    worst: tuple[Stall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRecord:
+    """One measured thread over a run. ``cpus``: where it ran; ``messages_by_cpu``: messages (or clock readings) handled
+    on each CPU, keys are CPU numbers as text."""
+
+    name: str
+    tid: int
+    cpus: tuple[int, ...]
+    messages_by_cpu: dict[str, int]
+    voluntary_switches: int | None
+    involuntary_switches: int | None
+    migrations: int | None
+    minor_faults: int | None
+    major_faults: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A per-CPU counter's growth during the measured blocks; ``per_cpu`` keys are CPU numbers as text."""
+
+    name: str
+    per_cpu: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block: its headline, enough to draw drift. ``start_ns`` counts from the run's start.
+
+    ``ping_pong_ns``: median one-way cache-line transfer between the producer's and the accumulator's CPU, just before
+    the block. ``parent_switches``: context switches of the parent while the block ran (the workshop's own thefts).
+    ``temperature_celsius``: the hottest zone, read between blocks.
+    """
+
+    index: int
+    start_ns: int
+    duration_ns: int
+    count: int
+    p50: int | None
+    p99: int | None
+    p999: int | None
+    max: int | None
+    stalls: int
+    core_hz: int | None = None
+    ping_pong_ns: float | None = None
+    parent_switches: int | None = None
+    temperature_celsius: float | None = None
+    throttle_events: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRecord:
+    """Where the threads ran, as asked for (null = the scheduler was free)."""
+
+    mode: str
+    producer: int | None
+    accumulator: int | None
+    journaller: int | None
+    sampler: int | None
+    hot: tuple[int, ...]
+    housekeeping: tuple[int, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignLoad:
+    """Somebody else's task that used a hot CPU around the run (never looked for during a block)."""
+
+    pid: int
+    name: str
+    cpu: int | None
+    cpu_percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, as stored in ``run.json`` and printed by ``measure --json``."""
+
+    format_version: int
+    id: str
+    label: str
+    workload: str
+    pacing: str
+    interval_ns: int
+    preset: str | None
+    started_at: str
+    duration_s: float
+    sched: str
+    duty: int
+    noise: str | None
+    clock: Clock
+    placement: PlacementRecord
+    histograms: dict[str, HistogramSummary]
+    blocks: tuple[Block, ...]
+    stalls: Stalls
+    blocked_publishes: int | None
+    negative_deltas: int
+    threads: tuple[ThreadRecord, ...]
+    interrupts: dict[str, Counter] | None
+    softirqs: dict[str, Counter] | None
+    steal_ns: int | None
+    steal_resolution_ns: int | None
+    core_hz: int | None
+    throttled_periods: int | None
+    mlocked: bool
+    complete: bool
+    disturbed: tuple[ForeignLoad, ...]
+    host: dict[str, Any]
+    applied: tuple[dict[str, str], ...]
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def main_histogram(self) -> str:
+        """The histogram that the charts and tables of this workload show first."""
+        return MAIN_HISTOGRAM.get(self.workload, next(iter(self.histograms), ""))
+
+
+MAIN_HISTOGRAM = {"ring": "accumulator_transit", "spin": "spin_gap", "wakeup": "wakeup_latency", "ack": "ack_interval"}

@@ -1,0 +1,47 @@
+"""Sessions and progress, as stored in ``session.json`` (DESIGN §8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the learner guessed, and where: ``value`` in ns at ``percentile`` for a mark, or a choice's id."""
+
+    choice: str | None = None
+    percentile: str | None = None
+    value_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterProgress:
+    """How far a chapter is. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) → run
+    id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: how many were shown."""
+
+    step: str = "look"
+    prediction: Prediction | None = None
+    hints: int = 0
+    runs: dict[str, str] = field(default_factory=dict)
+    marks: dict[str, bool] = field(default_factory=dict)
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A learner's work on one host. ``stack``: ordered id=value that the session has applied. ``runs``: run ids, oldest
+    first."""
+
+    format_version: int
+    id: str
+    name: str
+    host: str
+    created_at: str
+    updated_at: str
+    stack: tuple[dict[str, str], ...] = ()
+    chapters: dict[str, ChapterProgress] = field(default_factory=dict)
+    runs: tuple[str, ...] = ()
+    course: str = ""
+    current_chapter: str | None = None

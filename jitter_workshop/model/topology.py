@@ -1,0 +1,57 @@
+"""What the machine is made of: CPUs, cores, packages, nodes and caches (frozen, plain data)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitter_workshop.model.cpuset import CpuSet
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One logical CPU. ``core_type`` is ``performance``, ``efficiency`` or None where all are alike or unknown."""
+
+    id: int
+    package: int
+    core: int
+    node: int
+    online: bool
+    allowed: bool
+    smt_siblings: CpuSet
+    core_type: str | None = None
+    capacity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One cache: level (1..4), kind (``Data``, ``Instruction``, ``Unified``), size and the CPUs that share it."""
+
+    level: int
+    kind: str
+    size_bytes: int | None
+    cpus: CpuSet
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """All possible CPUs of a host in number order, and its caches."""
+
+    cpus: tuple[Cpu, ...]
+    caches: tuple[Cache, ...]
+
+    @property
+    def online(self) -> CpuSet:
+        return CpuSet.of(c.id for c in self.cpus if c.online)
+
+    @property
+    def allowed(self) -> CpuSet:
+        """Online CPUs that this process may use (affinity mask and cgroup)."""
+        return CpuSet.of(c.id for c in self.cpus if c.online and c.allowed)
+
+    def cpu(self, number: int) -> Cpu | None:
+        return next((c for c in self.cpus if c.id == number), None)
+
+    def last_level_cache(self, number: int) -> Cache | None:
+        """The largest-level cache that this CPU belongs to; None where the kernel shows none."""
+        mine = [c for c in self.caches if number in c.cpus and c.kind != "Instruction"]
+        return max(mine, key=lambda c: c.level, default=None)

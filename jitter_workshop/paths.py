@@ -1,0 +1,36 @@
+"""Every location that the workshop reads or writes for itself, once (XDG base directories).
+
+Environment variables win over defaults; a relative path in one of them is ignored, as the XDG specification asks.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+APP = "jitter-workshop"
+
+
+def _xdg(variable: str, default: str) -> Path:
+    value = os.environ.get(variable, "")
+    return Path(value) if value.startswith("/") else Path.home() / default
+
+
+def state_dir() -> Path:
+    """``$XDG_STATE_HOME/jitter-workshop`` (default ``~/.local/state``)."""
+    return _xdg("XDG_STATE_HOME", ".local/state") / APP
+
+
+def sessions_dir() -> Path:
+    """Where sessions live, one folder each."""
+    return state_dir() / "sessions"
+
+
+def config_file() -> Path:
+    """``$XDG_CONFIG_HOME/jitter-workshop/config.toml``."""
+    return _xdg("XDG_CONFIG_HOME", ".config") / APP / "config.toml"
+
+
+def cache_dir() -> Path:
+    """Where the benchmark's unlinked record and journal files are made."""
+    return _xdg("XDG_CACHE_HOME", ".cache") / APP
