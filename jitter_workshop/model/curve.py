@@ -9,7 +9,7 @@ from jitter_workshop.model.run import Run
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Value at a percentile. ``percentile`` in 0..100, ``value_ns`` > 0, ``solid``: at least 10 samples lie beyond it."""
+    """A value at a percentile (0..100). ``solid``: at least 10 samples lie beyond it."""
 
     percentile: float
     value_ns: int

@@ -1,0 +1,117 @@
+"""What a walk through a chapter shows: plain data for the screen and for the plain walk alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.curve import Comparison, PercentileCurve
+from jitter_workshop.model.run import Run
+
+StepState = Literal["done", "now", "open", "left_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing seen on this host: what, its value, what it means for latency, and where it was read."""
+
+    title: str
+    value: str
+    meaning: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step of the loop as the header shows it."""
+
+    name: StepName
+    state: StepState
+
+
+@dataclass(frozen=True, slots=True)
+class PathEntry:
+    """One chapter on the home screen. ``here``: can it be done on this host; if not, ``reason`` says why.
+
+    ``guess``: None = nothing predicted, else whether the prediction was near. ``setting`` None = chapter sets nothing.
+    """
+
+    chapter_id: str
+    title: str
+    summary: str
+    minutes: int
+    here: bool
+    reason: str
+    next_step: StepName
+    started: bool
+    done: bool
+    setting: bool | None
+    curve: bool
+    guess: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunCurve:
+    """A run of this chapter or session with its curve, ready to draw; ``run`` is None for published curves."""
+
+    key: str
+    label: str
+    curve: PercentileCurve
+    run: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionOutcome:
+    """What became of a prediction: the sentence, whether it was near, the explanation of the answer given."""
+
+    text: str
+    near: bool | None
+    explanation: str
+    guessed_ns: int | None
+    measured_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """What the step would change: nothing is written that is not listed here. ``host_files``: files of the host that
+    would be written (none for a placement)."""
+
+    changes: tuple[Change, ...]
+    host_files: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEvidence:
+    """Per thread: switches, migrations and where its messages were handled (CPU, messages, share 0..1)."""
+
+    name: str
+    voluntary_switches: int | None
+    involuntary_switches: int | None
+    migrations: int | None
+    residence: tuple[tuple[int, int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What can be said of a run without a trace: counters only, claimed as such. ``interrupts``: (name, CPU, count,
+    per second) on the CPUs that the threads used, largest first. ``knee``: sentences on which rate sits where."""
+
+    run: Run
+    threads: tuple[ThreadEvidence, ...]
+    interrupts: tuple[tuple[str, int, int, float], ...]
+    softirqs: tuple[tuple[str, int, int, float], ...]
+    knee: tuple[str, ...]
+    foreign: tuple[str, ...]
+    by_hand: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompareView:
+    """A comparison with what it may be called. ``same_state``: both runs were made in the same way (A against A)."""
+
+    comparison: Comparison
+    headline: str
+    same_state: bool
