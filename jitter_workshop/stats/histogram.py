@@ -1,0 +1,287 @@
+"""HdrHistogram, and the only place that imports it (lazily: most verbs never need what its import costs).
+
+All times are whole nanoseconds. Python owns the geometry and the counts array; native code only counts into it, at the
+index that :class:`Geometry` describes. Encoding is the V2 compressed format of HdrHistogram (``HISTFAAAA…``), which its
+readers in every language open. What comes from a file or a pipe is decoded here in Python, bounds first: the library's
+own decoder trusts the header it is given.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import itertools
+import struct
+import zlib
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jitter_workshop.model.run import PERCENTILES, HistogramSummary
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
+
+LOWEST_NS = 1
+HIGHEST_NS = 60_000_000_000
+DIGITS = 3
+"""The workshop's geometry: 1 ns to 60 s with three significant digits (27,648 counters)."""
+
+MAX_COUNTERS = 500_000
+"""A decoded histogram may ask for no more counters than this (4 MB)."""
+
+_MAX_TOTAL = (1 << 63) - 1
+_HIGHEST_LIMIT = 1 << 62
+_COOKIE_COMPRESSED = 0x1C849304
+_COOKIE_V2 = 0x1C849303
+_COOKIE_WORD_SIZE = 0xF0
+_OUTER = struct.Struct(">II")
+_INNER = struct.Struct(">IIIIQQd")
+_LAST_VARINT_BYTE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How values map to counters: what native code needs in order to count (names as in HdrHistogram)."""
+
+    lowest_ns: int
+    highest_ns: int
+    digits: int
+    unit_magnitude: int
+    sub_bucket_half_count_magnitude: int
+    sub_bucket_half_count: int
+    sub_bucket_mask: int
+    counts_len: int
+
+    def index(self, value_ns: int) -> int:
+        """The counter of a value; values above the range belong to ``index(highest_ns)``."""
+        value = min(value_ns, self.highest_ns)
+        top = (value | self.sub_bucket_mask).bit_length()
+        bucket = top - self.unit_magnitude - (self.sub_bucket_half_count_magnitude + 1)
+        sub_bucket = value >> (bucket + self.unit_magnitude)
+        return ((bucket + 1) << self.sub_bucket_half_count_magnitude) + sub_bucket - self.sub_bucket_half_count
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        """The lowest and the highest value that share a counter."""
+        bucket = (index >> self.sub_bucket_half_count_magnitude) - 1
+        sub_bucket = (index & (self.sub_bucket_half_count - 1)) + self.sub_bucket_half_count
+        if bucket < 0:
+            bucket, sub_bucket = 0, sub_bucket - self.sub_bucket_half_count
+        shift = bucket + self.unit_magnitude
+        low = sub_bucket << shift
+        return low, low + (1 << shift) - 1
+
+
+class Bin(NamedTuple):
+    """A counter that is not zero: the lowest and highest value that it stands for, and how many there were."""
+
+    low: int
+    high: int
+    samples: int
+
+
+def new_histogram(lowest_ns: int = LOWEST_NS, highest_ns: int = HIGHEST_NS, digits: int = DIGITS) -> HdrHistogram:
+    """An empty histogram with 64-bit counters. Raises ValueError for a geometry that makes no sense."""
+    if not 1 <= digits <= 5 or lowest_ns < 1 or not 2 * lowest_ns <= highest_ns < _HIGHEST_LIMIT:
+        raise ValueError(f"no such histogram: {lowest_ns} to {highest_ns}, {digits} digits")
+    if _counters(lowest_ns, highest_ns, digits) > MAX_COUNTERS:
+        raise ValueError(f"a histogram from {lowest_ns} to {highest_ns} with {digits} digits is too large")
+    return _library()(lowest_ns, highest_ns, digits)
+
+
+def geometry(histogram: HdrHistogram) -> Geometry:
+    """The geometry of a histogram, for those who count into it."""
+    return Geometry(
+        lowest_ns=histogram.lowest_trackable_value,
+        highest_ns=histogram.highest_trackable_value,
+        digits=histogram.significant_figures,
+        unit_magnitude=histogram.unit_magnitude,
+        sub_bucket_half_count_magnitude=histogram.sub_bucket_half_count_magnitude,
+        sub_bucket_half_count=histogram.sub_bucket_half_count,
+        sub_bucket_mask=histogram.sub_bucket_mask,
+        counts_len=histogram.counts_len,
+    )
+
+
+def counters(histogram: HdrHistogram) -> memoryview:
+    """The counts array itself (unsigned 64 bits each, writable). Call :func:`settle` after writing to it."""
+    return memoryview(histogram.counts).cast("B").cast("Q")
+
+
+def settle(histogram: HdrHistogram) -> None:
+    """Make the histogram's total, minimum and maximum agree with its counters, after somebody counted into them."""
+    view = counters(histogram)
+    used = list(itertools.compress(range(len(view)), view))
+    if used:
+        histogram.set_internal_tacking_values(used[0], used[-1], sum(map(view.__getitem__, used)))
+    else:
+        histogram.reset()
+
+
+def record(histogram: HdrHistogram, value_ns: int, count: int = 1) -> bool:
+    """Record a value ``count`` times; True if it was above the range, and so went to the highest counter."""
+    highest: int = histogram.highest_trackable_value
+    histogram.record_value(min(value_ns, highest), count)
+    return value_ns > highest
+
+
+def add(into: HdrHistogram, other: HdrHistogram) -> None:
+    """Add all counts of ``other``. Raises ValueError where its values do not fit."""
+    if geometry(into) == geometry(other):
+        into.encoder.add(other.encoder)
+    else:
+        space, view = geometry(into), counters(into)
+        found = non_zero(other)
+        if found and found[-1].low > space.highest_ns:
+            raise ValueError("the other histogram holds values beyond this one's range")
+        for low, _, count in found:
+            view[space.index(low)] += count
+    settle(into)
+
+
+def encode(histogram: HdrHistogram) -> str:
+    """The histogram in base64 (V2, compressed)."""
+    # The library sizes its buffer by the recorded maximum, and one beyond the counters makes it write past the end.
+    settle(histogram)
+    return str(histogram.encode().decode("ascii"))
+
+
+def decode(text: str | bytes) -> HdrHistogram:
+    """A histogram from base64 (V2, compressed). Raises ValueError for what is damaged, too large or another format."""
+    header, body = _unwrap(text)
+    cookie, length, offset, digits, lowest, highest, _ = header
+    if cookie & ~_COOKIE_WORD_SIZE != _COOKIE_V2:
+        raise ValueError("not a histogram in the V2 format")
+    if offset != 0 or length != len(body):
+        raise ValueError("the histogram is cut off or shifted")
+    histogram = new_histogram(lowest, highest, digits)
+    view = counters(histogram)
+    index, total = 0, 0
+    for value in _varints(body):
+        if value < 0:
+            index -= value
+        else:
+            if index >= len(view):
+                break
+            view[index] = value
+            total += value
+            index += 1
+        if index > len(view) or total > _MAX_TOTAL:
+            break
+    else:
+        settle(histogram)
+        return histogram
+    raise ValueError("the histogram holds more than its geometry allows")
+
+
+def non_zero(histogram: HdrHistogram) -> list[Bin]:
+    """All counters that are not zero, from the lowest value to the highest, in one pass."""
+    bounds, view = geometry(histogram).bounds, counters(histogram)
+    return [Bin(*bounds(i), view[i]) for i in itertools.compress(range(len(view)), view)]
+
+
+def samples_needed(percentile: str) -> int:
+    """How many samples a percentile asks for: 1/(1-p), so 1,000 for ``99.9``."""
+    beyond = 1 - Fraction(percentile) / 100
+    return -(-beyond.denominator // beyond.numerator)
+
+
+def percentile_values(bins: list[Bin], wanted: tuple[str, ...] = PERCENTILES) -> dict[str, int | None]:
+    """The value at each percentile as HdrHistogram defines it: the highest value that shares a counter with the sample
+    at that rank. None where there are fewer samples than 1/(1-p)."""
+    total = sum(b.samples for b in bins)
+    ranks = {p: _rank(float(p), total) for p in wanted}
+    values: dict[str, int | None] = dict.fromkeys(wanted)
+    waiting = sorted((p for p in wanted if total >= samples_needed(p)), key=lambda p: ranks[p])
+    seen = 0
+    for entry in bins:
+        seen += entry.samples
+        while waiting and seen >= ranks[waiting[0]]:
+            values[waiting.pop(0)] = entry.high
+    return values
+
+
+def summary(
+    histogram: HdrHistogram,
+    *,
+    min_ns: int | None = None,
+    max_ns: int | None = None,
+    total_ns: int | None = None,
+    overflow: int = 0,
+) -> HistogramSummary:
+    """The histogram in eleven numbers. Pass the true ``min_ns`` and ``max_ns`` and the exact sum ``total_ns`` where
+    they are known; without them the counters' bounds and middles are used. ``overflow`` values are part of the count
+    (they sit in the highest counter)."""
+    bins = non_zero(histogram)
+    count = sum(b.samples for b in bins)
+    percentiles = percentile_values(bins)
+    if not count:
+        return HistogramSummary("ns", 0, None, None, None, percentiles, overflow)
+    total = sum((b.low + b.high) / 2 * b.samples for b in bins) if total_ns is None else total_ns
+    lowest = bins[0].low if min_ns is None else min_ns
+    highest = bins[-1].high if max_ns is None else max_ns
+    return HistogramSummary("ns", count, lowest, highest, total / count, percentiles, overflow)
+
+
+def _rank(percentile: float, total: int) -> int:
+    # The library's own arithmetic, kept so that every percentile equals the one its readers print.
+    return max(int(percentile * total / 100 + 0.5), 1)
+
+
+@functools.cache
+def _library() -> Any:
+    from hdrh.histogram import HdrHistogram
+
+    return HdrHistogram
+
+
+def _counters(lowest: int, highest: int, digits: int) -> int:
+    half: int = 1 << ((2 * 10**digits - 1).bit_length() - 1)
+    limit, buckets = (2 * half) << (lowest.bit_length() - 1), 1
+    while limit <= highest:
+        limit, buckets = limit << 1, buckets + 1
+    return (buckets + 1) * half
+
+
+def _unwrap(text: str | bytes) -> tuple[tuple[Any, ...], bytes]:
+    """The inner header and the counts of an encoded histogram, decompressed to no more than the limit."""
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError("the histogram is not base64") from error
+    if len(raw) < _OUTER.size:
+        raise ValueError("the histogram is cut off")
+    cookie, length = _OUTER.unpack_from(raw)
+    if cookie & ~_COOKIE_WORD_SIZE != _COOKIE_COMPRESSED:
+        raise ValueError("not a compressed histogram in the V2 format")
+    if length != len(raw) - _OUTER.size:
+        raise ValueError("the histogram is cut off")
+    limit = _INNER.size + MAX_COUNTERS * (_LAST_VARINT_BYTE + 1)
+    unpacker = zlib.decompressobj()
+    try:
+        body = unpacker.decompress(raw[_OUTER.size :], limit)
+    except zlib.error as error:
+        raise ValueError("the histogram's compressed part is damaged") from error
+    if not unpacker.eof or len(body) < _INNER.size:
+        raise ValueError("the histogram is cut off or too large")
+    return _INNER.unpack_from(body), body[_INNER.size :]
+
+
+def _varints(body: bytes) -> list[int]:
+    """ZigZag LEB128 numbers, at most nine bytes each: counts, or negative runs of zero counters."""
+    values: list[int] = []
+    number, shift = 0, 0
+    for byte in body:
+        if shift == 7 * _LAST_VARINT_BYTE:
+            number |= byte << shift
+        else:
+            number |= (byte & 0x7F) << shift
+            if byte & 0x80:
+                shift += 7
+                continue
+        values.append((number >> 1) ^ -(number & 1))
+        number, shift = 0, 0
+    if shift:
+        raise ValueError("the histogram is cut off in the middle of a number")
+    return values
