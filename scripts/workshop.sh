@@ -30,7 +30,7 @@ print("%d.%d" % sys.version_info[:2], has_venv, "headers" if os.path.exists(head
 '
 
 find_python() {
-    python= lacking=
+    python="" lacking=""
     for name in python3.13 python3.12 python3.11 python3 python; do
         # A version manager may put a name on PATH that it then refuses to run: only an answer counts.
         answer=$("$name" -c "$probe" 2>/dev/null) || continue

@@ -1,0 +1,102 @@
+"""What goes to JSON comes back equal; what does not fit is named."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.bench import protocol
+from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.run import Stall
+
+
+@dataclass(frozen=True)
+class Leaf:
+    name: str
+    size_ns: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    kind: Literal["oak", "elm"]
+    leaves: tuple[Leaf, ...]
+    pair: tuple[int, str]
+    height: float | None = None
+    notes: dict[str, str] = field(default_factory=dict)
+    extra: Any = None
+
+
+leaves = st.builds(Leaf, st.text(), st.integers())
+trees = st.builds(
+    Tree,
+    st.sampled_from(["oak", "elm"]),
+    st.lists(leaves, max_size=4).map(tuple),
+    st.tuples(st.integers(), st.text()),
+    st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    st.dictionaries(st.text(), st.text(), max_size=4),
+)
+
+
+@given(trees)
+def test_a_round_trip_through_json_changes_nothing(tree: Tree) -> None:
+    assert from_plain(Tree, json.loads(json.dumps(to_plain(tree)))) == tree
+
+
+@given(trees, st.dictionaries(st.text(min_size=9), st.integers(), max_size=3))
+def test_added_fields_are_ignored(tree: Tree, added: dict[str, int]) -> None:
+    assert from_plain(Tree, {**added, **to_plain(tree)}) == tree
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_any_json_gives_a_value_or_a_codec_error(value: Any) -> None:
+    with contextlib.suppress(CodecError):
+        assert isinstance(from_plain(Tree, value), Tree)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"kind": "ash"}, "Tree.kind"),
+        ({"leaves": [{"name": "a"}]}, "Tree.leaves[0].size_ns"),
+        ({"leaves": {}}, "Tree.leaves"),
+        ({"pair": [1]}, "Tree.pair"),
+        ({"height": "tall"}, "Tree.height"),
+        ({"leaves": [{"name": "a", "size_ns": True}]}, "Tree.leaves[0].size_ns"),
+    ],
+)
+def test_the_field_that_does_not_fit_is_named(change: dict[str, Any], named: str) -> None:
+    good = {"kind": "oak", "leaves": [], "pair": [1, "x"]}
+    with pytest.raises(CodecError, match=named.replace("[", r"\[").replace("]", r"\]")):
+        from_plain(Tree, {**good, **change})
+
+
+def test_a_whole_number_fits_where_a_float_is_meant() -> None:
+    assert from_plain(Tree, {"kind": "elm", "leaves": [], "pair": [1, ""], "height": 3}).height == 3.0
+
+
+@given(st.binary(max_size=60))
+def test_any_line_is_a_protocol_line_or_a_codec_error(raw: bytes) -> None:
+    with contextlib.suppress(CodecError):
+        kind, _ = protocol.parse(raw)
+        assert isinstance(kind, str)
+
+
+def test_a_protocol_line_is_one_line_whatever_it_holds() -> None:
+    stall = Stall(0, "accumulator\nforged", 1, 5, 9, 2)
+    raw = protocol.line("stall", stall)
+    assert raw.count(b"\n") == 1
+    kind, data = protocol.parse(raw)
+    assert (kind, protocol.read_as(Stall, data)) == ("stall", stall)
