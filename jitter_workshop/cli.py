@@ -1,0 +1,170 @@
+"""The command line's frame: find the verb, run it, and turn whatever happens into an exit code.
+
+This is the only place that decides exit codes: 0 done, 1 done with a finding, 2 not done (one line on stderr),
+129, 130 and 143 for HUP, INT and TERM.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import cast
+
+from jitter_workshop import __version__
+from jitter_workshop.commands.base import (
+    PROGRAM,
+    VERBS,
+    WORKSHOP,
+    Command,
+    Interrupted,
+    verb_parser,
+)
+from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.model.text import clean
+
+_TAKES_VALUE = frozenset({"--session", "--root", "--chapter", "--course"})
+"""Options that may stand before a verb and swallow the word after them."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            # A terminal that cannot show "µ" shows a "?" instead of a traceback.
+            reconfigure(errors="replace")
+    try:
+        with _signals_interrupt():
+            code = _dispatch(words)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            return code
+    except WorkshopError as error:
+        return _not_done(error.sentence())
+    except Interrupted as stop:
+        return 128 + stop.signum
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # Whoever read our output has left (``| head``): nobody is there to be told.
+        _silence_stdout()
+        return 0
+    except SystemExit as leave:
+        # argparse leaves this way after --help and --version.
+        return leave.code if isinstance(leave.code, int) else 0
+    except OSError as error:
+        _silence_stdout()
+        where = f" ({error.filename})" if error.filename else ""
+        return _not_done(f"{error.strerror or error}{where}")
+    except Exception as error:
+        if os.environ.get("JITTER_WORKSHOP_DEBUG"):
+            raise
+        kind = type(error).__name__
+        return _not_done(f"a mistake in this program: {kind}: {error}; JITTER_WORKSHOP_DEBUG=1 shows where")
+
+
+def _dispatch(words: list[str]) -> int:
+    position = _verb_position(words)
+    if position is None:
+        if any(word in ("-h", "--help") for word in words):
+            sys.stdout.write(overview())
+            return 0
+        if "--version" in words:
+            sys.stdout.write(f"{PROGRAM} {__version__}\n")
+            return 0
+        return _run(WORKSHOP, words)
+    verb = words[position]
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, n=1)
+        advice = f"did you mean '{near[0]}'?" if near else f"see '{PROGRAM} --help'"
+        raise UsageError(f"there is no verb '{clean(verb, 40)}'", advice)
+    return _run(verb, words[:position] + words[position + 1 :])
+
+
+def _verb_position(words: list[str]) -> int | None:
+    """Where the verb stands: the first word that is neither an option nor an option's value."""
+    position = 0
+    while position < len(words):
+        word = words[position]
+        if not word.startswith("-"):
+            return position
+        position += 2 if word in _TAKES_VALUE else 1
+    return None
+
+
+def _run(verb: str, words: list[str]) -> int:
+    module = importlib.import_module(f"jitter_workshop.commands.{verb}")
+    command = cast(Command, module)
+    parser = verb_parser(verb, command.__doc__)
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(words))
+
+
+def overview() -> str:
+    """The text of ``--help`` without a verb."""
+    width = max(len(verb) for verb in VERBS)
+    verbs = "\n".join(f"  {verb:<{width}}  {line}" for verb, line in VERBS.items())
+    return f"""usage: {PROGRAM} [--session NAME] [--root TREE] [VERB] …
+
+Where latency jitter comes from on this Linux host, and how to remove it.
+
+Without a verb, the workshop begins:
+  --plain          line by line instead of a screen
+  --chapter ID     go straight to a chapter
+  --course DIR     another course than the built-in one
+
+Verbs ('{PROGRAM} VERB --help' says more):
+{verbs}
+
+Everywhere:
+  --session NAME   the session to work in (default: the current one)
+  --root TREE      a recorded host instead of this one; reads only
+  --help, --version
+
+Exit codes: 0 done, 1 done with a finding, 2 not done, 129/130/143 ended by HUP/INT/TERM.
+"""
+
+
+@contextlib.contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """HUP, INT and TERM become Interrupted while a verb runs; what was ignored (nohup) stays ignored."""
+
+    def interrupt(signum: int, _frame: FrameType | None) -> None:
+        raise Interrupted(signum)
+
+    kept = {}
+    for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(signum)
+        if before is not signal.SIG_IGN:
+            try:
+                kept[signum] = signal.signal(signum, interrupt)
+            except ValueError:
+                break  # not the main thread: signals are somebody else's business
+    try:
+        yield
+    finally:
+        for signum, before in kept.items():
+            signal.signal(signum, before)
+
+
+def _not_done(sentence: str) -> int:
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{PROGRAM}: {clean(sentence, 2000)}\n")
+            sys.stderr.flush()
+    return 2
+
+
+def _silence_stdout() -> None:
+    """Point stdout at nothing, so that Python's own flush at exit does not complain a second time."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)

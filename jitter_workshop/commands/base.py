@@ -1,0 +1,119 @@
+"""What a verb is, and what all verbs share.
+
+A verb is one module ``jitter_workshop/commands/<verb>.py`` that fits :class:`Command`::
+
+    \"\"\"One line that says what the verb does.
+
+    More help, shown below the options by ``jitter-workshop <verb> --help``.
+    \"\"\"
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+    def run(args: argparse.Namespace) -> int: ...          # 0 done, 1 done with the finding that DESIGN names
+
+and one line in :data:`VERBS`. The rules:
+
+* ``run`` returns 0 or 1. It never prints errors and never calls ``sys.exit``: it raises a ``WorkshopError``, which
+  ``cli.main`` turns into one line on stderr and exit code 2. Print to stdout only once nothing can fail any more,
+  because on exit 2 stdout is empty.
+* ``args.session`` (str or None) and ``args.root`` (Path, ``/`` or a recorded host) are there for every verb;
+  ``args.json`` where the module called :func:`add_json`.
+* HUP, INT and TERM raise :class:`Interrupted` out of ``run`` and become 129, 130 and 143. A verb that has to tidy up
+  uses ``try``/``finally``, or handlers of its own.
+* Text that others chose goes through ``model.text.clean`` before it is printed.
+* Heavy imports (Textual, hdrh, psutil) go inside ``run``: a module is imported when its verb is chosen, and
+  ``--help`` and ``sessions`` have 0.1 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.run import FORMAT_VERSION
+
+PROGRAM = "jitter-workshop"
+
+WORKSHOP = "workshop"
+"""The module that runs when no verb is given; it is not a verb that can be typed."""
+
+VERBS: dict[str, str] = {
+    "measure": "measure latency jitter on this host, once",
+    "compare": "say how runs differ (describes, claims no cause)",
+    "chart": "draw the percentile curves of runs",
+    "sessions": "list, show, choose or remove sessions",
+    "lessons": "list the chapters, or check a course for mistakes",
+}
+"""Verb → its line in ``--help``; kept here so that help needs no verb's module."""
+
+
+class Command(Protocol):
+    """A verb's module, see this module's docstring."""
+
+    __doc__: str | None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+class Interrupted(BaseException):
+    """A signal asked this process to end; ``cli.main`` returns 128 + ``signum``."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose complaints are UsageErrors, so that they leave by the same door as all errors."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"see '{self.prog} --help'")
+
+
+def verb_parser(verb: str, doc: str | None) -> Parser:
+    """The parser of one verb (or of the workshop) with the options that exist everywhere."""
+    first, _, rest = (doc or "").strip().partition("\n")
+    prog = PROGRAM if verb == WORKSHOP else f"{PROGRAM} {verb}"
+    parser = Parser(
+        prog=prog,
+        description=first,
+        epilog=rest.strip() or None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    everywhere = parser.add_argument_group("everywhere")
+    everywhere.add_argument("--session", metavar="NAME", help="the session to work in (default: the current one)")
+    everywhere.add_argument(
+        "--root", metavar="TREE", type=_tree, default=Path("/"), help="a recorded host instead of this one; reads only"
+    )
+    return parser
+
+
+def _tree(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"no such folder: {text}")
+    return path
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``; the verb then prints with :func:`print_json`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def print_json(payload: Any) -> None:
+    """Print one object with ``format_version`` first. ``payload``: a dict, or a dataclass of plain data."""
+    plain = {"format_version": FORMAT_VERSION, **to_plain(payload)}
+    sys.stdout.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
+
+
+def require_live_host(args: argparse.Namespace) -> None:
+    """Refuse ``--root`` for a verb that acts on this machine. Raises HostError."""
+    if args.root != Path("/"):
+        raise HostError("a recorded host can be read, not measured or changed", "leave out --root")

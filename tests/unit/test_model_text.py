@@ -1,0 +1,26 @@
+"""Untrusted names made fit for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.text import clean
+
+
+def test_escapes_and_line_breaks_become_blanks() -> None:
+    assert clean("kwork\x1b[31mer\n/0:\u202eabc") == "kwork [31mer /0: abc"
+
+
+def test_a_long_name_ends_with_an_ellipsis() -> None:
+    assert clean("a" * 100, limit=10) == "a" * 9 + "…"
+
+
+@given(st.text(), st.integers(min_value=1, max_value=200))
+def test_nothing_that_steers_a_terminal_is_left(text: str, limit: int) -> None:
+    shown = clean(text, limit)
+    assert len(shown) <= limit
+    assert not any(unicodedata.category(c).startswith("C") for c in shown)
+    assert clean(shown, limit) == shown
