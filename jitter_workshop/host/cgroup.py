@@ -1,0 +1,215 @@
+"""This process's cgroup: CPU bandwidth limit, throttling and cpuset (Documentation/admin-guide/cgroup-v2.rst and
+cgroup-v1/cpusets.rst, Documentation/scheduler/sched-bwc.rst).
+
+A limit on any ancestor throttles too, so the whole way up to the mount point is read. What lies above it (outside a
+container) cannot be seen from here.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from jitter_workshop.host.root import HostRoot, parse_integer
+from jitter_workshop.model.cpuset import CpuSet
+
+_MAX_DEPTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroup:
+    """The cgroup of this process as far as CPUs go. ``version``: of the hierarchy that holds the cpu controller.
+
+    ``quota_us`` / ``period_us``: the tightest bandwidth limit on the way up, both None where there is none.
+    ``nr_periods``, ``nr_throttled``, ``throttled_us``: since the groups began, summed over that way; None where not
+    shown. ``cpuset``: CPUs that the group may use, None where no cpuset controller says. ``stat_paths``: the files that
+    ``read_throttled`` reads again. ``reason``: why nothing could be read.
+    """
+
+    version: int | None
+    path: str = ""
+    quota_us: int | None = None
+    period_us: int | None = None
+    nr_periods: int | None = None
+    nr_throttled: int | None = None
+    throttled_us: int | None = None
+    cpuset: CpuSet | None = None
+    stat_paths: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def cpu_limit(self) -> float | None:
+        """The bandwidth limit in CPUs (1.5 = one and a half); None where there is none."""
+        if self.quota_us is None or not self.period_us:
+            return None
+        return self.quota_us / self.period_us
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A line of /proc/self/cgroup: the controllers (none for version 2) and the path in that hierarchy."""
+
+    controllers: tuple[str, ...]
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A cgroup mount: where, which version, its controllers (version 1), and the hierarchy's folder that it shows."""
+
+    version: int
+    where: str
+    controllers: tuple[str, ...]
+    top: str
+
+
+def read_cgroup(root: HostRoot) -> Cgroup:
+    """Read the limits of the process that asks (in a recorded tree: of the one that recorded it)."""
+    own = root.reading("/proc/self/cgroup")
+    if own.text is None:
+        return Cgroup(None, reason=f"/proc/self/cgroup: {own.reason}")
+    memberships = parse_memberships(own.text)
+    mounts = parse_mounts(root.text("/proc/self/mountinfo", 16 << 20) or "")
+    cpu = _levels("cpu", memberships, mounts)
+    cpuset = _cpuset(root, _levels("cpuset", memberships, mounts))
+    if cpu is None:
+        return Cgroup(None, cpuset=cpuset, reason="no cgroup hierarchy with a cpu controller is mounted")
+    version, path, levels = cpu
+    limit = min((found for level in levels if (found := _limit(root, version, level))), default=None, key=_ratio)
+    stat_paths = tuple(f"{level}/cpu.stat" for level in levels if "nr_throttled" in _stat(root, f"{level}/cpu.stat"))
+    stats = [_stat(root, stat_path) for stat_path in stat_paths]
+    return Cgroup(
+        version=version,
+        path=path,
+        quota_us=limit[0] if limit else None,
+        period_us=limit[1] if limit else None,
+        nr_periods=_total(stats, "nr_periods"),
+        nr_throttled=_total(stats, "nr_throttled"),
+        throttled_us=_total(stats, "throttled_usec"),
+        cpuset=cpuset,
+        stat_paths=stat_paths,
+    )
+
+
+def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
+    """``nr_throttled`` again, cheaply (one small file a level); None where it is not shown."""
+    return _total([_stat(root, path) for path in cgroup.stat_paths], "nr_throttled")
+
+
+def parse_memberships(text: str) -> tuple[Membership, ...]:
+    """Parse /proc/self/cgroup, ``ID:CONTROLLERS:PATH`` a line."""
+    found: list[Membership] = []
+    for line in text.split("\n"):
+        parts = line.split(":", 2)
+        if len(parts) == 3 and parse_integer(parts[0]) is not None and parts[2].startswith("/"):
+            found.append(Membership(tuple(c for c in parts[1].split(",") if c), parts[2]))
+    return tuple(found)
+
+
+def parse_mounts(text: str) -> tuple[Mount, ...]:
+    """Parse the cgroup mounts out of /proc/self/mountinfo (proc_pid_mountinfo(5)); later mounts hide earlier ones."""
+    found: dict[str, Mount] = {}
+    for line in text.split("\n"):
+        left, dash, right = line.partition(" - ")
+        fields, source = left.split(" "), right.split(" ")
+        if not dash or len(fields) < 6 or len(source) < 3 or source[0] not in ("cgroup", "cgroup2"):
+            continue
+        where = _unescape(fields[4])
+        if where.startswith("/"):
+            controllers = tuple(source[2].split(",")) if source[0] == "cgroup" else ()
+            version = 1 if source[0] == "cgroup" else 2
+            found[where] = Mount(version, where, controllers, _unescape(fields[3]))
+    return tuple(found.values())
+
+
+def parse_cpu_max(text: str | None) -> tuple[int, int] | None:
+    """``cpu.max`` (version 2), ``QUOTA|max PERIOD`` in µs, as (quota, period); None where there is no limit."""
+    words = (text or "").split()
+    if not 1 <= len(words) <= 2:
+        return None
+    return _positive(parse_integer(words[0]), parse_integer(words[1]) if len(words) == 2 else 100_000)
+
+
+def parse_flat(text: str | None) -> dict[str, int]:
+    """A flat-keyed file such as ``cpu.stat``; version 1's ``throttled_time`` (ns) comes as ``throttled_usec``."""
+    found: dict[str, int] = {}
+    for line in (text or "").split("\n"):
+        words = line.split()
+        if len(words) == 2 and (number := parse_integer(words[1])) is not None and number >= 0:
+            found[words[0]] = number
+    if "throttled_time" in found:
+        found.setdefault("throttled_usec", found.pop("throttled_time") // 1_000)
+    return found
+
+
+def _levels(
+    controller: str, memberships: tuple[Membership, ...], mounts: tuple[Mount, ...]
+) -> tuple[int, str, tuple[str, ...]] | None:
+    """Version, path and folders (own first, mount point last) of the hierarchy that holds ``controller``."""
+    for member in memberships:
+        if controller not in member.controllers:
+            continue
+        for mount in mounts:
+            if mount.version == 1 and controller in mount.controllers:
+                return 1, member.path, _way_up(mount, member.path)
+    unified = next((m for m in memberships if not m.controllers), None)
+    mount2 = next((m for m in mounts if m.version == 2), None)
+    if unified is None or mount2 is None or any(controller in m.controllers for m in memberships):
+        return None
+    return 2, unified.path, _way_up(mount2, unified.path)
+
+
+def _way_up(mount: Mount, path: str) -> tuple[str, ...]:
+    """The folders from ``path`` up to the mount point. A path outside what the mount shows (another cgroup namespace)
+    leaves the mount point alone: it is the nearest that can be seen."""
+    top = mount.top.rstrip("/")
+    inside = path.removeprefix(top) if path == top or path.startswith(top + "/") else ""
+    if ".." in inside.split("/"):
+        inside = ""
+    names = [name for name in inside.split("/") if name]
+    if len(names) > _MAX_DEPTH:
+        names = []
+    return tuple(posixpath.join(mount.where, *names[:depth]) for depth in range(len(names), -1, -1))
+
+
+def _limit(root: HostRoot, version: int, level: str) -> tuple[int, int] | None:
+    if version == 2:
+        return parse_cpu_max(root.text(f"{level}/cpu.max"))
+    return _positive(root.integer(f"{level}/cpu.cfs_quota_us"), root.integer(f"{level}/cpu.cfs_period_us"))
+
+
+def _positive(quota: int | None, period: int | None) -> tuple[int, int] | None:
+    """A limit is two positive numbers; ``max`` and −1 stand for none."""
+    return (quota, period) if quota is not None and period is not None and quota > 0 and period > 0 else None
+
+
+def _ratio(limit: tuple[int, int]) -> float:
+    return limit[0] / limit[1]
+
+
+def _stat(root: HostRoot, path: str) -> dict[str, int]:
+    return parse_flat(root.text(path))
+
+
+def _total(stats: list[dict[str, int]], key: str) -> int | None:
+    found = [s[key] for s in stats if key in s]
+    return sum(found) if found else None
+
+
+def _cpuset(root: HostRoot, levels: tuple[int, str, tuple[str, ...]] | None) -> CpuSet | None:
+    """The nearest group's effective CPUs; the version 2 files exist only where the controller is enabled."""
+    if levels is None:
+        return None
+    names = ("cpuset.cpus.effective",) if levels[0] == 2 else ("cpuset.effective_cpus", "cpuset.cpus")
+    for level in levels[2]:
+        for name in names:
+            cpus = root.cpu_list(f"{level}/{name}")
+            if cpus is not None and len(cpus):
+                return cpus
+    return None
+
+
+def _unescape(text: str) -> str:
+    """mountinfo writes space, tab, newline and backslash as three octal digits."""
+    return re.sub(r"\\([0-3][0-7]{2})", lambda m: chr(int(m.group(1), 8)), text)

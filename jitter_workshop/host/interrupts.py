@@ -1,0 +1,124 @@
+"""/proc/interrupts and /proc/softirqs: who interrupted which CPU how often (proc(5)).
+
+The header names the CPUs: interrupts list the online ones, softirqs all possible ones, so columns are never counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.run import Counter
+
+_LARGE_TABLE_BYTES = 32 << 20
+_WRAP = 1 << 32
+_TRIGGER = re.compile(r"[\d\s]*-?(?:edge|level|fasteoi|handler|event|virq|ipi|pirq)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class CounterTable(Mapping[str, Counter]):
+    """Rows by key (``LOC``, ``36``, ``NET_RX``); a mapping. ``totals``: rows that the kernel does not split by CPU
+    (``ERR``, ``MIS``). ``reason`` says why there are no rows."""
+
+    rows: dict[str, Counter] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+    def __getitem__(self, key: str) -> Counter:
+        return self.rows[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def minus(self, earlier: CounterTable) -> CounterTable:
+        """What was counted since ``earlier``: the rows that grew, with all their CPUs. A row or a CPU that was not
+        there before counts from 0; the kernel's 32-bit counters may wrap in between."""
+        grown: dict[str, Counter] = {}
+        for key, row in self.rows.items():
+            before = earlier.rows[key].per_cpu if key in earlier.rows else {}
+            per_cpu = {cpu: growth(before.get(cpu, 0), count) for cpu, count in row.per_cpu.items()}
+            if any(per_cpu.values()):
+                grown[key] = Counter(row.name, per_cpu)
+        totals = {key: growth(earlier.totals.get(key, 0), count) for key, count in self.totals.items()}
+        return CounterTable(grown, {key: n for key, n in totals.items() if n}, self.reason or earlier.reason)
+
+
+def growth(before: int, after: int) -> int:
+    """How much a 32-bit counter grew. A smaller number is a wrap when ``before`` was in the upper half of the range and
+    ``after`` in the lower one, else a counter that began anew."""
+    if after >= before:
+        return after - before
+    if before < _WRAP and before >= _WRAP // 2 > after:
+        return after + _WRAP - before
+    return after
+
+
+def read_interrupts(root: HostRoot) -> CounterTable:
+    """The table of /proc/interrupts; empty with a reason where it cannot be read."""
+    return _read(root, "/proc/interrupts")
+
+
+def read_softirqs(root: HostRoot) -> CounterTable:
+    """The table of /proc/softirqs; empty with a reason where it cannot be read."""
+    return _read(root, "/proc/softirqs")
+
+
+def _read(root: HostRoot, path: str) -> CounterTable:
+    reading = root.reading(path, _LARGE_TABLE_BYTES)
+    if reading.text is None:
+        return CounterTable(reason=f"{path}: {reading.reason}")
+    table = parse_counters(reading.text)
+    return table if table.rows else CounterTable(totals=table.totals, reason=f"{path}: holds no table")
+
+
+def parse_counters(text: str) -> CounterTable:
+    """Parse either table. Rows that are cut off or garbled are left out; nothing raises."""
+    header, _, body = text.lstrip("\n").partition("\n")
+    cpus = _header_cpus(header)
+    rows: dict[str, Counter] = {}
+    totals: dict[str, int] = {}
+    if not cpus:
+        return CounterTable()
+    for line in body.split("\n"):
+        key, colon, rest = line.partition(":")
+        key = printable(key, 24)
+        if not colon or not key:
+            continue
+        fields = rest.split(None, len(cpus))
+        counts = fields[: len(cpus)]
+        if len(counts) == len(cpus) and all(_is_count(c) for c in counts) and key.upper() not in ("ERR", "MIS"):
+            described = fields[len(cpus)] if len(fields) > len(cpus) else ""
+            rows[key] = Counter(_name(key, described), dict(zip(cpus, map(int, counts), strict=True)))
+        elif len(fields) == 1 and _is_count(fields[0]) and key.upper() in ("ERR", "MIS"):
+            totals[key] = int(fields[0])
+    return CounterTable(rows, totals)
+
+
+def _header_cpus(header: str) -> tuple[str, ...]:
+    """The CPU numbers of ``CPU0 CPU2 …`` as text, () where the line is no header."""
+    cpus: list[str] = []
+    for word in header.split():
+        number = word.removeprefix("CPU")
+        if not word.startswith("CPU") or not _is_count(number) or len(number) > 6:
+            return ()
+        cpus.append(str(int(number)))
+    return tuple(cpus) if len(set(cpus)) == len(cpus) else ()
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= 20
+
+
+def _name(key: str, described: str) -> str:
+    """A named row's description, or the devices of a numbered one, two spaces after chip and trigger."""
+    if not key.isdigit():
+        return printable(described) or key
+    parts = re.split(r"\s{2,}", described.strip())
+    if len(parts) > 1 and not _TRIGGER.fullmatch(parts[-1]):
+        return printable(parts[-1])
+    return printable(described) or key

@@ -1,0 +1,236 @@
+"""All reading of a host goes through one root: ``/``, or a folder that holds a recorded tree.
+
+On ``/`` a reading is an open, a read and a close. A recorded tree is somebody else's data: links in it are followed
+inside it only (an absolute one starts again at its top, one that climbs out is refused), only regular files are opened,
+and nothing is read beyond a limit. A failure is a value with a reason, never an exception.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from jitter_workshop.model.cpuset import CpuSet
+
+MAX_BYTES = 1 << 20
+"""What a file may hold before it is refused; /proc/interrupts on hosts with hundreds of CPUs asks for more."""
+
+_MAX_LINKS = 40
+_MAX_COMPONENTS = 256
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_LOOK = os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW
+
+_REASONS = {
+    errno.ENOENT: "no such file",
+    errno.ENOTDIR: "no such file",
+    errno.EACCES: "not permitted",
+    errno.EPERM: "not permitted",
+    errno.ELOOP: "links that lead in a circle",
+    errno.EISDIR: "a folder, not a file",
+    errno.ENAMETOOLONG: "a name that is too long",
+    errno.ESRCH: "no such process",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TextReading:
+    """What a file says (stripped), or None and why not."""
+
+    text: str | None
+    reason: str = ""
+
+
+class _Refused(Exception):
+    """A path in a recorded tree that is not followed; the message is the reading's reason."""
+
+
+def printable(text: str, limit: int = 120) -> str:
+    """``text`` on one line without control characters and cut to ``limit``: names from a host are untrusted."""
+    words = "".join(c if c.isprintable() else " " for c in text[: limit * 8]).split()
+    line = " ".join(words)
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+class HostRoot:
+    """A Linux host below ``root``. Paths are as on the host, ``/proc/stat``; the leading slash may be missing."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self.root = root
+        self._top = os.path.realpath(root)
+        self.recorded: bool = self._top != "/"
+
+    def __repr__(self) -> str:
+        return f"HostRoot({self._top!r})"
+
+    def text(self, path: str, limit: int = MAX_BYTES) -> str | None:
+        """The file's text without surrounding white space and NULs; None when it cannot be read (see ``reading``)."""
+        return self.reading(path, limit).text
+
+    def reading(self, path: str, limit: int = MAX_BYTES) -> TextReading:
+        """The file's text or the reason why there is none. Bytes that are not UTF-8 are replaced; a file of more than
+        ``limit`` bytes is refused, because half a table is worse than none."""
+        return self._read(path, limit, whole=True)
+
+    def head(self, path: str, limit: int) -> str | None:
+        """The first ``limit`` bytes as text, for files such as /proc/cpuinfo whose every further page is work for the
+        kernel (some kernels interrupt each CPU to print it)."""
+        return self._read(path, limit, whole=False).text
+
+    def integer(self, path: str) -> int | None:
+        """The file's one whole decimal number; None when it holds anything else or cannot be read."""
+        return parse_integer(self.text(path))
+
+    def cpu_list(self, path: str) -> CpuSet | None:
+        """The file's CPU list; None when it cannot be read or is not a list."""
+        text = self.text(path)
+        if text is None:
+            return None
+        try:
+            return CpuSet.parse_list(text)
+        except ValueError:
+            return None
+
+    def list_dir(self, path: str) -> tuple[str, ...]:
+        """The sorted names in a folder, () when it is missing or not to be read."""
+        try:
+            if not self.recorded:
+                return tuple(sorted(os.listdir("/" + path.lstrip("/"))))  # noqa: PTH208 - hot path
+            looked = self._walk(path)
+            try:
+                folder = os.open(f"/proc/self/fd/{looked}", _READ | os.O_DIRECTORY)
+            finally:
+                os.close(looked)
+            try:
+                return tuple(sorted(os.listdir(folder)))  # noqa: PTH208 - a descriptor
+            finally:
+                os.close(folder)
+        except (OSError, ValueError, _Refused):
+            return ()
+
+    def numbered(self, path: str, prefix: str) -> tuple[tuple[int, str], ...]:
+        """The entries ``prefix`` + number of a folder in number order, as (number, full path): cpu0, policy4, …"""
+        found: list[tuple[int, str]] = []
+        for name in self.list_dir(path):
+            number = name.removeprefix(prefix)
+            if name.startswith(prefix) and number.isascii() and number.isdigit() and len(number) <= 6:
+                found.append((int(number), f"{path.rstrip('/')}/{name}"))
+        return tuple(sorted(found))
+
+    def is_dir(self, path: str) -> bool:
+        """Whether ``path`` is a folder (links followed)."""
+        try:
+            if not self.recorded:
+                return stat.S_ISDIR(os.stat("/" + path.lstrip("/")).st_mode)  # noqa: PTH116 - hot path
+            looked = self._walk(path)
+            try:
+                return stat.S_ISDIR(os.fstat(looked).st_mode)
+            finally:
+                os.close(looked)
+        except (OSError, ValueError, _Refused):
+            return False
+
+    def _read(self, path: str, limit: int, *, whole: bool) -> TextReading:
+        try:
+            if self.recorded:
+                looked = self._walk(path)
+                try:
+                    if not stat.S_ISREG(os.fstat(looked).st_mode):
+                        return TextReading(None, "not a regular file")
+                    # Opening what was looked at, by its descriptor, leaves no moment to swap it for a device.
+                    file = os.open(f"/proc/self/fd/{looked}", _READ)
+                finally:
+                    os.close(looked)
+            else:
+                file = os.open("/" + path.lstrip("/"), _READ)
+        except _Refused as refusal:
+            return TextReading(None, str(refusal))
+        except ValueError:
+            return TextReading(None, "not a file name")
+        except OSError as error:
+            return TextReading(None, _reason(error))
+        try:
+            return _contents(file, limit, whole)
+        except OSError as error:
+            return TextReading(None, _reason(error))
+        finally:
+            os.close(file)
+
+    def _walk(self, path: str) -> int:
+        """An O_PATH descriptor of what ``path`` means inside the recorded tree. Raises OSError or _Refused."""
+        pending = deque(path.split("/"))
+        folders = [os.open(self._top, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)]
+        links = steps = 0
+        try:
+            while pending:
+                name = pending.popleft()
+                if name in ("", "."):
+                    continue
+                steps += 1
+                if steps > _MAX_COMPONENTS:
+                    raise _Refused("links that lead in a circle")
+                if name == "..":
+                    if len(folders) == 1:
+                        raise _Refused("a path that leads out of the recorded tree")
+                    os.close(folders.pop())
+                    continue
+                found = os.open(name, _LOOK, dir_fd=folders[-1])
+                if not stat.S_ISLNK(os.fstat(found).st_mode):
+                    folders.append(found)
+                    continue
+                try:
+                    target = os.readlink("", dir_fd=found)
+                finally:
+                    os.close(found)
+                links += 1
+                if links > _MAX_LINKS:
+                    raise _Refused("links that lead in a circle")
+                if target.startswith("/"):
+                    while len(folders) > 1:
+                        os.close(folders.pop())
+                pending.extendleft(reversed(target.split("/")))
+            return folders.pop()
+        finally:
+            for folder in folders:
+                os.close(folder)
+
+
+def parse_integer(text: str | None) -> int | None:
+    """A whole decimal number with an optional sign, of at most 20 digits; None for anything else."""
+    if text is None:
+        return None
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
+        return None
+    return int(text)
+
+
+def _contents(file: int, limit: int, whole: bool) -> TextReading:
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        return TextReading(None, "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file")
+    too_large = f"larger than {limit} bytes"
+    if whole and status.st_size > limit:
+        return TextReading(None, too_large)
+    # procfs and sysfs hand out at most a page or so a read, whatever is asked for: read on until the end.
+    data = os.read(file, min(limit + 1, 65_536))
+    if len(data) and (whole or len(data) < limit):
+        parts = [data]
+        have = len(data)
+        while have <= limit and (more := os.read(file, min(limit + 1 - have, 1 << 20))):
+            parts.append(more)
+            have += len(more)
+        data = b"".join(parts)
+    if len(data) > limit:
+        if whole:
+            return TextReading(None, too_large)
+        data = data[:limit]
+    return TextReading(data.decode("utf-8", errors="replace").strip(" \t\r\n\f\v\0"))
+
+
+def _reason(error: OSError) -> str:
+    number = error.errno or 0
+    return _REASONS.get(number) or f"the kernel says {errno.errorcode.get(number, str(number))}"

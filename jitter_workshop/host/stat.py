@@ -1,0 +1,135 @@
+"""/proc/stat: where each CPU's time went since boot, steal included (proc(5), Documentation/filesystems/proc.rst)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from jitter_workshop.host.root import HostRoot
+
+_LARGE_TABLE_BYTES = 8 << 20
+_FIELDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """Ticks of one CPU since boot, in the kernel's order; fields that an old kernel lacks are 0."""
+
+    user: int = 0
+    nice: int = 0
+    system: int = 0
+    idle: int = 0
+    iowait: int = 0
+    irq: int = 0
+    softirq: int = 0
+    steal: int = 0
+    guest: int = 0
+    guest_nice: int = 0
+
+    @property
+    def total(self) -> int:
+        """All time once: guest time is part of user time already."""
+        return self.user + self.nice + self.system + self.idle + self.iowait + self.irq + self.softirq + self.steal
+
+
+@dataclass(frozen=True, slots=True)
+class CpuStat:
+    """/proc/stat in figures. ``per_cpu``: online CPUs only. ``all_cpus``: the kernel's own sum.
+
+    ``steal_available``: every kernel prints a steal column, but where the hypervisor gives no steal clock it is 0 for
+    ever. So True where any steal was ever counted, False where the host is known not to be a guest, and None (cannot be
+    told) in a guest that shows 0 everywhere.
+    """
+
+    per_cpu: dict[int, CpuTimes] = field(default_factory=dict)
+    all_cpus: CpuTimes | None = None
+    ticks_per_second: int = 100
+    context_switches: int | None = None
+    boot_time_s: int | None = None
+    steal_available: bool | None = None
+    reason: str = ""
+
+    @property
+    def tick_ns(self) -> int:
+        """The resolution of every time here, 10 ms on nearly every kernel (USER_HZ)."""
+        return 1_000_000_000 // self.ticks_per_second
+
+    def steal_ns(self, cpus: Iterable[int] | None = None) -> int | None:
+        """Steal of ``cpus`` (None = all online ones) since boot in ns, a multiple of ``tick_ns``; None where there is
+        no steal clock, or where it cannot be told, or where one of the CPUs is not shown."""
+        if self.steal_available is not True:
+            return None
+        chosen = self.per_cpu if cpus is None else cpus
+        times = [self.per_cpu.get(cpu) for cpu in chosen]
+        if any(t is None for t in times):
+            return None
+        return sum(t.steal for t in times if t is not None) * self.tick_ns
+
+    @property
+    def steal_percent(self) -> float | None:
+        """Share of all CPU time since boot that the hypervisor gave to others; None where there is no steal clock."""
+        total = sum(t.total for t in self.per_cpu.values())
+        if self.steal_available is not True or not total:
+            return None
+        return 100.0 * sum(t.steal for t in self.per_cpu.values()) / total
+
+
+def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
+    """Read /proc/stat. ``guest``: what ``hypervisor.read_hypervisor`` found, for ``steal_available``."""
+    reading = root.reading("/proc/stat", _LARGE_TABLE_BYTES)
+    if reading.text is None:
+        return CpuStat(reason=f"/proc/stat: {reading.reason}")
+    return parse_stat(reading.text, guest, 100 if root.recorded else os.sysconf("SC_CLK_TCK"))
+
+
+def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
+    """Steal of ``cpus`` in ns between two readings, a multiple of ``later.tick_ns``; None where there is no steal
+    clock, or where it cannot be told. Hypervisors may correct the counter downwards: that counts as nothing stolen."""
+    chosen = tuple(later.per_cpu if cpus is None else cpus)
+    if later.steal_available is not True or any(c not in later.per_cpu or c not in earlier.per_cpu for c in chosen):
+        return None
+    ticks = sum(max(0, later.per_cpu[c].steal - earlier.per_cpu[c].steal) for c in chosen)
+    return ticks * later.tick_ns
+
+
+def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
+    """Parse /proc/stat; lines that are garbled are left out, nothing raises."""
+    per_cpu: dict[int, CpuTimes] = {}
+    all_cpus: CpuTimes | None = None
+    singles: dict[str, int] = {}
+    for line in text.split("\n"):
+        words = line.split(None, _FIELDS + 1)
+        if len(words) < 2 or not _is_count(words[1]):
+            continue
+        if words[0] in ("ctxt", "btime"):
+            singles[words[0]] = int(words[1])
+        elif words[0].startswith("cpu"):
+            times = _times(words[1 : _FIELDS + 1])
+            number = words[0][3:]
+            if times is None:
+                continue
+            if not number:
+                all_cpus = times
+            elif _is_count(number) and len(number) <= 6:
+                per_cpu[int(number)] = times
+    stolen = any(t.steal for t in per_cpu.values())
+    return CpuStat(
+        per_cpu=per_cpu,
+        all_cpus=all_cpus,
+        ticks_per_second=max(ticks_per_second, 1),
+        context_switches=singles.get("ctxt"),
+        boot_time_s=singles.get("btime"),
+        steal_available=True if stolen else (False if guest is False else None),
+        reason="" if per_cpu else "/proc/stat: names no CPU",
+    )
+
+
+def _times(words: list[str]) -> CpuTimes | None:
+    if len(words) < 4 or not all(_is_count(w) for w in words):
+        return None
+    return CpuTimes(*map(int, words))
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= 20
