@@ -1,0 +1,103 @@
+"""Percentile curves: few points, even on the chart's axis, honest about where samples run out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.run import HistogramSummary
+from jitter_workshop.stats.histogram import non_zero, samples_needed
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
+
+MAX_POINTS = 150
+"""More cannot be told apart on a screen, and drawing time grows with them."""
+
+SOLID_BEYOND = 10
+"""A point is solid where at least this many samples lie beyond it (DESIGN §6)."""
+
+
+def percentile_curve(
+    histogram: HdrHistogram,
+    label: str,
+    *,
+    max_ns: int | None = None,
+    min_ns: int | None = None,
+    origin: str = "",
+) -> PercentileCurve:
+    """The curve of a histogram, from the smallest value (0 %) to the last sample at 1-1/count, which is the maximum.
+
+    At most :data:`MAX_POINTS` points, even in log10(1/(1-p)). ``max_ns`` and ``min_ns`` are the true extremes; the
+    counters' bounds stand in where they are not given.
+    """
+    bins = non_zero(histogram)
+    count = sum(b.samples for b in bins)
+    if not count:
+        return PercentileCurve(label, (), 0, origin)
+    lowest = bins[0].low if min_ns is None else min_ns
+    highest = bins[-1].high if max_ns is None else max_ns
+    points = [CurvePoint(0.0, lowest, count >= SOLID_BEYOND)]
+    steps = MAX_POINTS - 1 if count > 1 else 0
+    at, seen = 0, bins[0].samples
+    for step in range(1, steps):
+        beyond = count ** (1 - step / steps)
+        rank = max(1, math.floor(count - beyond + 0.5))
+        while seen < rank:
+            at += 1
+            seen += bins[at].samples
+        value = max(lowest, min(bins[at].high, highest))
+        points.append(CurvePoint(100 * (1 - beyond / count), value, beyond >= SOLID_BEYOND))
+    if count > 1:
+        points.append(CurvePoint(100 * (1 - 1 / count), highest, False))
+    return PercentileCurve(label, tuple(points), count, origin)
+
+
+def curve_from_percentiles(
+    label: str, values: Mapping[str, float | None], count: int, origin: str = ""
+) -> PercentileCurve:
+    """A curve from a table of percentiles: keys ``min``, ``50`` or ``p50``, …, ``max``; others are left alone.
+
+    Percentiles that ``count`` samples cannot know are left out. Raises ValueError for a key such as ``p100``.
+    """
+    points: list[CurvePoint] = []
+    for key, value in values.items():
+        if value is None or key in ("mean", "count"):
+            continue
+        if key in ("min", "max"):
+            percentile = 0.0 if key == "min" else 100 * (1 - 1 / max(count, 1))
+        else:
+            text = key.removeprefix("p")
+            percentile = float(text)
+            if not 0 <= percentile < 100:
+                raise ValueError(f"{label}: {key} is no percentile")
+            if count < samples_needed(text):
+                continue
+        points.append(CurvePoint(percentile, round(value), key != "max" and _beyond(count, percentile)))
+    # A percentile is its counter's upper bound and so may lie a hair above the true maximum; a curve must not turn back.
+    highest = values.get("max")
+    if highest is not None:
+        points = [CurvePoint(p.percentile, min(p.value_ns, round(highest)), p.solid) for p in points]
+    points.sort(key=lambda p: (p.percentile, p.value_ns))
+    return PercentileCurve(label, tuple(points), count, origin)
+
+
+def curve_from_summary(label: str, summary: HistogramSummary, origin: str = "") -> PercentileCurve:
+    """A coarse curve from a run's table, for when its histogram cannot be read."""
+    return curve_from_percentiles(
+        label, {"min": summary.min, **summary.percentiles, "max": summary.max}, summary.count, origin
+    )
+
+
+def value_at(curve: PercentileCurve, percentile: float) -> int | None:
+    """The curve's value at a percentile; None beyond its last sample."""
+    if not curve.points or percentile > curve.points[-1].percentile:
+        return None
+    return next(p.value_ns for p in curve.points if p.percentile >= percentile)
+
+
+def _beyond(count: int, percentile: float) -> bool:
+    # A hair of tolerance: 10,000 samples have ten beyond p99.9, whatever binary fractions say.
+    return count * (1 - percentile / 100) >= SOLID_BEYOND * (1 - 1e-9)

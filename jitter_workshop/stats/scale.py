@@ -1,0 +1,108 @@
+"""The axes that the terminal's chart and the SVG share.
+
+x is log10(1/(1-p)): 0 at the 0th percentile, 1 at 90 %, 2 at 99 %; y is log10 of nanoseconds. So every decade of rarity
+has the same width, every decade of time the same height, and a stall that is ten times rarer moves its knee one tick.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jitter_workshop.model.curve import PercentileCurve
+
+X_LIMIT = 12.0
+"""No curve reaches further right: 10^12 samples."""
+
+_STEP = 0.5
+_MARGIN = 0.1
+_LEAST_X = 3.0
+_LEAST_DECADES = 2.0
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A position on an axis (log10) and its label."""
+
+    position: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """What a chart shows: x from 0 to ``x_high``, y from ``y_low`` to ``y_high``, all in log10."""
+
+    x_high: float
+    y_low: float
+    y_high: float
+
+
+def x_of_percentile(percentile: float) -> float:
+    """log10(1/(1-p)) for a percentile of 0..100; 100 and beyond sit at the right end."""
+    beyond = 1 - percentile / 100
+    return X_LIMIT if beyond <= 10**-X_LIMIT else -math.log10(min(beyond, 1.0))
+
+
+def percentile_of_x(x: float) -> float:
+    """The percentile (0..100) at a position."""
+    return 100 * (1 - 10**-x)
+
+
+def y_of_ns(value_ns: float) -> float:
+    """log10 of a time; below 1 ns sits at 1 ns."""
+    return math.log10(max(value_ns, 1.0))
+
+
+def nice_ns(value_ns: float | None) -> str:
+    """A time as people say it, three significant digits at most: ``76 ns``, ``4.1 µs``, ``1.2 s``; ``–`` for None."""
+    if value_ns is None:
+        return "–"
+    if value_ns < 0:
+        return "-" + nice_ns(-value_ns)
+    rounded = _three_digits(value_ns)
+    size, unit = next(((s, u) for s, u in _UNITS if rounded >= s), _UNITS[-1])
+    scaled = _three_digits(rounded / size)
+    return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {unit}"
+
+
+def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
+    """One tick a decade of rarity: 0 %, 90 %, 99 %, 99.9 %, …"""
+    ticks = [Tick(0.0, "0 %"), Tick(1.0, "90 %"), Tick(2.0, "99 %")]
+    ticks += [Tick(float(n), "99." + "9" * (n - 2) + " %") for n in range(3, math.floor(x_high) + 1)]
+    return tuple(t for t in ticks if t.position <= x_high + 1e-9)
+
+
+def decade_ticks(y_low: float, y_high: float) -> tuple[Tick, ...]:
+    """One tick a decade of time: 100 ns, 1 µs, 10 µs, …"""
+    first, last = math.ceil(y_low - 1e-9), math.floor(y_high + 1e-9)
+    return tuple(Tick(float(n), nice_ns(10.0**n)) for n in range(first, last + 1))
+
+
+def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:
+    """Ranges that hold all curves and marks (percentile, ns), in half decades so that a growing curve rescales rarely.
+
+    The y axis spans two decades at least: a quiet host's curve must look flat, not dramatic.
+    """
+    xs, ys = [0.0], []
+    for curve in curves:
+        xs += [x_of_percentile(p.percentile) for p in curve.points[-1:]]
+        ys += [y_of_ns(p.value_ns) for p in curve.points]
+    for percentile, value_ns in marks:
+        xs.append(x_of_percentile(percentile))
+        ys.append(y_of_ns(value_ns))
+    if not ys:
+        return Ranges(_LEAST_X + 2, 1.5, 7.0)
+    low = max(0.0, math.floor((min(ys) - _MARGIN) / _STEP) * _STEP)
+    high = math.ceil((max(ys) + _MARGIN) / _STEP) * _STEP
+    if high - low < _LEAST_DECADES:
+        high = low + _LEAST_DECADES
+    return Ranges(max(_LEAST_X, math.ceil(max(xs) / _STEP) * _STEP), low, high)
+
+
+def _three_digits(value: float) -> float:
+    if value == 0:
+        return 0.0
+    places = 2 - math.floor(math.log10(abs(value)))
+    return round(value, places)

@@ -1,0 +1,145 @@
+"""Percentile curves and axes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.stats import curve as cv
+from jitter_workshop.stats import histogram as hg
+from jitter_workshop.stats import scale
+
+VALUES = st.lists(st.tuples(st.integers(0, 60_000_000_000), st.integers(1, 100_000)), min_size=1, max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(VALUES)
+def test_a_curve_rises_from_the_minimum_to_the_maximum_and_follows_the_percentiles(
+    values: list[tuple[int, int]],
+) -> None:
+    h = hg.new_histogram()
+    for value, count in values:
+        hg.record(h, value, count)
+    low, high = min(v for v, _ in values), max(v for v, _ in values)
+    curve = cv.percentile_curve(h, "one", min_ns=low, max_ns=high)
+    percentiles = [p.percentile for p in curve.points]
+    heights = [p.value_ns for p in curve.points]
+    assert len(curve.points) <= cv.MAX_POINTS
+    assert percentiles == sorted(percentiles)
+    assert heights == sorted(heights)
+    assert (heights[0], heights[-1]) == (low, high)
+    assert percentiles[-1] == pytest.approx(100 * (1 - 1 / curve.count))
+    theirs = h.get_percentile_to_value_dict(percentiles)
+    for point in curve.points[1:-1]:
+        assert point.value_ns == max(low, min(theirs[point.percentile], high)) or _at_a_step(h, point.percentile)
+        if abs(beyond := curve.count * (1 - point.percentile / 100) - 10) > 1e-6:
+            assert point.solid == (beyond > 0)
+
+
+def _at_a_step(h: object, percentile: float) -> bool:
+    """Whether rounding alone decides which sample the percentile means."""
+    exact = percentile / 100 * h.total_count  # type: ignore[attr-defined]
+    return abs(exact + 0.5 - round(exact + 0.5)) < 1e-6
+
+
+def test_a_single_sample_and_no_sample_are_curves_too() -> None:
+    h = hg.new_histogram()
+    assert cv.percentile_curve(h, "none").points == ()
+    hg.record(h, 77)
+    assert cv.percentile_curve(h, "one").points == (CurvePoint(0.0, 77, False),)
+    hg.record(h, 90)
+    assert cv.percentile_curve(h, "two").points[-1] == CurvePoint(50.0, 90, False)
+
+
+def test_points_are_solid_while_ten_samples_lie_beyond() -> None:
+    published = {"mean": 60879, "min": 76, "p50": 168, "p99.9": 9_000, "p99.999": 20_000, "max": 30_000}
+    curve = cv.curve_from_percentiles("laptop", published, 10_000, "published 2015")
+    assert [(round(p.percentile, 3), p.value_ns, p.solid) for p in curve.points] == [
+        (0.0, 76, True),
+        (50.0, 168, True),
+        (99.9, 9_000, True),
+        (99.99, 30_000, False),
+    ]
+    assert curve.origin == "published 2015"
+
+
+def test_a_coarse_curve_from_a_runs_table() -> None:
+    h = hg.new_histogram()
+    hg.record(h, 100, 989)
+    hg.record(h, 5000, 11)
+    curve = cv.curve_from_summary("run", hg.summary(h, min_ns=100, max_ns=5000))
+    assert [p.value_ns for p in curve.points] == [100, 100, 100, 100, 5000, 5000]
+
+
+def test_an_impossible_percentile_is_refused() -> None:
+    with pytest.raises(ValueError, match="p100"):
+        cv.curve_from_percentiles("x", {"p100": 1}, 10)
+
+
+def test_reading_a_value_off_a_curve() -> None:
+    curve = PercentileCurve("c", (CurvePoint(0.0, 5, True), CurvePoint(90.0, 50, True)), 10)
+    assert cv.value_at(curve, 50) == 50
+    assert cv.value_at(curve, 0) == 5
+    assert cv.value_at(curve, 99) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0, "0 ns"),
+        (76, "76 ns"),
+        (999.6, "1 µs"),
+        (4_100, "4.1 µs"),
+        (4_134, "4.13 µs"),
+        (999_600, "1 ms"),
+        (8_126_495, "8.13 ms"),
+        (1.2e9, "1.2 s"),
+        (-300, "-300 ns"),
+    ],
+)
+def test_times_read_as_people_say_them(value: float | None, text: str) -> None:
+    assert scale.nice_ns(value) == text
+
+
+@given(st.floats(0.001, 1e15))
+def test_a_nice_time_is_within_half_a_percent_and_short(value: float) -> None:
+    text = scale.nice_ns(value)
+    number, unit = text.split(" ")
+    factor = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    if value >= 1:
+        assert float(number) * factor == pytest.approx(value, rel=0.0051)
+        assert value >= 1e12 or len(number.replace(".", "")) <= 4
+
+
+@given(st.floats(0, 99.9999999))
+def test_the_x_axis_goes_there_and_back(percentile: float) -> None:
+    assert scale.percentile_of_x(scale.x_of_percentile(percentile)) == pytest.approx(percentile)
+
+
+def test_the_ends_of_the_axes() -> None:
+    assert scale.x_of_percentile(99.9) == pytest.approx(3)
+    assert scale.x_of_percentile(100) == scale.X_LIMIT
+    assert scale.y_of_ns(0) == 0
+    assert [t.label for t in scale.percentile_ticks(4)] == ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]
+    assert [t.label for t in scale.decade_ticks(1.5, 4)] == ["100 ns", "1 µs", "10 µs"]
+
+
+@given(st.lists(st.integers(0, 60_000_000_000), max_size=20), st.integers(1, 10**9))
+def test_ranges_hold_every_point_and_mark(values: list[int], mark: int) -> None:
+    curve = PercentileCurve("c", tuple(CurvePoint(99.9, v, True) for v in sorted(values)), 10)
+    r = scale.ranges([curve], [(99.99, mark)])
+    assert r.x_high >= 4
+    for value in [*values, mark]:
+        assert r.y_low <= scale.y_of_ns(value) <= r.y_high
+    assert r.y_high - r.y_low >= 2
+    assert math.isclose(r.y_low * 2 % 1, 0)
+
+
+def test_an_empty_chart_has_axes() -> None:
+    r = scale.ranges([])
+    assert len(scale.decade_ticks(r.y_low, r.y_high)) >= 4
