@@ -1,8 +1,32 @@
-"""The one thing pyproject.toml cannot say: build the native core with cffi as one abi3 extension."""
+"""What pyproject.toml cannot say: the C core with its own strict flags, and cffi's abi3 extension around it."""
+
+import os
+from pathlib import Path
 
 from setuptools import setup
 
+# setuptools wants paths relative to the project; a build may start elsewhere.
+os.chdir(Path(__file__).parent)
+
+STRICT = """-std=c11 -O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+-Wstrict-prototypes -Wmissing-prototypes -Wcast-qual -Wpointer-arith -Wundef -Wvla -Wformat=2""".split()
+
+HEADERS = sorted(str(path) for path in Path("native").glob("*.h"))
+SOURCES = sorted(str(path) for path in Path("native").glob("*.c") if not path.name.startswith("_"))
+
 setup(
+    libraries=[
+        (
+            "jitter_native",
+            {
+                "sources": SOURCES,
+                "obj_deps": {"": HEADERS},
+                "include_dirs": ["native"],
+                "macros": [("_GNU_SOURCE", "1")],
+                "cflags": STRICT,
+            },
+        )
+    ],
     cffi_modules=["native/build_native.py:ffibuilder"],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -1,0 +1,33 @@
+/* Shared by all C files: the public declarations, and the few things that the hot loops need inline. */
+#ifndef JW_CORE_H
+#define JW_CORE_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api.h"
+
+#if UINTPTR_MAX != UINT64_MAX
+#error "the native core needs a 64-bit target"
+#endif
+
+/* x86 and most arm64 cores have 64-byte lines; pairs are fetched together, so what must not be shared keeps 128 apart. */
+#define JW_LINE 64
+#define JW_APART 128
+
+#define JW_INLINE static inline __attribute__((always_inline))
+
+__extension__ typedef unsigned __int128 jw_u128;
+
+JW_INLINE bool jw_stopped(const _Atomic int *stop) {
+    return atomic_load_explicit(stop, memory_order_relaxed) != 0;
+}
+
+#endif
