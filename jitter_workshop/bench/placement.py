@@ -1,0 +1,325 @@
+"""Which CPUs the measured threads run on, and why (DESIGN §4).
+
+A pure function of the topology: nothing is read or set here. What is wished for, best first: two CPUs that the kernel
+was told to leave alone (``isolcpus``), on different cores, that share their last-level cache, of one core type, away
+from CPU 0 (which boots the machine and keeps much of its housekeeping), and one CPU left for everybody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.topology import Cpu, Topology
+
+NO_CPUS = CpuSet()
+
+_ALIKE = 3
+"""Of cores that are alike in all that matters here, this many are looked at: hosts have hundreds of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person asked for. ``mode``: auto | none; any CPU given wins over it. ``cpu`` is ``spin``'s."""
+
+    workload: str = "ring"
+    mode: str = "auto"
+    producer: int | None = None
+    accumulator: int | None = None
+    journaller: int | None = None
+    no_journaller: bool = False
+    cpu: int | None = None
+
+
+def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placement:
+    """The placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone.
+
+    Raises UsageError for wishes that contradict each other, HostError for CPUs that this host does not have or that
+    this process may not use, each with one sentence.
+    """
+    allowed = topology.allowed
+    if not allowed:
+        raise HostError("this process may not run on any CPU that is online", "widen its affinity mask or cpuset")
+    _check_wish(topology, wish)
+    if wish.workload == "ring":
+        if len(allowed) == 1:
+            raise HostError(
+                f"the ring needs two CPUs and this process has one (CPU {allowed})", "use '--workload spin'"
+            )
+        return _ring(topology, wish, isolated & allowed)
+    return _single(topology, wish, isolated & allowed)
+
+
+def check_realtime(topology: Topology, placement: Placement, threads: int) -> None:
+    """Refuse SCHED_FIFO unless a CPU outside the run stays free: busy-waiting FIFO threads would stop the host.
+
+    ``threads``: how many threads the run measures with. Raises HostError.
+    """
+    used = CpuSet.of(_used(placement))
+    free = bool(topology.online - used) if used else len(topology.online) > threads
+    if not free:
+        raise HostError(
+            "SCHED_FIFO would leave no CPU outside the run for the rest of the host",
+            "measure with '--sched other', or with fewer threads",
+        )
+
+
+def _check_wish(topology: Topology, wish: Wish) -> None:
+    if wish.mode not in ("auto", "none"):
+        raise UsageError(f"there is no placement '{wish.mode}'", "it is auto or none")
+    if wish.workload == "ring" and wish.cpu is not None:
+        raise UsageError("--cpu is for the spin workload", "for the ring say --producer-cpu and --accumulator-cpu")
+    ring_cpus = {"--producer-cpu": wish.producer, "--accumulator-cpu": wish.accumulator}
+    ring_cpus["--journaller-cpu"] = wish.journaller
+    if wish.workload != "ring":
+        given = [name for name, cpu in ring_cpus.items() if cpu is not None]
+        if given:
+            raise UsageError(f"{given[0]} is for the ring workload", f"for {wish.workload} say --cpu")
+    if wish.no_journaller and wish.journaller is not None:
+        raise UsageError("--journaller-cpu and --no-journaller contradict each other", "leave one of them out")
+    seen: dict[int, str] = {}
+    for name, cpu in {**ring_cpus, "--cpu": wish.cpu}.items():
+        if cpu is None:
+            continue
+        check_cpu(topology, cpu)
+        if cpu in seen:
+            raise UsageError(
+                f"CPU {cpu} is given twice ({seen[cpu]} and {name})", "threads that wait for each other need a CPU each"
+            )
+        seen[cpu] = name
+
+
+def check_cpu(topology: Topology, number: int) -> None:
+    """Refuse a CPU that cannot be used. Raises HostError saying which of the three reasons it is."""
+    cpu = topology.cpu(number)
+    if cpu is None:
+        raise HostError(f"this host has no CPU {number}", f"CPUs online: {topology.online}")
+    if not cpu.online:
+        raise HostError(f"CPU {number} is offline", f"CPUs online: {topology.online}")
+    if not cpu.allowed:
+        raise HostError(
+            f"CPU {number} is outside this process's affinity mask or cgroup", f"CPUs allowed: {topology.allowed}"
+        )
+
+
+def _ring(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
+    allowed = topology.allowed
+    explicit = any(c is not None for c in (wish.producer, wish.accumulator, wish.journaller))
+    producer, accumulator = _pair(topology, wish, isolated)
+    journaller = _third(topology, wish, isolated, producer, accumulator)
+    if wish.mode == "none" and not explicit:
+        on = journaller is not None
+        return Placement(mode="none", journaller_on=on, why=_why_none(topology, wish, on))
+    used = [c for c in (producer, accumulator, journaller) if c is not None]
+    left = allowed - CpuSet.of(used)
+    quiet_left = left - _siblings(topology, used)
+    hot = CpuSet.of(used) if left else CpuSet.of([accumulator])
+    return Placement(
+        mode="chosen" if explicit else "auto",
+        producer=producer,
+        accumulator=accumulator,
+        journaller=journaller,
+        journaller_on=journaller is not None,
+        hot=hot.cpus,
+        housekeeping=(quiet_left or left).cpus,
+        why=_why_ring(topology, wish, isolated, producer, accumulator, journaller),
+    )
+
+
+def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
+    """Producer and accumulator: the best-ranked pair that agrees with what was given."""
+    taken = {wish.journaller}
+    if wish.producer is not None and wish.accumulator is not None:
+        return wish.producer, wish.accumulator
+    pool = [c for c in _candidates(topology, isolated, wish) if c.id not in taken]
+    firsts = pool if wish.producer is None else [_cpu(topology, wish.producer)]
+    seconds = pool if wish.accumulator is None else [_cpu(topology, wish.accumulator)]
+    given = wish.producer is not None or wish.accumulator is not None
+    pairs = [(a, b) for a in firsts for b in seconds if a.id < b.id or (given and a.id != b.id)]
+    if not pairs:
+        raise HostError(
+            f"no CPU is left for the second thread of the ring (CPUs allowed: {topology.allowed})",
+            "give fewer CPUs or leave the journaller out",
+        )
+    best = min(pairs, key=lambda pair: _rank_pair(topology, isolated, *pair))
+    return best[0].id, best[1].id
+
+
+def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[object, ...]:
+    """Smaller is better; the order of the wishes in this module's docstring, then the lowest numbers."""
+    return (
+        _same_core(a, b),
+        not (a.id in isolated and b.id in isolated),
+        not _housekeeping_left(topology, a, b),
+        not _share_cache(topology, a, b),
+        a.package != b.package,
+        a.node != b.node,
+        a.core_type != b.core_type,
+        (a.id == 0) + (b.id == 0),
+        (0 in a.smt_siblings) + (0 in b.smt_siblings),
+        (a.core_type == "efficiency") + (b.core_type == "efficiency"),
+        a.id,
+        b.id,
+    )
+
+
+def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
+    """The journaller's CPU: on a core of its own with one CPU left for housekeeping, else None (it stays off)."""
+    if wish.journaller is not None or wish.no_journaller:
+        return wish.journaller
+    first, second = _cpu(topology, producer), _cpu(topology, accumulator)
+    busy = _siblings(topology, [producer, accumulator]) | CpuSet.of([producer, accumulator])
+    fits = [
+        c
+        for c in (_cpu(topology, n) for n in topology.allowed - busy)
+        if topology.allowed - busy - CpuSet.of([c.id]) - c.smt_siblings
+    ]
+
+    def rank(c: Cpu) -> tuple[object, ...]:
+        return (
+            c.id not in isolated,
+            not _share_cache(topology, c, second),
+            c.package != second.package,
+            c.core_type != first.core_type,
+            c.id == 0,
+            0 in c.smt_siblings,
+            c.id < producer,
+            c.id,
+        )
+
+    return min(fits, key=rank).id if fits else None
+
+
+def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
+    """One CPU for ``spin`` (and later for other workloads of one thread)."""
+    allowed = topology.allowed
+    if wish.cpu is None and wish.mode == "none":
+        return Placement(mode="none", why=f"The scheduler may move the sampler between CPUs {allowed}.")
+    number = wish.cpu
+    if number is None:
+        number = min(_candidates(topology, isolated, wish), key=lambda c: _rank_single(topology, isolated, c)).id
+    left = allowed - CpuSet.of([number])
+    quiet_left = left - _siblings(topology, [number])
+    if wish.cpu is not None:
+        why = f"The sampler runs on CPU {number}, as asked."
+    elif number in isolated:
+        why = f"The sampler runs on CPU {number}, which is isolated from the scheduler."
+    elif number != 0 and len(allowed) > 1:
+        why = f"The sampler runs on CPU {number}: not CPU 0, which keeps most of the housekeeping."
+    else:
+        why = f"The sampler runs on CPU {number}."
+    if not left:
+        why += " It is the only CPU: no housekeeping CPU is left, so everything else that runs shows up as stalls."
+    return Placement(
+        mode="auto" if wish.cpu is None else "chosen",
+        sampler=number,
+        hot=(number,),
+        housekeeping=(quiet_left or left).cpus,
+        why=why,
+    )
+
+
+def _rank_single(topology: Topology, isolated: CpuSet, c: Cpu) -> tuple[object, ...]:
+    return (c.id not in isolated, c.id == 0, 0 in c.smt_siblings, c.core_type == "efficiency", c.id)
+
+
+def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
+    """Allowed CPUs, at most a few of those that are alike: enough to find the best, few enough to compare in pairs."""
+    groups: dict[tuple[object, ...], list[Cpu]] = {}
+    for cpu in topology.cpus:
+        if not (cpu.online and cpu.allowed):
+            continue
+        cache = topology.last_level_cache(cpu.id)
+        alike = (cpu.package, cpu.node, cache.cpus.cpus if cache else None, cpu.core_type, cpu.id in isolated)
+        group = groups.setdefault((*alike, 0 in cpu.smt_siblings), [])
+        cores = {(c.package, c.core) for c in group}
+        # Threads of a core come after whole cores: they count only where there are too few cores.
+        if len(cores) < _ALIKE or ((cpu.package, cpu.core) in cores and len(group) < _ALIKE * 2):
+            group.append(cpu)
+    return sorted((c for group in groups.values() for c in group), key=lambda c: c.id)
+
+
+def _cpu(topology: Topology, number: int) -> Cpu:
+    found = topology.cpu(number)
+    assert found is not None
+    return found
+
+
+def _siblings(topology: Topology, numbers: Iterable[int]) -> CpuSet:
+    """Other hardware threads of the cores of these CPUs."""
+    mine = tuple(numbers)
+    found = CpuSet()
+    for number in mine:
+        found = found | _cpu(topology, number).smt_siblings
+    return found - CpuSet.of(mine)
+
+
+def _same_core(a: Cpu, b: Cpu) -> bool:
+    return b.id in a.smt_siblings
+
+
+def _share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
+    """Do both have the same last-level cache; where the kernel shows no caches, the same package stands in."""
+    cache = topology.last_level_cache(a.id)
+    return b.id in cache.cpus if cache else a.package == b.package
+
+
+def _housekeeping_left(topology: Topology, a: Cpu, b: Cpu) -> bool:
+    return bool(topology.allowed - a.smt_siblings - b.smt_siblings - CpuSet.of([a.id, b.id]))
+
+
+def _used(placement: Placement) -> list[int]:
+    cpus = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
+    return [c for c in cpus if c is not None]
+
+
+def _why_none(topology: Topology, wish: Wish, journaller_on: bool) -> str:
+    threads = "producer, accumulator and journaller" if journaller_on else "producer and accumulator"
+    text = f"The scheduler may move {threads} between CPUs {topology.allowed}."
+    return text + ("" if journaller_on else _why_no_journaller(topology, wish))
+
+
+def _why_no_journaller(topology: Topology, wish: Wish) -> str:
+    if wish.no_journaller:
+        return " No journaller, as asked."
+    count = len(topology.allowed)
+    return f" Journaller off: {count} CPUs leave no core for it." if count < 4 else " Journaller off: no core is left."
+
+
+def _why_ring(
+    topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int, journaller: int | None
+) -> str:
+    """The reasons, in the words of a person who would do the same by hand."""
+    a, b = _cpu(topology, producer), _cpu(topology, accumulator)
+    used = [c for c in (producer, accumulator, journaller) if c is not None]
+    left = topology.allowed - CpuSet.of(used)
+    parts: list[str] = []
+    if _same_core(a, b):
+        parts.append("two hardware threads of one core, which slow each other down")
+    elif _share_cache(topology, a, b):
+        parts.append("different cores that share their last-level cache")
+    else:
+        parts.append("different cores without a common cache: every message crosses between them")
+    if a.core_type != b.core_type:
+        parts.append("of different core types")
+    elif a.core_type == "efficiency":
+        parts.append("efficiency cores both")
+    if all(c in isolated for c in (producer, accumulator)):
+        parts.append("isolated from the scheduler")
+    if 0 not in used and 0 in topology.allowed:
+        parts.append("away from CPU 0")
+    asked = wish.producer is not None or wish.accumulator is not None or wish.journaller is not None
+    text = f"Producer on CPU {producer}, accumulator on CPU {accumulator}"
+    text += f", journaller on CPU {journaller}" if journaller is not None else ""
+    text += (", as asked: " if asked else ": ") + ", ".join(parts) + "."
+    if journaller is None:
+        text += _why_no_journaller(topology, wish)
+    quiet_left = left - _siblings(topology, used)
+    if not left:
+        text += f" No housekeeping CPU is left; CPU {accumulator} is the one to keep quiet."
+    elif not quiet_left:
+        text += f" Housekeeping (CPU {left}) shares cores with the run."
+    return text
