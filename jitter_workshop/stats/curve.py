@@ -76,7 +76,7 @@ def curve_from_percentiles(
             if count < samples_needed(text):
                 continue
         points.append(CurvePoint(percentile, round(value), key != "max" and _beyond(count, percentile)))
-    # A percentile is its counter's upper bound and so may lie a hair above the true maximum; a curve must not turn back.
+    # A percentile is its counter's upper bound, a hair above the true maximum at times; a curve must not turn back.
     highest = values.get("max")
     if highest is not None:
         points = [CurvePoint(p.percentile, min(p.value_ns, round(highest)), p.solid) for p in points]
