@@ -11,6 +11,8 @@ class HostSummary:
 
     ``cpu_max_quota_us`` / ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None where there is none.
     ``steal_percent``: share of time since boot that the hypervisor gave to others; None where there is no steal clock.
+    ``packages``: sockets with online CPUs. ``smt``: whether any online core has two online threads. ``recorded``: read
+    from a recorded tree, so nothing is said of this process.
     """
 
     name: str
@@ -35,3 +37,7 @@ class HostSummary:
     is_root: bool
     boot_id: str | None
     notes: dict[str, str] = field(default_factory=dict)
+    packages: int | None = None
+    smt: bool | None = None
+    hottest_celsius: float | None = None
+    recorded: bool = False

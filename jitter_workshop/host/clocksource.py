@@ -1,0 +1,39 @@
+"""The kernel's clock (Documentation/timers/timekeeping.rst) and whether the TSC can stamp a measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
+from jitter_workshop.host.root import HostRoot, printable
+
+_FOLDER = "/sys/devices/system/clocksource/clocksource0"
+
+
+@dataclass(frozen=True, slots=True)
+class Clocksource:
+    """``current`` keeps the time now (None where not shown). The two flags are None on processors without them."""
+
+    current: str | None
+    available: tuple[str, ...]
+    constant_tsc: bool | None
+    nonstop_tsc: bool | None
+
+    @property
+    def tsc_trusted(self) -> bool:
+        """Whether the kernel itself keeps time by the TSC, which it gives up as soon as its watchdog finds fault, and
+        no flag says that the TSC changes its rate or stops in idle states."""
+        return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
+
+
+def read_clocksource(root: HostRoot, identity: CpuIdentity | None = None) -> Clocksource:
+    """Read the clock source; ``identity`` saves reading /proc/cpuinfo again."""
+    cpu = identity if identity is not None else read_cpu_identity(root)
+    return Clocksource(
+        current=printable(root.text(f"{_FOLDER}/current_clocksource") or "", 40) or None,
+        available=tuple(
+            printable(word, 40) for word in (root.text(f"{_FOLDER}/available_clocksource") or "").split()[:32]
+        ),
+        constant_tsc=cpu.has("constant_tsc"),
+        nonstop_tsc=cpu.has("nonstop_tsc"),
+    )

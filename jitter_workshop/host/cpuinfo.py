@@ -1,0 +1,65 @@
+"""The processor's name and flags from /proc/cpuinfo (proc(5)).
+
+Only its beginning is read: CPUs of one host share what is looked at here, and some kernels interrupt each CPU to print
+its entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitter_workshop.host.root import HostRoot, printable
+
+_HEAD_BYTES = 8_192
+
+_ARM_PARTS = {
+    "0xd03": "Cortex-A53",
+    "0xd05": "Cortex-A55",
+    "0xd07": "Cortex-A57",
+    "0xd08": "Cortex-A72",
+    "0xd0b": "Cortex-A76",
+    "0xd0c": "Neoverse-N1",
+    "0xd40": "Neoverse-V1",
+    "0xd49": "Neoverse-N2",
+    "0xd4f": "Neoverse-V2",
+}
+"""ARM's own cores by part number (MIDR_EL1); arm64 kernels print no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuIdentity:
+    """``flags``: of an x86 processor, None on other architectures or where the file is not shown."""
+
+    model: str | None
+    flags: frozenset[str] | None
+    architecture: str | None
+
+    def has(self, flag: str) -> bool | None:
+        """Whether the flag is set; None where there are no x86 flags."""
+        return None if self.flags is None else flag in self.flags
+
+
+def read_cpu_identity(root: HostRoot) -> CpuIdentity:
+    """What the first CPU says of itself; a device tree's model stands in where the CPU has no name."""
+    identity = parse_cpuinfo(root.head("/proc/cpuinfo", _HEAD_BYTES))
+    if identity.model is None:
+        model = printable(root.text("/proc/device-tree/model") or "", 80) or None
+        return CpuIdentity(model, identity.flags, identity.architecture)
+    return identity
+
+
+def parse_cpuinfo(text: str | None) -> CpuIdentity:
+    """Parse the first entry; the first of equal keys counts."""
+    values: dict[str, str] = {}
+    for line in (text or "").split("\n"):
+        key, colon, value = line.partition(":")
+        if colon:
+            values.setdefault(key.strip(), value.strip())
+    if "flags" in values:
+        return CpuIdentity(
+            printable(values.get("model name", ""), 80) or None, frozenset(values["flags"].split()), "x86_64"
+        )
+    part = _ARM_PARTS.get(values.get("CPU part", "").lower()) if values.get("CPU implementer") == "0x41" else None
+    named = values.get("model name") or part or values.get("cpu") or ""
+    architecture = "aarch64" if "CPU implementer" in values else None
+    return CpuIdentity(printable(named, 80) or None, None, architecture)

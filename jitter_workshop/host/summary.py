@@ -1,0 +1,197 @@
+"""A host in a page, and in a line: what is stored with every run and shown on the home screen."""
+
+from __future__ import annotations
+
+import re
+
+from jitter_workshop.host.cgroup import Cgroup, read_cgroup
+from jitter_workshop.host.clocksource import read_clocksource
+from jitter_workshop.host.cpufreq import read_cpufreq
+from jitter_workshop.host.cpuidle import read_cpuidle
+from jitter_workshop.host.cpuinfo import read_cpu_identity
+from jitter_workshop.host.hypervisor import Hypervisor, read_hypervisor
+from jitter_workshop.host.isolation import read_isolation
+from jitter_workshop.host.kernel import read_kernel
+from jitter_workshop.host.limits import Limits, read_limits
+from jitter_workshop.host.power import read_on_battery
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.stat import CpuStat, read_stat
+from jitter_workshop.host.thermal import Thermal, read_thermal
+from jitter_workshop.host.topology import read_topology
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.topology import Topology
+
+_TRADE_MARKS = re.compile(r"\((?:R|TM|C)\)", re.IGNORECASE)
+_SALES_TALK = re.compile(r"\s+(?:CPU\b.*|@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$", re.IGNORECASE)
+
+
+def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
+    """Read everything once. Each field that is None has its reason in ``notes``, as have the empty lists that a learner
+    would ask about. ``topology`` saves reading it again. Reads temperatures: not to be called during a block."""
+    identity = read_cpu_identity(root)
+    hypervisor = read_hypervisor(root, identity)
+    kernel = read_kernel(root, identity)
+    machine = topology if topology is not None else read_topology(root)
+    policies = read_cpufreq(root, current=False)
+    cpuidle = read_cpuidle(root)
+    isolation = read_isolation(root)
+    clock = read_clocksource(root, identity)
+    thermal = read_thermal(root)
+    stat = read_stat(root, hypervisor.guest)
+    cgroup = read_cgroup(root)
+    limits = read_limits(root)
+    summary = HostSummary(
+        name=kernel.hostname,
+        kernel=kernel.release,
+        architecture=kernel.architecture,
+        cpu_model=identity.model,
+        hypervisor=hypervisor.name,
+        cpus_online=machine.online.cpus,
+        cpus_allowed=machine.allowed.cpus,
+        isolated=isolation.isolated.cpus,
+        nohz_full=isolation.nohz_full.cpus if isolation.nohz_full is not None else (),
+        governors=tuple(sorted({p.governor for p in policies if p.governor is not None})),
+        cpuidle_driver=cpuidle.driver,
+        clocksource=clock.current,
+        thermal_zones=len(thermal.zones),
+        realtime_kernel=kernel.realtime,
+        steal_percent=stat.steal_percent,
+        cpu_max_quota_us=cgroup.quota_us,
+        cpu_max_period_us=cgroup.period_us,
+        on_battery=read_on_battery(root),
+        memlock_limit_bytes=limits.memlock_bytes,
+        is_root=limits.is_root,
+        boot_id=kernel.boot_id,
+        packages=len({c.package for c in machine.cpus if c.online}) or None,
+        smt=_smt(machine),
+        hottest_celsius=thermal.hottest_celsius,
+        recorded=root.recorded,
+    )
+    summary.notes.update(_notes(summary, root, hypervisor, stat, cgroup, thermal, limits))
+    if isolation.nohz_full is None:
+        summary.notes["nohz_full"] = "this kernel has no tickless CPUs (CONFIG_NO_HZ_FULL is off)"
+    return summary
+
+
+def host_line(summary: HostSummary, hot: tuple[int, ...] = ()) -> str:
+    """The host in one line, most important first; only what is known is said.
+
+    ``hot``: the CPUs that run the measured threads, () where they are not chosen yet.
+    """
+    return " · ".join(part for part in _line_parts(summary, hot) if part)
+
+
+def short_cpu_name(model: str) -> str:
+    """A processor's name without trade marks, clock rate and sales talk: ``Intel Xeon Gold 6130``."""
+    plain = " ".join(_TRADE_MARKS.sub(" ", model).split())
+    return _SALES_TALK.sub("", plain) or plain
+
+
+def _line_parts(summary: HostSummary, hot: tuple[int, ...]) -> list[str]:
+    guest = summary.hypervisor is not None
+    who = f"{summary.hypervisor} guest" if guest else short_cpu_name(summary.cpu_model or summary.architecture)
+    parts = [who, _cpus(summary, hot)]
+    if summary.on_battery:
+        parts.append("on battery")
+    if summary.cpu_max_quota_us and summary.cpu_max_period_us:
+        parts.append(f"limited to {summary.cpu_max_quota_us / summary.cpu_max_period_us:.3g} CPUs by its cgroup")
+    if not summary.governors:
+        parts.append("no cpufreq")
+    else:
+        parts.append(f"governor{'s' if len(summary.governors) > 1 else ''} {', '.join(summary.governors)}")
+    if summary.isolated:
+        parts.append(f"isolated {_ranges(summary.isolated)}")
+    if summary.realtime_kernel:
+        parts.append("PREEMPT_RT")
+    if summary.steal_percent is not None:
+        parts.append("steal under 0.1 %" if summary.steal_percent < 0.1 else f"steal {summary.steal_percent:.1f} %")
+    if summary.hottest_celsius is not None:
+        parts.append(f"{summary.hottest_celsius:.0f} °C")
+    parts.append("recorded" if summary.recorded else "root" if summary.is_root else "not root")
+    return parts
+
+
+def _cpus(summary: HostSummary, hot: tuple[int, ...]) -> str:
+    count, allowed = len(summary.cpus_online), len(summary.cpus_allowed)
+    text = f"{count} CPU" if count == 1 else f"{count} CPUs"
+    if allowed != count:
+        text = f"{allowed} of {text}"
+    shape = [f"{summary.packages} packages"] if summary.packages and summary.packages > 1 else []
+    shape += ["SMT"] if summary.smt else []
+    text += f" ({', '.join(shape)})" if shape else ""
+    return f"{text}, hot: {_ranges(hot)}" if hot else text
+
+
+def _ranges(cpus: tuple[int, ...]) -> str:
+    """CPU numbers as the kernel lists them."""
+    return str(CpuSet.of(cpus))
+
+
+def _smt(machine: Topology) -> bool | None:
+    online = machine.online
+    if not len(online):
+        return None
+    return any(len(c.smt_siblings & online) > 1 for c in machine.cpus if c.online)
+
+
+def _notes(
+    summary: HostSummary,
+    root: HostRoot,
+    hypervisor: Hypervisor,
+    stat: CpuStat,
+    cgroup: Cgroup,
+    thermal: Thermal,
+    limits: Limits,
+) -> dict[str, str]:
+    """The reason for each field that is None or empty."""
+    notes: dict[str, str] = {}
+    if summary.hypervisor is None:
+        known = (
+            "no virtual machine" if hypervisor.guest is False else "cannot be told whether this is a virtual machine"
+        )
+        notes["hypervisor"] = f"{known}: {hypervisor.source}"
+    if summary.steal_percent is None:
+        notes["steal_percent"] = _no_steal(stat, hypervisor)
+    if summary.cpu_max_quota_us is None:
+        notes["cpu_max_quota_us"] = notes["cpu_max_period_us"] = cgroup.reason or "no CPU limit is set on this cgroup"
+    if summary.memlock_limit_bytes is None:
+        notes["memlock_limit_bytes"] = limits.reason or "unlimited"
+    if summary.hottest_celsius is None:
+        shown = [s for s in (*thermal.zones, *thermal.sensors) if s.reason]
+        notes["hottest_celsius"] = f"no sensor can be read: {shown[0].reason}" if shown else "this host shows no sensor"
+    if not summary.cpus_online:
+        notes["cpus_online"] = f"no CPU is listed: {root.reading('/sys/devices/system/cpu/online').reason or 'empty'}"
+    if summary.recorded:
+        notes["is_root"] = notes["cpus_allowed"] = "a recorded host: nothing is known of this process there"
+    for field, value, reason in (
+        ("cpu_model", summary.cpu_model, "/proc/cpuinfo does not name the processor"),
+        ("governors", summary.governors or None, _no_cpufreq(hypervisor)),
+        ("cpuidle_driver", summary.cpuidle_driver, "this kernel uses no idle driver"),
+        ("clocksource", summary.clocksource, "the kernel does not show its clock source"),
+        ("thermal_zones", summary.thermal_zones or None, "this host shows no thermal zone"),
+        ("realtime_kernel", summary.realtime_kernel, "the kernel does not show how it was built"),
+        ("on_battery", summary.on_battery, "this host shows no power supply"),
+        ("boot_id", summary.boot_id, "the kernel does not show a boot id"),
+        ("packages", summary.packages, "no CPU is listed"),
+        ("smt", summary.smt, "no CPU is listed"),
+    ):
+        if value is None:
+            notes[field] = reason
+    return notes
+
+
+def _no_cpufreq(hypervisor: Hypervisor) -> str:
+    if hypervisor.guest:
+        return "a guest has no cpufreq: the hypervisor's host sets the frequency"
+    return "this kernel has no cpufreq driver for this processor"
+
+
+def _no_steal(stat: CpuStat, hypervisor: Hypervisor) -> str:
+    if stat.reason:
+        return stat.reason
+    if hypervisor.guest is False:
+        return "no virtual machine: no hypervisor can steal time"
+    return (
+        "0 since boot: the hypervisor took nothing, or gives this guest no steal clock; the kernel does not say which"
+    )

@@ -1,0 +1,109 @@
+"""Temperatures and throttling (Documentation/driver-api/thermal/sysfs-api.rst, hwmon/sysfs-interface.rst, and
+thermal_throttle in ABI/testing/sysfs-devices-system-cpu).
+
+Some sensors are read by interrupting their CPU: never read during a block.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from jitter_workshop.host.root import HostRoot, parse_integer, printable
+from jitter_workshop.host.topology import CPU_DIR
+
+_PLAUSIBLE_CELSIUS = (-40.0, 150.0)
+"""Sensors that are not wired up report values such as -273 °C or 255 °C."""
+
+_CPU_SENSOR = re.compile(r"coretemp|k10temp|k8temp|zenpower|x86_pkg_temp|cpu|soc|tctl|package", re.IGNORECASE)
+_MAX_INPUTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """One temperature. ``name``: the zone's type, or chip and label. ``celsius`` None with the reason."""
+
+    name: str
+    source: str
+    celsius: float | None
+    reason: str = ""
+
+    @property
+    def of_cpu(self) -> bool:
+        """Whether the name says that it is a processor's."""
+        return _CPU_SENSOR.search(self.name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Thermal:
+    """All temperatures that a host shows. ``throttle_events``: how often cores and packages were slowed down because
+    they were too hot since boot, each core and package once; None where not counted (AMD, ARM, guests)."""
+
+    zones: tuple[Sensor, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    throttle_events: int | None = None
+
+    @property
+    def hottest_celsius(self) -> float | None:
+        """The hottest of the processor's sensors; of all sensors where none is named as the processor's; or None."""
+        known = [s for s in (*self.zones, *self.sensors) if s.celsius is not None]
+        chosen = [s for s in known if s.of_cpu] or known
+        return max((s.celsius for s in chosen if s.celsius is not None), default=None)
+
+
+def read_thermal(root: HostRoot) -> Thermal:
+    """Read all zones, hwmon inputs and throttle counters."""
+    zones = tuple(
+        _sensor(root, printable(root.text(f"{folder}/type") or "", 40) or f"thermal_zone{n}", f"{folder}/temp")
+        for n, folder in root.numbered("/sys/class/thermal", "thermal_zone")
+    )
+    return Thermal(zones, _hwmon(root), read_throttle_events(root))
+
+
+def read_throttle_events(root: HostRoot) -> int | None:
+    """Thermal throttle events since boot. Every thread of a core (of a package) counts the same event, so the largest
+    count of each core and package is taken; None where no CPU counts any."""
+    cores: dict[str, int] = {}
+    packages: dict[str, int] = {}
+    for number, folder in root.numbered(CPU_DIR, "cpu"):
+        counts = f"{folder}/thermal_throttle"
+        for found, file, group in (
+            (cores, "core_throttle_count", "topology/thread_siblings_list"),
+            (packages, "package_throttle_count", "topology/core_siblings_list"),
+        ):
+            count = root.integer(f"{counts}/{file}")
+            if count is not None and count >= 0:
+                key = root.text(f"{folder}/{group}") or f"cpu{number}"
+                found[key] = max(found.get(key, 0), count)
+    if not cores and not packages:
+        return None
+    return sum(cores.values()) + sum(packages.values())
+
+
+def parse_millicelsius(text: str | None) -> float | None:
+    """Thousandths of a degree as °C; None for what is no number or no temperature of a running machine."""
+    number = parse_integer(text)
+    if number is None:
+        return None
+    low, high = _PLAUSIBLE_CELSIUS
+    celsius = number / 1_000
+    return celsius if low <= celsius <= high else None
+
+
+def _hwmon(root: HostRoot) -> tuple[Sensor, ...]:
+    found: list[Sensor] = []
+    for number, folder in root.numbered("/sys/class/hwmon", "hwmon"):
+        chip = printable(root.text(f"{folder}/name") or "", 40) or f"hwmon{number}"
+        inputs = sorted(
+            int(match[1]) for name in root.list_dir(folder) if (match := re.fullmatch(r"temp(\d{1,4})_input", name))
+        )
+        for index in inputs[:_MAX_INPUTS]:
+            label = printable(root.text(f"{folder}/temp{index}_label") or "", 40)
+            found.append(_sensor(root, f"{chip} {label}".strip(), f"{folder}/temp{index}_input"))
+    return tuple(found)
+
+
+def _sensor(root: HostRoot, name: str, path: str) -> Sensor:
+    reading = root.reading(path)
+    celsius = parse_millicelsius(reading.text)
+    return Sensor(name, path, celsius, "" if celsius is not None else reading.reason or "not a temperature")
