@@ -1,0 +1,73 @@
+"""Stopping or suspending a run from another thread or from a signal handler."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import weakref
+
+_SUSPEND = b"z"
+_CANCEL = b"c"
+
+
+class CancelToken:
+    """One run's stop button. The runner waits on :meth:`fileno` together with the child's output: it needs no timer.
+
+    All methods may be called from any thread and from a signal handler. A token serves one run; pressed before the
+    run begins, it stops the run at once.
+    """
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._reason: str | None = None
+        self._finalizer = weakref.finalize(self, _close, self._reader, self._writer)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the run is to stop; None while it may go on."""
+        return self._reason
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Stop the run; finished blocks are kept. The first reason counts."""
+        if self._reason is None:
+            self._reason = reason
+        self._press(_CANCEL)
+
+    def suspend(self) -> None:
+        """Stop the measuring child, then this whole process (as Ctrl-Z asks); both go on at SIGCONT, and the block
+        during which it happened is measured again."""
+        self._press(_SUSPEND)
+
+    def fileno(self) -> int:
+        """Readable once something was asked for."""
+        return self._reader
+
+    def take_suspend(self) -> bool:
+        """Was :meth:`suspend` called since the last look?"""
+        with contextlib.suppress(BlockingIOError):
+            return _SUSPEND in os.read(self._reader, 4096)
+        return False
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait up to ``timeout_s`` for somebody to ask for something; True if the run is to stop."""
+        if self._reason is None and timeout_s > 0:
+            poller = select.poll()
+            poller.register(self._reader, select.POLLIN)
+            poller.poll(timeout_s * 1000)
+        return self._reason is not None
+
+    def close(self) -> None:
+        """Let go of the pipe; pressing afterwards does nothing."""
+        self._finalizer()
+
+    def _press(self, key: bytes) -> None:
+        if self._finalizer.alive:
+            # A full pipe has been pressed often enough already.
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._writer, key)
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

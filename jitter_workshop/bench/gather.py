@@ -1,0 +1,205 @@
+"""What a run's blocks add up to: histograms, stalls, threads and counters (pure arithmetic, no processes)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING
+
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal, ThreadBlock
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.run import MAIN_HISTOGRAM, Block, Counter, HistogramSummary, Stall, Stalls, ThreadRecord
+from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.stats import histogram as histograms
+from jitter_workshop.stats import stalls as stall_arithmetic
+from jitter_workshop.stats.curve import percentile_curve
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
+
+_LISTED_PER_RUN = 20_000
+"""Stalls kept while a run goes on, so that an hour of blocks does not fill the parent's memory."""
+
+
+@dataclass(slots=True)
+class MergedHistogram:
+    """One histogram over all blocks so far, with what a histogram rounds away: true extremes and the exact sum."""
+
+    histogram: HdrHistogram
+    min: int | None = None
+    max: int | None = None
+    total: int = 0
+    overflow: int = 0
+
+    def add(self, block: HistogramBlock, decoded: HdrHistogram) -> None:
+        histograms.add(self.histogram, decoded)
+        self.min = min((v for v in (self.min, block.min) if v is not None), default=None)
+        self.max = max((v for v in (self.max, block.max) if v is not None), default=None)
+        self.total += block.total
+        self.overflow += block.overflow
+
+    def summary(self) -> HistogramSummary:
+        return histograms.summary(
+            self.histogram, min_ns=self.min, max_ns=self.max, total_ns=self.total, overflow=self.overflow
+        )
+
+    def curve(self, label: str) -> PercentileCurve:
+        return percentile_curve(self.histogram, label, max_ns=self.max, min_ns=self.min)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockHistogram:
+    """One histogram of one block, as it is stored. ``start_s``: Unix time; ``max_ns``: the true maximum."""
+
+    start_s: float
+    duration_s: float
+    max_ns: int
+    encoded: str
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The blocks of a run so far. :meth:`add` raises ValueError for a block that cannot be read."""
+
+    spec: RunSpec
+    blocks: list[Block] = field(default_factory=list)
+    raw: list[BlockDone] = field(default_factory=list)
+    merged: dict[str, MergedHistogram] = field(default_factory=dict)
+    encoded: dict[str, list[BlockHistogram]] = field(default_factory=dict)
+    listed: list[Stall] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def main_name(self) -> str:
+        return MAIN_HISTOGRAM[self.spec.workload]
+
+    @property
+    def duration_s(self) -> float:
+        """Measured time: the blocks without the pauses between them."""
+        return sum(b.duration_ns for b in self.blocks) / 1e9
+
+    def add(
+        self, done: BlockDone, temperature_celsius: float | None = None, throttle_events: int | None = None
+    ) -> Block:
+        """Add one finished block and return its headline."""
+        decoded = {name: histograms.decode(h.encoded) for name, h in done.histograms.items()}
+        if self.main_name not in decoded:
+            raise ValueError(f"the block has no {self.main_name} histogram")
+        for name, block in done.histograms.items():
+            self.merged.setdefault(name, MergedHistogram(histograms.new_histogram())).add(block, decoded[name])
+            self.encoded.setdefault(name, []).append(
+                BlockHistogram(done.wall_start_s, (done.end_ns - done.start_ns) / 1e9, block.max or 0, block.encoded)
+            )
+        index = len(self.blocks)
+        start_ns = done.start_ns - self.raw[0].start_ns if self.raw else 0
+        percentiles = histograms.percentile_values(histograms.non_zero(decoded[self.main_name]), ("50", "99", "99.9"))
+        main = done.histograms[self.main_name]
+        headline = Block(
+            index=index,
+            start_ns=start_ns,
+            duration_ns=done.end_ns - done.start_ns,
+            count=main.count,
+            p50=percentiles["50"],
+            p99=percentiles["99"],
+            p999=percentiles["99.9"],
+            max=main.max,
+            stalls=sum(t.count for t in done.stall_totals if t.threshold_ns == self.spec.threshold_ns),
+            core_hz=done.core_hz,
+            ping_pong_ns=done.ping_pong_ns,
+            parent_switches=done.parent_switches,
+            temperature_celsius=temperature_celsius,
+            throttle_events=throttle_events,
+        )
+        self.listed.extend(_in_run(s, index, start_ns) for s in done.stalls)
+        if len(self.listed) > 2 * _LISTED_PER_RUN:
+            self.listed = list(stall_arithmetic.worst(self.listed, _LISTED_PER_RUN))
+        self.blocks.append(headline)
+        # What was merged is dropped: an hour of encoded histograms is kept once, not twice.
+        self.raw.append(_without_payload(done))
+        for name, reason in done.notes.items():
+            self.notes.setdefault(name, reason)
+        return headline
+
+    def stalls(self) -> Stalls:
+        totals: list[StallTotal] = [t for block in self.raw for t in block.stall_totals]
+        return stall_arithmetic.of_run(self.spec.threshold_ns, totals, self.listed, self.duration_s)
+
+    def threads(self, tids: Mapping[str, int]) -> tuple[ThreadRecord, ...]:
+        names = dict.fromkeys(t.name for block in self.raw for t in block.threads)
+        return tuple(
+            _thread(name, tids.get(name, 0), [t for block in self.raw for t in block.threads if t.name == name])
+            for name in names
+        )
+
+    def sum_of(self, field_of: Callable[[BlockDone], int | None]) -> int | None:
+        """A counter over all blocks; None where any block did not know it."""
+        return _sum(field_of(block) for block in self.raw)
+
+    def interrupts(self) -> dict[str, Counter] | None:
+        return _merge_counters(block.interrupts for block in self.raw)
+
+    def softirqs(self) -> dict[str, Counter] | None:
+        return _merge_counters(block.softirqs for block in self.raw)
+
+    def core_hz(self) -> int | None:
+        known = [b.core_hz for b in self.blocks if b.core_hz is not None]
+        return round(median(known)) if known else None
+
+
+def _without_payload(done: BlockDone) -> BlockDone:
+    return BlockDone(
+        **{
+            name: getattr(done, name)
+            for name in BlockDone.__dataclass_fields__
+            if name not in ("histograms", "stalls", "notes")
+        },
+        histograms={},
+        stalls=(),
+    )
+
+
+def _in_run(stall: Stall, block: int, start_ns: int) -> Stall:
+    return Stall(block, stall.thread, stall.cpu, stall.start_ns + start_ns, stall.end_ns + start_ns, stall.messages)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    total = 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+def _thread(name: str, tid: int, blocks: list[ThreadBlock]) -> ThreadRecord:
+    by_cpu: dict[str, int] = {}
+    for block in blocks:
+        for cpu, messages in block.messages_by_cpu.items():
+            by_cpu[cpu] = by_cpu.get(cpu, 0) + messages
+    ordered = {cpu: by_cpu[cpu] for cpu in sorted(by_cpu, key=int) if by_cpu[cpu]}
+    return ThreadRecord(
+        name=name,
+        tid=tid,
+        cpus=tuple(int(cpu) for cpu in ordered),
+        messages_by_cpu=ordered,
+        voluntary_switches=_sum(b.voluntary_switches for b in blocks),
+        involuntary_switches=_sum(b.involuntary_switches for b in blocks),
+        migrations=_sum(b.migrations for b in blocks),
+        minor_faults=_sum(b.minor_faults for b in blocks),
+        major_faults=_sum(b.major_faults for b in blocks),
+    )
+
+
+def _merge_counters(tables: Iterable[dict[str, Counter] | None]) -> dict[str, Counter] | None:
+    merged: dict[str, dict[str, int]] = {}
+    names: dict[str, str] = {}
+    for table in tables:
+        if table is None:
+            return None
+        for key, counter in table.items():
+            names.setdefault(key, counter.name)
+            row = merged.setdefault(key, {})
+            for cpu, count in counter.per_cpu.items():
+                row[cpu] = row.get(cpu, 0) + count
+    return {key: Counter(names[key], row) for key, row in merged.items()}

@@ -1,0 +1,199 @@
+"""Starting, talking to and ending the measuring children.
+
+A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder) and gets its module path from its
+parent, so that a checkout, an editable install and a wheel all start the code that started them. It is the leader of
+its own session: the terminal's signals do not reach it.
+
+The children ask the kernel to be killed when their parent dies (PR_SET_PDEATHSIG). The kernel means the *thread* that
+forked them: start a child on a thread that lives as long as the child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.text import clean
+
+WORKER = "jitter_workshop.bench.worker"
+NOISE = "jitter_workshop.bench.noise"
+
+_BOOTSTRAP = (
+    "import json, runpy, sys; "
+    "sys.path[:] = json.loads(sys.argv[1]); module = sys.argv[2]; del sys.argv[1:3]; "
+    "runpy.run_module(module, run_name='__main__', alter_sys=True)"
+)
+_KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
+_LONGEST_LINE = 64 << 20
+_STDERR_KEPT = 8_192
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """The command that runs ``module`` of this very package in an isolated interpreter."""
+    if not sys.executable:
+        raise MeasureError("this Python does not know its own executable", "start it by its full path")
+    paths = [str(Path(entry).absolute()) for entry in sys.path]
+    return [sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(paths), module, *arguments]
+
+
+def environment() -> dict[str, str]:
+    """The few variables that a child gets."""
+    return {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What :meth:`Child.wait` saw: a line, the end of the child's output, a stop, a wish to suspend, or the time."""
+
+    kind: Literal["line", "end", "cancel", "suspend", "timeout"]
+    line: bytes = b""
+
+
+class Child:
+    """A child with all pipes. As a context manager it is always ended and reaped on the way out."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        try:
+            self._process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise MeasureError(f"the measuring process could not be started: {error.strerror or error}") from error
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        os.set_blocking(self._stderr.fileno(), False)
+        self._buffer = bytearray()
+        self._complaints = bytearray()
+        self._ended = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, line: bytes) -> None:
+        """Write a line. A child that is gone is not an error here: :meth:`wait` will say so."""
+        with contextlib.suppress(BrokenPipeError):
+            self._stdin.write(line)
+            self._stdin.flush()
+
+    def wait(self, token: CancelToken | None = None, timeout_s: float | None = None) -> Event:
+        """Block until the child says a line, ends, or the token is pressed: one poll, without a timer unless asked."""
+        poller = select.poll()
+        poller.register(self._stdout, select.POLLIN)
+        poller.register(self._stderr, select.POLLIN)
+        if token is not None:
+            poller.register(token.fileno(), select.POLLIN)
+        while True:
+            if token is not None and token.reason is not None:
+                return Event("cancel")
+            end = self._buffer.find(b"\n")
+            if end >= 0:
+                line = bytes(self._buffer[:end])
+                del self._buffer[: end + 1]
+                return Event("line", line)
+            if self._ended:
+                return Event("end")
+            ready = poller.poll(None if timeout_s is None else timeout_s * 1000)
+            if not ready:
+                return Event("timeout")
+            for descriptor, _ in ready:
+                if descriptor == self._stdout.fileno():
+                    self._fill()
+                elif descriptor == self._stderr.fileno():
+                    if not self._listen():
+                        poller.unregister(descriptor)
+                elif token is not None and token.take_suspend() and token.reason is None:
+                    return Event("suspend")
+
+    def stop(self) -> None:
+        """Freeze the child and all in its group."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def end(self, farewell: bytes = b"", patience_s: float = 2.0) -> int:
+        """End and reap: say farewell and close its input, wait, SIGTERM, wait, SIGKILL. Returns the exit status as
+        ``subprocess`` gives it (negative: the signal)."""
+        if farewell:
+            self.send(farewell)
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        for patience, signum in ((patience_s, signal.SIGTERM), (1.0, signal.SIGKILL)):
+            try:
+                self._process.wait(patience)
+                break
+            except subprocess.TimeoutExpired:
+                # A frozen process does not see SIGTERM before it goes on.
+                self._signal(signum)
+                self._signal(signal.SIGCONT)
+        status = self._process.wait()
+        self._listen()
+        self._stdout.close()
+        self._stderr.close()
+        return status
+
+    def obituary(self, status: int) -> str:
+        """How a child that ended by itself ended: half a sentence, with what it last complained about."""
+        if status < 0:
+            try:
+                name = signal.Signals(-status).name
+            except ValueError:
+                name = f"signal {-status}"
+            return f"was killed by {name}"
+        complaints = self._complaints.decode(errors="replace").strip().splitlines()
+        last = f": {clean(complaints[-1], 200)}" if complaints else ""
+        return f"ended with exit code {status}{last}"
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._stdout.closed:
+            self.end(patience_s=0.0)
+
+    def _signal(self, signum: signal.Signals) -> None:
+        # Popen knows whether it was reaped; its number may belong to somebody else afterwards.
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signum)
+
+    def _fill(self) -> None:
+        chunk = os.read(self._stdout.fileno(), 1 << 20)
+        self._buffer += chunk
+        self._ended = not chunk
+        if len(self._buffer) > _LONGEST_LINE:
+            raise MeasureError("the measuring process said a line without end")
+
+    def _listen(self) -> bool:
+        """Keep the end of what the child wrote to stderr; False once it will write no more."""
+        while True:
+            try:
+                chunk = os.read(self._stderr.fileno(), 65_536)
+            except BlockingIOError:
+                return True
+            if not chunk:
+                return False
+            self._complaints += chunk
+            del self._complaints[:-_STDERR_KEPT]

@@ -1,0 +1,130 @@
+"""One run at a time on a host, whoever starts it: an abstract Unix socket (unix(7)).
+
+The name exists as long as its holder lives: no folder, no stale file, nothing to clean up after kill -9. The holder
+never accepts a connection, so that nobody who asks can wake it during a block: whoever asks learns the holder's uid
+and pid from the kernel (SO_PEERCRED), and waits for the end of the connection. The name belongs to a network
+namespace: a container with its own does not see the host's turn.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import BusyError
+from jitter_workshop.model.text import clean
+
+TURN_VARIABLE = "JITTER_WORKSHOP_TURN"
+"""Names another turn than the host's, so that tests do not queue behind a real run."""
+
+_NAME = "jitter-workshop.run"
+_WAITERS = 128
+_RETRY_S = 0.05
+_UCRED = struct.Struct("3i")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has the turn. ``doing``: the command line, "" where this process may not see it."""
+
+    pid: int
+    uid: int
+    doing: str
+
+    def __str__(self) -> str:
+        try:
+            user = pwd.getpwuid(self.uid).pw_name
+        except KeyError:
+            user = f"uid {self.uid}"
+        doing = f", {self.doing}" if self.doing else ""
+        return f"{clean(user, 40)} is measuring (uid {self.uid}, pid {self.pid}{doing})"
+
+
+@contextmanager
+def host_turn(wait_s: float = 0.0, cancel: CancelToken | None = None) -> Iterator[None]:
+    """Hold the host's turn. Queues up to ``wait_s`` seconds without polling.
+
+    Raises BusyError naming who holds it once the time is up or ``cancel`` is pressed.
+    """
+    name = "\0" + os.environ.get(TURN_VARIABLE, _NAME)
+    deadline = time.monotonic() + wait_s
+    while True:
+        turn = _take(name)
+        if turn is not None:
+            break
+        _wait_for_end(name, deadline, cancel)
+    with turn:
+        yield
+
+
+def _take(name: str) -> socket.socket | None:
+    turn = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        turn.bind(name)
+        turn.listen(_WAITERS)
+    except OSError as error:
+        turn.close()
+        if error.errno == errno.EADDRINUSE:
+            return None
+        raise
+    return turn
+
+
+def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None) -> None:
+    """Return when the holder ended, or after a moment when the queue is full. Raises BusyError at the deadline."""
+    left_s = deadline - time.monotonic()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(name)
+        except BlockingIOError:
+            if left_s <= 0:
+                raise BusyError("somebody else is measuring on this host", _advice()) from None
+            _sleep(min(_RETRY_S, left_s), cancel)
+            return
+        except ConnectionRefusedError:
+            # Between the holder's bind and its listen, or it has just ended.
+            if left_s <= 0:
+                raise BusyError("somebody else begins to measure on this host", _advice()) from None
+            _sleep(min(_RETRY_S, left_s), cancel)
+            return
+        pid, uid, _ = _UCRED.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+        holder = Holder(pid, uid, _command_line(pid))
+        poller = select.poll()
+        poller.register(asking, select.POLLIN)
+        if cancel is not None:
+            poller.register(cancel.fileno(), select.POLLIN)
+        if left_s <= 0 or not poller.poll(left_s * 1000):
+            raise BusyError(f"{holder} on this host", _advice())
+        if cancel is not None and cancel.reason is not None:
+            raise BusyError(f"stopped while waiting: {holder} on this host")
+
+
+def _sleep(seconds: float, cancel: CancelToken | None) -> None:
+    if cancel is None:
+        time.sleep(seconds)
+    elif cancel.wait(seconds):
+        raise BusyError("stopped while waiting for the host's turn")
+
+
+def _advice() -> str:
+    return "wait for it, or queue with '--wait SECONDS'"
+
+
+def _command_line(pid: int) -> str:
+    """What a process runs, with folders left out; "" where it may not be seen."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()[:4096].decode(errors="replace").split("\0")
+    except OSError:
+        return ""
+    return clean(" ".join(Path(word).name if word.startswith("/") else word for word in words), 60)

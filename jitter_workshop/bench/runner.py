@@ -1,0 +1,268 @@
+"""The parent's side of a run: start the child, hand over the spec, ask for block after block, add them up.
+
+During a block the parent sleeps in one ``poll`` without a timeout: it has no timers and does not wake. Everything it
+does for itself or for those who watch happens between blocks, while the child's hot threads keep exchanging unrecorded
+messages.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from jitter_workshop.bench import launch, protocol
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.gather import Gathered
+from jitter_workshop.errors import MeasureError, UsageError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.thermal import read_thermal
+from jitter_workshop.model.codec import CodecError
+from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+from jitter_workshop.model.run import Clock
+from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.text import clean
+
+M = TypeVar("M")
+
+PAUSE_S = 0.040
+"""The least pause between blocks, with a screen or without, so that both measure alike."""
+
+NOISE_KINDS = ("spinners",)
+
+_READY_WITHIN_S = 60.0
+_NOISE_READY_WITHIN_S = 10.0
+_FIRST_SETTLE_S = 2.0
+
+Sensor = Callable[[], tuple[float | None, int | None]]
+"""Gives the hottest zone in °C and the throttle events so far; None where the host does not show them."""
+
+
+class Cancelled(MeasureError):
+    """The run was stopped before its first block was done. ``reason`` is what the token was pressed with."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("stopped before the first block was done; nothing was kept")
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run gave. ``started_at_s``: Unix time. ``failure``: the child's own, where it ended too early;
+    ``cancelled``: the token's reason, where somebody stopped it. Either way ``gathered`` holds the finished blocks."""
+
+    spec: RunSpec
+    clock: Clock
+    tids: dict[str, int]
+    mlocked: bool
+    sched: str
+    started_at_s: float
+    gathered: Gathered
+    notes: dict[str, str]
+    failure: MeasureError | None = None
+    cancelled: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.failure is None and self.cancelled is None
+
+
+def run(
+    spec: RunSpec,
+    observer: RunObserver,
+    cancel: CancelToken,
+    *,
+    command: Sequence[str] | None = None,
+    sensor: Sensor | None = None,
+    pause_s: float = PAUSE_S,
+) -> RunResult:
+    """Measure ``spec``. Must be called on a thread that lives until it returns (see ``launch``).
+
+    ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling.
+    Raises Cancelled or MeasureError when not one block was finished, UsageError for a noise that is not known. The
+    child is always ended and reaped.
+    """
+    if spec.noise is not None and spec.noise not in NOISE_KINDS:
+        raise UsageError(f"there is no noise '{clean(spec.noise, 30)}'", f"known: {', '.join(NOISE_KINDS)}")
+    if cancel.reason is not None:
+        raise Cancelled(cancel.reason)
+    with _noise(spec) as noise, launch.Child(command or launch.command(launch.WORKER)) as child:
+        return _Conductor(spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s).run()
+
+
+def expected_seconds(spec: RunSpec) -> float:
+    """About how long a run takes, with calibration, pauses and settling."""
+    block_s = spec.block_ns / 1e9
+    if spec.messages is not None:
+        block_s = min(block_s, spec.messages / spec.blocks * spec.interval_ns / 1e9)
+    return _FIRST_SETTLE_S + spec.blocks * (block_s + PAUSE_S + 0.1)
+
+
+class _Conductor:
+    """One run with its child; lives as long as ``run``."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        observer: RunObserver,
+        cancel: CancelToken,
+        child: launch.Child,
+        noise: launch.Child | None,
+        sensor: Sensor,
+        pause_s: float,
+    ) -> None:
+        self._spec = spec
+        self._observer = observer
+        self._cancel = cancel
+        self._child = child
+        self._noise = noise
+        self._sensor = sensor
+        self._pause_s = pause_s
+        self._gathered = Gathered(spec)
+        self._repeated = 0
+
+    def run(self) -> RunResult:
+        self._child.send(protocol.line("spec", self._spec))
+        ready = self._ready()
+        started = RunStarted(self._spec, ready.clock, ready.tids, ready.mlocked, ready.notes)
+        started_at_s = time.time()
+        failure: MeasureError | None = None
+        self._observer.started(started)
+        try:
+            self._blocks()
+            self._child.end(protocol.line("end"))
+        except Cancelled:
+            self._child.end(patience_s=0.0)
+            if not self._gathered.blocks:
+                raise
+        except MeasureError as error:
+            if not self._gathered.blocks:
+                raise
+            failure = error
+        notes = {**ready.notes, **self._gathered.notes}
+        if self._noise is not None and self._noise.wait(timeout_s=0).kind == "end":
+            notes["noise"] = "the noise ended before the run did: the last blocks were measured without it"
+        if self._repeated:
+            times = "once" if self._repeated == 1 else f"{self._repeated} times"
+            notes["blocks"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
+        return RunResult(
+            spec=self._spec,
+            clock=ready.clock,
+            tids=ready.tids,
+            mlocked=ready.mlocked,
+            sched=ready.sched,
+            started_at_s=started_at_s,
+            gathered=self._gathered,
+            notes=notes,
+            failure=failure,
+            cancelled=self._cancel.reason if failure is None and not self._finished else None,
+        )
+
+    @property
+    def _finished(self) -> bool:
+        return len(self._gathered.blocks) == self._spec.blocks
+
+    def _ready(self) -> protocol.Ready:
+        event = self._child.wait(self._cancel, _READY_WITHIN_S)
+        while event.kind == "suspend":
+            self._suspend()
+            event = self._child.wait(self._cancel, _READY_WITHIN_S)
+        return self._receive(event, "ready", protocol.Ready)
+
+    def _blocks(self) -> None:
+        began = time.monotonic()
+        _, throttled = self._sensor()
+        while not self._finished:
+            done = self._block()
+            if done is None:
+                continue
+            received = time.monotonic()
+            celsius, now_throttled = self._sensor()
+            grown = None if throttled is None or now_throttled is None else now_throttled - throttled
+            throttled = now_throttled
+            try:
+                headline = self._gathered.add(done, celsius, grown)
+            except ValueError as error:
+                raise MeasureError(f"the measuring process sent a block that cannot be read: {error}") from error
+            count, total = len(self._gathered.blocks), self._spec.blocks
+            main = self._gathered.merged[self._gathered.main_name]
+            left_s = (time.monotonic() - began) / count * (total - count)
+            self._observer.block_done(Progress(headline, count, total, main.curve("this run"), left_s))
+            if not self._finished:
+                self._pause(received + self._pause_s)
+
+    def _block(self) -> protocol.BlockDone | None:
+        """One block; None when it was cut by a suspension and has to be measured again."""
+        self._child.send(protocol.line("go"))
+        spoiled = False
+        while True:
+            event = self._child.wait(self._cancel)
+            if event.kind == "suspend":
+                self._suspend()
+                spoiled = True
+                continue
+            done = self._receive(event, "block", protocol.BlockDone)
+            if spoiled:
+                self._repeated += 1
+                return None
+            return done
+
+    def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
+        """The message that had to come. Raises what has to be raised when something else came."""
+        if event.kind == "cancel":
+            raise Cancelled(self._cancel.reason or "cancelled")
+        if event.kind == "timeout":
+            raise MeasureError(f"the measuring process was not ready after {_READY_WITHIN_S:.0f} s")
+        if event.kind == "end":
+            raise MeasureError(f"the measuring process {self._child.obituary(self._child.end())}")
+        try:
+            kind, data = protocol.parse(event.line)
+            if kind == "failed":
+                failed = protocol.read_as(protocol.Failed, data)
+                raise MeasureError(clean(failed.message, 500), clean(failed.advice, 500))
+            if kind != wanted:
+                raise CodecError(f"'{kind}' came where '{wanted}' was due")
+            return protocol.read_as(message, data)
+        except CodecError as error:
+            raise MeasureError(f"the measuring process spoke out of turn: {clean(error, 300)}") from error
+
+    def _pause(self, until: float) -> None:
+        """Wait, but not when somebody wants the run to stop. A wish to suspend waits for the next block."""
+        left_s = until - time.monotonic()
+        if self._cancel.wait(left_s):
+            raise Cancelled(self._cancel.reason or "cancelled")
+
+    def _suspend(self) -> None:
+        """Freeze the children, then this process; all go on when somebody sends it SIGCONT."""
+        everyone = [child for child in (self._child, self._noise) if child is not None]
+        for child in everyone:
+            child.stop()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        for child in everyone:
+            child.resume()
+
+
+def _host_sensor() -> tuple[float | None, int | None]:
+    thermal = read_thermal(HostRoot())
+    return thermal.hottest_celsius, thermal.throttle_events
+
+
+@contextmanager
+def _noise(spec: RunSpec) -> Iterator[launch.Child | None]:
+    """Noise beside a run, from before its child starts until after it ended."""
+    if spec.noise is None:
+        yield None
+        return
+    # Bounded even if everything else fails: twice the run and a minute.
+    bound_s = math.ceil(expected_seconds(spec) * 2 + 60)
+    with launch.Child(launch.command(launch.NOISE, spec.noise, str(bound_s))) as noise:
+        event = noise.wait(timeout_s=_NOISE_READY_WITHIN_S)
+        if event.kind != "line":
+            how = noise.obituary(noise.end()) if event.kind == "end" else "did not get ready"
+            raise MeasureError(f"the noise process {how}")
+        yield noise

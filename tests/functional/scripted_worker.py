@@ -1,0 +1,89 @@
+"""A child that speaks the worker's protocol without measuring: ``scripted_worker MODE``, for tests of the runner.
+
+MODE: ``ok``; ``die:N`` kills itself in block N; ``hang:N`` never ends block N; ``exit`` complains and leaves;
+``failed`` refuses the spec; ``garbage`` says no protocol line; ``mute`` never gets ready.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from jitter_workshop.bench import protocol
+from jitter_workshop.model.run import Clock, Counter, Stall
+from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.stats import histogram
+
+VALUES = (80, 90, 100, 5_000)
+
+
+def say(kind: str, payload: Any = None) -> None:
+    sys.stdout.buffer.write(protocol.line(kind, payload))
+    sys.stdout.buffer.flush()
+
+
+def block(index: int, spec: RunSpec) -> protocol.BlockDone:
+    """Four messages: 80, 90 and 100 ns and one that took 5 µs and whose true length is 5,000 + block."""
+    counted = histogram.new_histogram()
+    for value in VALUES:
+        histogram.record(counted, value)
+    name = {"ring": "accumulator_transit", "spin": "spin_gap"}[spec.workload]
+    longest = VALUES[-1] + index
+    return protocol.BlockDone(
+        index=index,
+        start_ns=1_000_000 + index * 2_000_000,
+        end_ns=2_000_000 + index * 2_000_000,
+        wall_start_s=1_700_000_000.0 + index,
+        histograms={
+            name: protocol.HistogramBlock(
+                histogram.encode(counted), len(VALUES), min(VALUES), longest, sum(VALUES) + index, 0
+            )
+        },
+        threads=(protocol.ThreadBlock("accumulator", {"1": 3, "0": 1}, 1, 2, None, 4, 0),),
+        stalls=(Stall(index, "accumulator", 1, 10, 10 + longest, 1),),
+        stall_totals=(protocol.StallTotal(1_000, 1, longest), protocol.StallTotal(10_000, 0, 0)),
+        blocked_publishes=1,
+        negative_deltas=0,
+        core_hz=3_000_000_000 + index,
+        ping_pong_ns=60.0,
+        interrupts={"LOC": Counter("timer", {"1": 2})},
+        softirqs=None,
+        steal_ns=0,
+        throttled_periods=None,
+        parent_switches=0,
+        notes={"softirqs": "not shown here"},
+    )
+
+
+def main(mode: str) -> None:
+    kind, data = protocol.parse(sys.stdin.buffer.readline())
+    assert kind == "spec"
+    spec = protocol.read_as(RunSpec, data)
+    if mode == "exit":
+        sys.exit("something broke")
+    if mode == "garbage":
+        os.write(1, b"hello\n")
+    if mode == "failed":
+        say("failed", protocol.Failed("the interval is too short", "take a longer one"))
+    if mode != "mute":
+        say(
+            "ready",
+            protocol.Ready(Clock("tsc", 9.7, 10, None, None, None), {"accumulator": os.getpid()}, True, "other"),
+        )
+    action, _, at = mode.partition(":")
+    for index, line in enumerate(sys.stdin.buffer):
+        if protocol.parse(line)[0] == "end":
+            break
+        if action == "die" and index == int(at):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if action == "hang" and index == int(at):
+            while True:
+                time.sleep(60)
+        say("block", block(index, spec))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

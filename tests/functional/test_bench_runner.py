@@ -1,0 +1,214 @@
+"""The runner against a scripted child: the handshake, what blocks add up to, and every way to end too early."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.bench import launch, runner
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import MeasureError, UsageError
+from jitter_workshop.model.observe import Progress, RunStarted, SilentObserver
+from jitter_workshop.model.spec import Placement, RunSpec
+
+SPEC = RunSpec("ring", Placement("none"), blocks=3, block_ns=1_000_000)
+
+
+def run(
+    mode: str,
+    spec: RunSpec = SPEC,
+    observer: SilentObserver | None = None,
+    cancel: CancelToken | None = None,
+    sensor: runner.Sensor = lambda: (None, None),
+) -> runner.RunResult:
+    command = launch.command("scripted_worker", mode)
+    return runner.run(
+        spec, observer or SilentObserver(), cancel or CancelToken(), command=command, sensor=sensor, pause_s=0.0
+    )
+
+
+class Watching(SilentObserver):
+    """Keeps what it was told, and does something after a block."""
+
+    def __init__(self, after: Callable[[int], None] = lambda done: None) -> None:
+        self.tids: dict[str, int] = {}
+        self.progress: list[Progress] = []
+        self._after = after
+
+    def started(self, event: RunStarted) -> None:
+        self.tids = event.tids
+
+    def block_done(self, progress: Progress) -> None:
+        self.progress.append(progress)
+        self._after(progress.done)
+
+
+def gone(pid: int) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+def test_blocks_add_up_exactly() -> None:
+    watching = Watching()
+    degrees = iter([(None, 7), (40.0, 7), (41.0, 9), (None, 9)])
+    result = run("ok", observer=watching, sensor=lambda: next(degrees))
+    assert result.complete
+    assert (result.mlocked, result.sched, result.clock.source) == (True, "other", "tsc")
+    gathered = result.gathered
+    summary = gathered.merged["accumulator_transit"].summary()
+    assert (summary.count, summary.min, summary.max, summary.overflow) == (12, 80, 5_002, 0)
+    assert summary.mean == (3 * 5_270 + 0 + 1 + 2) / 12
+    assert gathered.duration_s == 0.003
+    assert [b.start_ns for b in gathered.blocks] == [0, 2_000_000, 4_000_000]
+    assert [b.temperature_celsius for b in gathered.blocks] == [40.0, 41.0, None]
+    assert [b.throttle_events for b in gathered.blocks] == [0, 2, 0]
+    assert [b.stalls for b in gathered.blocks] == [1, 1, 1]
+    stalls = gathered.stalls()
+    assert (stalls.count, stalls.per_second) == (3, 1000.0)
+    assert [(s.block, s.start_ns, s.duration_ns) for s in stalls.worst] == [
+        (2, 4_000_010, 5_002),
+        (1, 2_000_010, 5_001),
+        (0, 10, 5_000),
+    ]
+    (thread,) = gathered.threads(result.tids)
+    assert (thread.tid, thread.cpus, thread.messages_by_cpu) == (watching.tids["accumulator"], (0, 1), {"0": 3, "1": 9})
+    assert (thread.voluntary_switches, thread.involuntary_switches, thread.migrations) == (3, 6, None)
+    interrupts = gathered.interrupts()
+    assert interrupts is not None
+    assert interrupts["LOC"].per_cpu == {"1": 6}
+    assert gathered.softirqs() is None
+    assert result.notes == {"softirqs": "not shown here"}
+    assert gathered.sum_of(lambda block: block.throttled_periods) is None
+    assert gathered.core_hz() == 3_000_000_001
+    assert [p.done for p in watching.progress] == [1, 2, 3]
+    assert watching.progress[-1].curve.count == 12
+    assert watching.progress[-1].seconds_left == 0
+    assert len(gathered.encoded["accumulator_transit"]) == 3
+    assert gone(thread.tid)
+
+
+def test_a_killed_child_leaves_the_finished_blocks() -> None:
+    watching = Watching()
+    result = run("die:2", observer=watching)
+    assert not result.complete
+    assert result.failure is not None
+    assert "was killed by SIGKILL" in result.failure.message
+    assert len(result.gathered.blocks) == 2
+    assert gone(watching.tids["accumulator"])
+
+
+@pytest.mark.parametrize(
+    ("mode", "sentence"),
+    [
+        ("die:0", "the measuring process was killed by SIGKILL"),
+        ("exit", "the measuring process ended with exit code 1: something broke"),
+        ("garbage", "the measuring process spoke out of turn: not a protocol line: b'hello'"),
+        ("failed", "the interval is too short; take a longer one"),
+    ],
+)
+def test_nothing_measured_is_one_sentence(mode: str, sentence: str) -> None:
+    with pytest.raises(MeasureError) as caught:
+        run(mode)
+    assert caught.value.sentence() == sentence
+
+
+def test_a_program_that_is_not_there() -> None:
+    with pytest.raises(MeasureError, match="could not be started: No such file"):
+        runner.run(SPEC, SilentObserver(), CancelToken(), command=["/no/such/python"])
+
+
+def test_a_cancel_between_blocks_keeps_what_is_done() -> None:
+    token = CancelToken()
+    watching = Watching(lambda done: token.cancel("enough") if done == 2 else None)
+    result = run("ok", observer=watching, cancel=token)
+    assert (result.complete, result.cancelled, len(result.gathered.blocks)) == (False, "enough", 2)
+    assert gone(watching.tids["accumulator"])
+
+
+def test_a_cancel_after_the_last_block_changes_nothing() -> None:
+    token = CancelToken()
+    result = run("ok", observer=Watching(lambda done: token.cancel() if done == 3 else None), cancel=token)
+    assert result.complete
+
+
+def test_a_cancel_before_the_run_starts_no_child() -> None:
+    token = CancelToken()
+    token.cancel("too late")
+    with pytest.raises(runner.Cancelled) as caught:
+        run("ok", cancel=token)
+    assert caught.value.reason == "too late"
+
+
+def test_a_cancel_while_the_child_calibrates() -> None:
+    token = CancelToken()
+    threading.Timer(0.05, token.cancel, ["impatient"]).start()
+    with pytest.raises(runner.Cancelled):
+        run("mute", cancel=token)
+
+
+def test_a_cancel_within_a_block_from_another_thread() -> None:
+    token = CancelToken()
+    watching = Watching(lambda done: threading.Timer(0.05, token.cancel, ["stop"]).start() if done == 1 else None)
+    result = run("hang:1", observer=watching, cancel=token)
+    assert (result.cancelled, len(result.gathered.blocks)) == ("stop", 1)
+    assert gone(watching.tids["accumulator"])
+
+
+def test_an_observer_that_fails_takes_the_child_along() -> None:
+    def fail(done: int) -> None:
+        raise RuntimeError("no more screen")
+
+    watching = Watching(fail)
+    with pytest.raises(RuntimeError, match="no more screen"):
+        run("ok", observer=watching)
+    assert gone(watching.tids["accumulator"])
+
+
+def test_an_unknown_noise_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="there is no noise 'thunder'") as caught:
+        run("ok", spec=RunSpec("ring", Placement("none"), blocks=1, block_ns=1, noise="thunder"))
+    assert "spinners" in caught.value.advice
+
+
+def test_a_suspended_run_measures_the_cut_block_again() -> None:
+    """A process of its own suspends itself within its first block; this test wakes it once it has stopped."""
+    code = (
+        "import json, os, sys; sys.path[:] = json.loads(sys.argv[1])\n"
+        "from jitter_workshop.bench import launch, runner\n"
+        "from jitter_workshop.bench.cancel import CancelToken\n"
+        "from test_bench_runner import SPEC, Watching, run\n"
+        "token = CancelToken()\n"
+        "watching = Watching(lambda done: token.suspend() if done == 1 else None)\n"
+        "result = run('ok', observer=watching, cancel=token)\n"
+        "print(len(result.gathered.blocks), result.complete, result.notes['blocks'])\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, launch.command("x")[4]], stdout=subprocess.PIPE, text=True)
+    _, status = os.waitpid(child.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    os.kill(child.pid, signal.SIGCONT)
+    out, _ = child.communicate(timeout=30)
+    assert out.startswith("3 True the run was suspended once")
+
+
+def test_the_child_gets_few_variables_and_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/nowhere")
+    monkeypatch.setenv("SECRET", "x")
+    code = "import os, sys; print(sorted(os.environ), os.getsid(0) == os.getpid(), flush=True)"
+    with launch.Child([sys.executable, "-I", "-c", code]) as child:
+        said = child.wait(timeout_s=20).line.decode()
+    assert "PYTHONPATH" not in said
+    assert "SECRET" not in said
+    assert said.endswith("True")
+
+
+def test_a_child_that_ignores_everything_is_killed() -> None:
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('x', flush=True); time.sleep(60)"
+    with launch.Child([sys.executable, "-I", "-c", code]) as child:
+        assert child.wait(timeout_s=20).kind == "line"
+        assert child.end(patience_s=0.0) == -signal.SIGKILL
