@@ -1,0 +1,159 @@
+"""Files that are either whole or not there: temporary name, sync of file and folder, rename. Errors in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.text import clean
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+TEMPORARY_PREFIX = ".new-"
+"""What starts so is unfinished work of a process that died; the next writer removes it."""
+
+_ADVICE = {
+    errno.ENOSPC: "the disk is full: free some space",
+    errno.EDQUOT: "your disk quota is used up: free some space",
+    errno.EROFS: "the file system is read-only: set XDG_STATE_HOME to a folder that can be written",
+    errno.EACCES: "no right to write there: set XDG_STATE_HOME to a folder of your own",
+    errno.EPERM: "no right to write there: set XDG_STATE_HOME to a folder of your own",
+    errno.ENOTDIR: "a file is in the way: set XDG_STATE_HOME to a folder of your own",
+    errno.EEXIST: "a file is in the way: set XDG_STATE_HOME to a folder of your own",
+}
+
+
+@contextlib.contextmanager
+def explained(what: str, path: Path) -> Iterator[None]:
+    """Turn an OSError into a SessionError: ``cannot <what> <path>: <reason>; <what to do>``."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SessionError(
+            f"cannot {what} {clean(path, 200)}: {reason}", _ADVICE.get(error.errno or 0, "look at that path")
+        ) from error
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, for this user only."""
+    with explained("make the folder", path):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file: readers see the old content or the new one, also after a power cut. Raises SessionError."""
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
+    with explained("write", path):
+        try:
+            with _create(temporary) as file:
+                file.write(content)
+                _sync(file)
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        sync_folder(path.parent)
+
+
+def write_folder(folder: Path, files: dict[str, Callable[[BinaryIO], None]]) -> None:
+    """Make a folder with all its files, or nothing. ``files``: name → what writes its content. Raises SessionError."""
+    temporary = folder.with_name(f"{TEMPORARY_PREFIX}{folder.name}")
+    with explained("write", folder):
+        try:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(mode=0o700)
+            for name, fill in files.items():
+                with _create(temporary / name) as file:
+                    fill(file)
+                    _sync(file)
+            sync_folder(temporary)
+            temporary.rename(folder)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        sync_folder(folder.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a file by an object in JSON. Raises SessionError."""
+    write_whole(path, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """Readable JSON with a final newline."""
+    return json.dumps(value, indent=1, allow_nan=False).encode("ascii") + b"\n"
+
+
+def put(file: BinaryIO, value: Any) -> None:
+    """Write an object to an open file, as JSON."""
+    file.write(json_bytes(value))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file. Raises OSError where it cannot be read, ValueError where it is no JSON object."""
+    with path.open("rb") as file:
+        raw = file.read(MAX_JSON_BYTES + 1)
+    if len(raw) > MAX_JSON_BYTES:
+        raise ValueError("the file is too large")
+    try:
+        value = json.loads(raw)
+    except RecursionError as error:
+        raise ValueError("the file is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("the file holds no JSON object")
+    return value
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename a damaged file to the first free ``NAME.damaged-N``; None where the folder cannot be written."""
+    for number in range(1, 1000):
+        target = path.with_name(f"{path.name}.damaged-{number}")
+        if not os.path.lexists(target):
+            try:
+                path.rename(target)
+            except OSError:
+                return None
+            return target
+    return None
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process that died left under a temporary name. Call with the session's lock held."""
+    with contextlib.suppress(OSError):
+        for entry in folder.iterdir():
+            if entry.name.startswith(TEMPORARY_PREFIX):
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder last. A file system that cannot sync folders is left alone."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(handle)
+
+
+def _create(path: Path) -> BinaryIO:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return os.fdopen(handle, "wb")
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,94 @@
+"""HdrHistogram logs (format 1.3), written line by line and read back; HdrHistogram's own readers open them too.
+
+A line is ``Tag=NAME,START,LENGTH,MAX,HISTOGRAM``: START and LENGTH in seconds with microseconds, START counted from the
+``#[BaseTime: …]`` of the header; MAX in milliseconds with nanoseconds (the log format's convention for values in ns),
+the true maximum; HISTOGRAM in base64 (V2, compressed), values in ns. The line of one block follows the other, so every
+reader's time ranges work. The library's own writer is not used: it drops tags, rounds maxima to 0 and cannot write a
+start time.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+VERSION = "1.3"
+NS_PER_MS = 1_000_000
+
+_MAX_LINE = 4 * 1024 * 1024
+_TAG = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_BASE = re.compile(r"#\[(StartTime|BaseTime): *([0-9]+(?:\.[0-9]+)?) \(seconds since epoch\)")
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One histogram of one stretch of time. ``start_s`` is Unix time, ``max_ns`` the true maximum (0 when empty)."""
+
+    tag: str
+    start_s: float
+    length_s: float
+    max_ns: int
+    encoded: str
+
+
+def write(file: BinaryIO, intervals: Iterable[Interval], base_s: float, comments: Iterable[str] = ()) -> None:
+    """Write a log whose times count from ``base_s`` (Unix time). Raises ValueError for a tag that would break it."""
+    moment = datetime.datetime.fromtimestamp(base_s, datetime.UTC)
+    header = [f"#{line}" for comment in comments for line in [" ".join(comment.split())]]
+    header += [
+        f"#[Histogram log format version {VERSION}]",
+        f"#[BaseTime: {base_s:.6f} (seconds since epoch)]",
+        f"#[StartTime: {base_s:.6f} (seconds since epoch), {moment:%a %b %d %H:%M:%S UTC %Y}]",
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
+    ]
+    file.write("".join(f"{line}\n" for line in header).encode())
+    for interval in intervals:
+        file.write(_line(interval, base_s).encode("ascii"))
+
+
+def read(path: Path, tag: str | None = None) -> Iterator[Interval]:
+    """The intervals of a log in order, all or those of one tag. Raises OSError, or ValueError naming the line."""
+    base_s: dict[str, float] = {}
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(_MAX_LINE):
+            number += 1
+            try:
+                text = raw.decode("ascii").rstrip("\r\n")
+                if not text or text.startswith(("#", '"')):
+                    if found := _BASE.match(text):
+                        base_s[found[1]] = float(found[2])
+                    continue
+                interval = _parse(text, base_s.get("BaseTime", 0.0))
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from error
+            if tag is None or interval.tag == tag:
+                yield interval
+
+
+def _line(interval: Interval, base_s: float) -> str:
+    if not _TAG.fullmatch(interval.tag):
+        raise ValueError(f"{interval.tag!r} cannot be a tag")
+    start_s = max(interval.start_s - base_s, 0.0)
+    max_ms, rest_ns = divmod(interval.max_ns, NS_PER_MS)
+    return f"Tag={interval.tag},{start_s:.6f},{interval.length_s:.6f},{max_ms}.{rest_ns:06d},{interval.encoded}\n"
+
+
+def _parse(text: str, base_s: float) -> Interval:
+    tag = ""
+    if text.startswith("Tag="):
+        tag, _, text = text[4:].partition(",")
+        if not _TAG.fullmatch(tag):
+            raise ValueError("the tag is damaged")
+    parts = text.split(",")
+    if len(parts) != 4 or not all(_NUMBER.fullmatch(p) for p in parts[:3]):
+        raise ValueError("not an interval of a histogram log")
+    start_s, length_s, max_ms = parts[:3]
+    whole, _, fraction = max_ms.partition(".")
+    max_ns = int(whole) * NS_PER_MS + int(fraction.ljust(6, "0")[:6] or "0")
+    return Interval(tag, base_s + float(start_s), float(length_s), max_ns, parts[3])

@@ -1,0 +1,69 @@
+"""Names of sessions and runs: time-sortable, short, safe as names of folders."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import secrets
+from collections.abc import Iterable
+
+from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.model.text import clean
+
+NAME_LIMIT = 60
+
+_SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,63}")
+
+
+def now() -> datetime.datetime:
+    """This moment, in UTC."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def timestamp(moment: datetime.datetime | None = None) -> str:
+    """ISO 8601 in UTC with milliseconds, as in ``created_at``."""
+    return (moment or now()).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def new_id(moment: datetime.datetime | None = None) -> str:
+    """Such as ``20261121-093012-ab3f``: second in UTC, then four random hex digits."""
+    return f"{moment or now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def is_id(text: str) -> bool:
+    """Whether a text may be the name of a session's or a run's folder."""
+    return _SAFE.fullmatch(text) is not None and ".damaged-" not in text
+
+
+def checked_name(name: str) -> str:
+    """A name that a person gave, on one line and short. Raises UsageError where nothing readable is left of it."""
+    found = clean(name, NAME_LIMIT)
+    if not found:
+        raise UsageError("a session needs a name of visible characters")
+    if found[0] in "@-":
+        raise UsageError(f"a session's name cannot start with '{found[0]}'", "choose another first character")
+    return found
+
+
+def lookup(kind: str, wanted: str, known: Iterable[tuple[str, str]], advice: str) -> str:
+    """The id meant by ``wanted``: an id, the unique beginning of one, a name (the newest that has it), or ``@1`` for
+    the newest. ``known``: (id, name) from oldest to newest. Raises SessionError, naming the candidates."""
+    entries = list(known)
+    ids = [ident for ident, _ in entries]
+    shown = clean(wanted)
+    if wanted.startswith("@"):
+        number = int(wanted[1:]) if wanted[1:].isdecimal() and len(wanted) < 10 else 0
+        if 1 <= number <= len(ids):
+            return ids[-number]
+        raise SessionError(f"there is no {kind} {shown} among {len(ids)}", advice)
+    if wanted in ids:
+        return wanted
+    begun = [ident for ident in ids if wanted and ident.startswith(wanted)]
+    if len(begun) == 1:
+        return begun[0]
+    named = [ident for ident, name in entries if name == wanted and wanted]
+    if named:
+        return named[-1]
+    if begun:
+        raise SessionError(f"{shown} begins {len(begun)} {kind} ids, from {begun[0]} to {begun[-1]}", "type more of it")
+    raise SessionError(f"there is no {kind} {shown or 'without a name'}", advice)

@@ -1,0 +1,64 @@
+"""One writer a session: an flock that dies with its holder, so there are no stale locks to break."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCK_NAME = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has the session open for writing; ``pid`` None where the lock file does not say."""
+
+    pid: int | None
+
+    def __str__(self) -> str:
+        return "another workshop" if self.pid is None else f"another workshop (pid {self.pid})"
+
+
+class SessionLock:
+    """An exclusive flock on a session's ``lock`` file. ``holder`` is who has it instead of us, or None."""
+
+    def __init__(self, folder: Path) -> None:
+        self._handle: int | None = None
+        self.holder: Holder | None = None
+        self._path = folder / LOCK_NAME
+
+    def take(self) -> bool:
+        """Take the lock without waiting; False (and ``holder`` set) where somebody else has it. Raises OSError."""
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.holder = _holder(handle)
+            os.close(handle)
+            return False
+        except BaseException:
+            os.close(handle)
+            raise
+        # The lock holds even where a full disk leaves no room to say who we are.
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps({"pid": os.getpid()}).encode(), 0)
+        self._handle = handle
+        return True
+
+    def release(self) -> None:
+        """Let go; harmless when not held."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def _holder(handle: int) -> Holder:
+    try:
+        value = json.loads(os.pread(handle, 200, 0))
+        return Holder(int(value["pid"]))
+    except (ValueError, KeyError, TypeError, OSError):
+        return Holder(None)

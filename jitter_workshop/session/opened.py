@@ -1,0 +1,293 @@
+"""A session that is open: its progress, its runs and their histograms.
+
+Below the session's folder: ``session.json``, ``lock``, and ``runs/ID/`` with ``run.json`` (what ``measure --json``
+prints), ``histograms.hlog`` (every block) and ``merged.hlog`` (the whole run, one line a histogram, so that a chart
+need not add up thousands of blocks). A run's folder appears whole or not at all, and before it is named in
+``session.json``: the folders are the truth, the list is their order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jitter_workshop.bench.protocol import BlockDone
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Session
+from jitter_workshop.model.text import clean
+from jitter_workshop.session import files, hlog, ids
+from jitter_workshop.session.lock import SessionLock
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
+
+    from jitter_workshop.model.curve import PercentileCurve
+
+SESSION_FILE = "session.json"
+RUN_FILE = "run.json"
+BLOCKS_FILE = "histograms.hlog"
+MERGED_FILE = "merged.hlog"
+
+_READ_ONLY_ADVICE = "close the other workshop, or work in another session"
+
+
+class OpenSession:
+    """A session under way. Opened and made by ``SessionStore``; close it, or use it in a ``with`` statement.
+
+    ``read_only`` is "" or the sentence that says why nothing can be written. ``notices`` is what the user should be
+    told: damaged files that were set aside, runs of a newer version, another workshop on this session.
+    """
+
+    def __init__(self, folder: Path, session: Session, lock: SessionLock | None, read_only: str = "") -> None:
+        self.folder = folder
+        self.read_only = read_only
+        self.notices: list[str] = [read_only] if read_only else []
+        self._session = session
+        self._lock = lock
+        self._runs: dict[str, Run] = {}
+        self._unusable: set[str] = set()
+        if not read_only:
+            files.remove_unfinished(folder / "runs")
+            files.remove_unfinished(folder)
+
+    def __enter__(self) -> OpenSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other workshops write; harmless when closed already."""
+        if self._lock is not None:
+            self._lock.release()
+        self.read_only = self.read_only or "this session was closed"
+
+    @property
+    def session(self) -> Session:
+        """The session as it is stored, its ``runs`` being those that are on disk."""
+        return dataclasses.replace(self._session, runs=self._run_ids())
+
+    def save(self, session: Session) -> None:
+        """Store progress. Raises SessionError where that is impossible; what was stored before stays as it was."""
+        self._writable()
+        known = [r for r in session.runs if r not in self._session.runs]
+        stored = dataclasses.replace(
+            session,
+            id=self._session.id,
+            created_at=self._session.created_at,
+            updated_at=ids.timestamp(),
+            runs=(*self._session.runs, *known),
+        )
+        files.write_json(self.folder / SESSION_FILE, to_plain(stored))
+        self._session = stored
+
+    def add_run(self, run: Run, blocks: Iterable[BlockDone], merged: Mapping[str, HdrHistogram] | None = None) -> None:
+        """Store a run with the histograms of its blocks. Raises SessionError; then nothing of the run is on disk.
+
+        ``merged``: the histograms of the whole run where the caller has them (else they are added up here).
+        """
+        self._writable()
+        if not ids.is_id(run.id) or (self.folder / "runs" / run.id).exists():
+            raise SessionError(f"a run cannot be stored as {clean(run.id)}", "measure again")
+        kept = list(blocks)
+        base_s = kept[0].wall_start_s if kept else ids.now().timestamp()
+        comments = (f"jitter-workshop run {run.id}, values in ns, Interval_Max in ms",)
+        whole = _merged_intervals(run, kept, merged, base_s)
+        runs = self.folder / "runs"
+        files.make_folder(runs)
+        files.write_folder(
+            runs / run.id,
+            {
+                RUN_FILE: lambda f: files.put(f, to_plain(run)),
+                BLOCKS_FILE: lambda f: hlog.write(f, _block_intervals(kept), base_s, comments),
+                MERGED_FILE: lambda f: hlog.write(f, whole, base_s, comments),
+            },
+        )
+        self._runs[run.id] = run
+        self.save(dataclasses.replace(self._session, runs=(*self._session.runs, run.id)))
+
+    def runs(self) -> tuple[Run, ...]:
+        """All runs that can be read, oldest first. Damaged ones are set aside, and ``notices`` says so."""
+        return tuple(run for ident in self._run_ids() if (run := self._run(ident)) is not None)
+
+    def find(self, wanted: str) -> Run:
+        """The run meant by an id, the unique beginning of one, a label (the newest that has it) or ``@1`` (the newest).
+        Raises SessionError."""
+        ident = ids.lookup("run", wanted, [(r.id, r.label) for r in self.runs()], "see 'jitter-workshop sessions show'")
+        return self._runs[ident]
+
+    def histogram(self, run_id: str, name: str) -> HdrHistogram:
+        """A histogram of a whole run. Raises SessionError where it is missing or damaged (which is then set aside)."""
+        folder = self._run_folder(run_id)
+        merged = self._first(folder / MERGED_FILE, name)
+        if merged is not None:
+            return merged
+        found = self._first(folder / BLOCKS_FILE, name)
+        if found is None:
+            raise SessionError(f"the histogram {clean(name)} of run {clean(run_id)} is missing or damaged")
+        return found
+
+    def curve(self, run: Run, name: str | None = None) -> PercentileCurve:
+        """The curve of a run's histogram (``name`` None: the one its workload is about). Where the histogram cannot be
+        read the run's table stands in, coarsely. Raises SessionError where the run has no such histogram."""
+        from jitter_workshop.stats.curve import curve_from_summary, percentile_curve
+
+        wanted = name or run.main_histogram
+        summary = run.histograms.get(wanted)
+        if summary is None:
+            known = ", ".join(run.histograms) or "none"
+            raise SessionError(f"run {run.id} has no histogram {clean(wanted)}", f"it has: {known}")
+        label = run.label or run.id
+        try:
+            histogram = self.histogram(run.id, wanted)
+        except SessionError as error:
+            self._notice(error.sentence())
+            return curve_from_summary(label, summary)
+        return percentile_curve(histogram, label, min_ns=summary.min, max_ns=summary.max)
+
+    def blocks_file(self, run_id: str) -> Path:
+        """The run's ``.hlog`` of all blocks, for HdrHistogram's own tools."""
+        return self._run_folder(run_id) / BLOCKS_FILE
+
+    def _writable(self) -> None:
+        if self.read_only:
+            raise SessionError(self.read_only, _READ_ONLY_ADVICE)
+
+    def _notice(self, sentence: str) -> None:
+        if sentence not in self.notices:
+            self.notices.append(sentence)
+
+    def _run_folder(self, run_id: str) -> Path:
+        if not ids.is_id(run_id):
+            raise SessionError(f"there is no run {clean(run_id)}")
+        return self.folder / "runs" / run_id
+
+    def _run_ids(self) -> tuple[str, ...]:
+        here = run_folders(self.folder)
+        listed = [r for r in dict.fromkeys(self._session.runs) if r in here]
+        return (*listed, *sorted(here - set(listed)))
+
+    def _run(self, ident: str) -> Run | None:
+        if ident in self._runs:
+            return self._runs[ident]
+        if ident in self._unusable:
+            return None
+        path = self._run_folder(ident) / RUN_FILE
+        try:
+            self._runs[ident] = read_run(path, ident)
+        except NewerVersion:
+            self._notice(f"run {ident} was written by a newer version and is left out")
+        except OSError as error:
+            self._notice(f"run {ident} cannot be read: {(error.strerror or 'unreadable').lower()}")
+        except ValueError as error:
+            self._set_aside(path.parent, f"run {ident} is damaged ({clean(error, 120)})")
+        if ident not in self._runs:
+            self._unusable.add(ident)
+        return self._runs.get(ident)
+
+    def _set_aside(self, path: Path, what: str) -> None:
+        target = None if self.read_only else files.set_aside(path)
+        where = f"set aside as {clean(target.name)}" if target else "left where it is"
+        self._notice(f"{what}; {where}")
+
+    def _first(self, path: Path, name: str) -> HdrHistogram | None:
+        """All intervals of a tag added up; None where there are none or the file is damaged."""
+        from jitter_workshop.stats.histogram import add, decode
+
+        total: HdrHistogram | None = None
+        try:
+            for interval in hlog.read(path, name):
+                part = decode(interval.encoded)
+                if total is None:
+                    total = part
+                else:
+                    add(total, part)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._notice(f"{clean(path, 200)} cannot be read: {(error.strerror or 'unreadable').lower()}")
+            return None
+        except ValueError as error:
+            self._set_aside(path, f"{clean(path, 200)} is damaged ({clean(error, 120)})")
+            return None
+        return total
+
+
+class NewerVersion(Exception):
+    """A file says a ``format_version`` above ours."""
+
+
+def read_run(path: Path, ident: str) -> Run:
+    """A run from its file. Raises OSError, ValueError for a damaged file, NewerVersion."""
+    try:
+        value = files.read_json(path)
+    except FileNotFoundError as error:
+        raise ValueError("run.json is missing") from error
+    newer = is_newer(value, RUN_VERSION)
+    try:
+        run = from_plain(Run, value)
+    except ValueError as error:
+        raise (NewerVersion() if newer else error) from error
+    if run.id != ident:
+        raise ValueError("run.json belongs to another run")
+    return run
+
+
+def what_is_wrong(path: Path, ident: str) -> str:
+    """A quick look at a run's file: "" where it is whole, else what is damaged. An unreadable file is left alone."""
+    try:
+        value = files.read_json(path)
+    except FileNotFoundError:
+        return "run.json is missing"
+    except OSError:
+        return ""
+    except ValueError as error:
+        return clean(error, 160)
+    return "" if value.get("id") == ident else "run.json belongs to another run"
+
+
+def is_newer(value: dict[str, Any], known: int) -> bool:
+    """Whether an object was written by a later version of the workshop."""
+    version = value.get("format_version")
+    return isinstance(version, int) and version > known
+
+
+def run_folders(folder: Path) -> set[str]:
+    """The ids of the runs that have a folder."""
+    try:
+        return {e.name for e in (folder / "runs").iterdir() if ids.is_id(e.name) and e.is_dir()}
+    except OSError:
+        return set()
+
+
+def _block_intervals(blocks: list[BlockDone]) -> Iterable[hlog.Interval]:
+    for block in blocks:
+        length_s = (block.end_ns - block.start_ns) / 1e9
+        for name, part in block.histograms.items():
+            yield hlog.Interval(name, block.wall_start_s, length_s, part.max or 0, part.encoded)
+
+
+def _merged_intervals(
+    run: Run, blocks: list[BlockDone], merged: Mapping[str, HdrHistogram] | None, base_s: float
+) -> list[hlog.Interval]:
+    from jitter_workshop.stats.histogram import add, decode, encode
+
+    totals: dict[str, HdrHistogram] = dict(merged or {})
+    if merged is None:
+        for block in blocks:
+            for name, part in block.histograms.items():
+                if name in totals:
+                    add(totals[name], decode(part.encoded))
+                else:
+                    totals[name] = decode(part.encoded)
+    length_s = blocks[-1].wall_start_s - base_s + (blocks[-1].end_ns - blocks[-1].start_ns) / 1e9 if blocks else 0.0
+    maxima = {name: s.max or 0 for name, s in run.histograms.items()}
+    return [
+        hlog.Interval(name, base_s, max(length_s, 0.0), maxima.get(name, 0), encode(total))
+        for name, total in totals.items()
+    ]

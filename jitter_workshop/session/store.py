@@ -1,0 +1,227 @@
+"""All sessions of a user: list, make, open, choose, remove (DESIGN §8)."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from jitter_workshop import paths
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.session import FORMAT_VERSION, Session
+from jitter_workshop.model.text import clean
+from jitter_workshop.session import files, ids
+from jitter_workshop.session.lock import SessionLock
+from jitter_workshop.session.opened import RUN_FILE, SESSION_FILE, OpenSession, is_newer, run_folders, what_is_wrong
+
+__all__ = ["Damaged", "OpenSession", "SessionStore"]
+
+CURRENT_FILE = "current"
+_ADVICE = "see 'jitter-workshop sessions'"
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A damaged file: where it was, where it is now (None where it could not be renamed), what is wrong with it."""
+
+    file: str
+    set_aside_as: str | None
+    reason: str
+
+
+class SessionStore:
+    """Sessions below one folder, ``$XDG_STATE_HOME/jitter-workshop/sessions`` unless another is given.
+
+    Reading makes no folders. All errors are SessionErrors of one sentence.
+    """
+
+    def __init__(self, sessions_dir: Path | None = None) -> None:
+        self.folder = paths.sessions_dir() if sessions_dir is None else sessions_dir
+
+    def list(self, check_runs: bool = False) -> tuple[tuple[Session, ...], tuple[Damaged, ...]]:
+        """All sessions, oldest first, and what was damaged. A damaged ``session.json`` is set aside and made anew from
+        the session's runs: only its name and progress are lost. ``check_runs``: look at every ``run.json`` as well."""
+        sessions: tuple[Session, ...] = ()
+        damaged: tuple[Damaged, ...] = ()
+        for ident in self._ids():
+            if check_runs:
+                damaged += self._damaged_runs(ident)
+            session, problem = self._load(ident)
+            if session is not None:
+                here = run_folders(self.folder / ident)
+                listed = [r for r in dict.fromkeys(session.runs) if r in here]
+                runs = (*listed, *sorted(here.difference(listed)))
+                sessions += (dataclasses.replace(session, runs=runs),)
+            if problem is not None:
+                damaged += (problem,)
+        return sessions, damaged
+
+    def create(self, name: str, host: str) -> OpenSession:
+        """Make a session, open it, and make it the current one."""
+        shown = ids.checked_name(name)
+        files.make_folder(self.folder)
+        moment = ids.now()
+        stamp = ids.timestamp(moment)
+        for _ in range(16):
+            session = Session(FORMAT_VERSION, ids.new_id(moment), shown, clean(host), stamp, stamp)
+            folder = self.folder / session.id
+            if not folder.exists():
+                break
+        files.write_folder(folder, {SESSION_FILE: lambda f: files.put(f, to_plain(session))})
+        opened = self._open(session, ())
+        self._set_current(session.id)
+        return opened
+
+    def open(self, wanted: str) -> OpenSession:
+        """Open a session by id, the unique beginning of one, name (the newest) or ``@1`` (the newest).
+
+        Where another workshop has it, or the folder cannot be written, it is open for reading only, and says so.
+        """
+        sessions, damaged = self.list()
+        ident = ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
+        return self._open(
+            next(s for s in sessions if s.id == ident), tuple(d for d in damaged if f"/{ident}/" in d.file)
+        )
+
+    def current_id(self) -> str | None:
+        """The session in use: the one last chosen or made, else the newest; None where there is none."""
+        try:
+            chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:80]
+        except OSError:
+            chosen = ""
+        known = self._ids()
+        if chosen in known:
+            return chosen
+        return known[-1] if known else None
+
+    def current(self) -> OpenSession | None:
+        """The session in use, opened; None where there is none."""
+        ident = self.current_id()
+        return None if ident is None else self.open(ident)
+
+    def current_or_create(self, name: str, host: str) -> OpenSession:
+        """The session in use, or a first one of this name."""
+        return self.current() or self.create(name, host)
+
+    def open_or_create(self, wanted: str, host: str) -> OpenSession:
+        """For ``--session NAME``: the session of this id or name, or a new one of this name."""
+        sessions, _ = self.list()
+        try:
+            ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
+        except SessionError:
+            if wanted.startswith("@") or any(s.id.startswith(wanted) for s in sessions):
+                raise
+            return self.create(wanted, host)
+        return self.open(wanted)
+
+    def find(self, wanted: str) -> Session:
+        """A session by id, the unique beginning of one, name or ``@1``, without opening it."""
+        sessions, _ = self.list()
+        ident = ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
+        return next(s for s in sessions if s.id == ident)
+
+    def use(self, wanted: str) -> Session:
+        """Make a session the current one."""
+        session = self.find(wanted)
+        self._set_current(session.id)
+        return session
+
+    def remove(self, wanted: str) -> Session:
+        """Remove a session with all its runs. Refused while a workshop has it open."""
+        session = self.find(wanted)
+        folder = self.folder / session.id
+        lock = SessionLock(folder)
+        with files.explained("remove the session in", folder):
+            if not lock.take():
+                raise SessionError(f"{lock.holder} has session {session.id} open", "close it first")
+            try:
+                # Out of sight first: a removal that is interrupted must not leave half a session in the list.
+                hidden = folder.with_name(f"{files.TEMPORARY_PREFIX}removed-{session.id}")
+                folder.rename(hidden)
+                shutil.rmtree(hidden)
+            finally:
+                lock.release()
+        return session
+
+    def _ids(self) -> tuple[str, ...]:
+        with files.explained("read the sessions in", self.folder):
+            try:
+                return tuple(sorted(e.name for e in self.folder.iterdir() if ids.is_id(e.name) and e.is_dir()))
+            except FileNotFoundError:
+                return ()
+
+    def _damaged_runs(self, ident: str) -> tuple[Damaged, ...]:
+        damaged: tuple[Damaged, ...] = ()
+        for run in sorted(run_folders(self.folder / ident)):
+            folder = self.folder / ident / "runs" / run
+            reason = what_is_wrong(folder / RUN_FILE, run)
+            if reason:
+                aside = files.set_aside(folder)
+                damaged += (Damaged(str(folder), str(aside) if aside else None, reason),)
+        return damaged
+
+    def _load(self, ident: str) -> tuple[Session | None, Damaged | None]:
+        path = self.folder / ident / SESSION_FILE
+        try:
+            value = files.read_json(path)
+            session = from_plain(Session, value)
+            if session.id != ident:
+                raise ValueError("the file belongs to another session")
+            return session, None
+        except FileNotFoundError:
+            if not (path.parent / "runs").is_dir():
+                return None, None
+            reason = "session.json is missing"
+        except OSError as error:
+            return None, Damaged(str(path), None, (error.strerror or "cannot be read").lower())
+        except CodecError as error:
+            if is_newer(value, FORMAT_VERSION):
+                return None, Damaged(str(path), None, "written by a newer version of the workshop")
+            reason = clean(error, 160)
+        except ValueError as error:
+            reason = clean(error, 160)
+        return self._rebuild(ident, path, reason)
+
+    def _rebuild(self, ident: str, path: Path, reason: str) -> tuple[Session | None, Damaged | None]:
+        folder = path.parent
+        lock = SessionLock(folder)
+        stamp = ids.timestamp()
+        session = Session(FORMAT_VERSION, ident, ident, "", stamp, stamp, runs=tuple(sorted(run_folders(folder))))
+        try:
+            if not lock.take():
+                return session, Damaged(str(path), None, f"{reason}; {lock.holder} has the session open")
+            aside = files.set_aside(path) if path.exists() else None
+            files.write_json(path, to_plain(session))
+        except (OSError, SessionError):
+            return session, Damaged(str(path), None, reason)
+        finally:
+            lock.release()
+        return session, Damaged(str(path), str(aside) if aside else None, reason)
+
+    def _open(self, session: Session, damaged: tuple[Damaged, ...]) -> OpenSession:
+        folder = self.folder / session.id
+        lock: SessionLock | None = SessionLock(folder)
+        read_only = ""
+        if session.format_version > FORMAT_VERSION:
+            lock = None
+            read_only = f"session {session.id} was written by a newer version, so it is only read"
+        else:
+            assert lock is not None
+            try:
+                if not lock.take():
+                    read_only = f"{lock.holder} has session {session.id} open, so it is only read here"
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                read_only = f"session {session.id} cannot be written ({reason}), so it is only read"
+        opened = OpenSession(folder, session, lock, read_only)
+        for problem in damaged:
+            where = f"set aside as {clean(problem.set_aside_as, 200)}" if problem.set_aside_as else "left where it is"
+            opened.notices.append(
+                f"{SESSION_FILE} was damaged ({problem.reason}) and is {where}; the runs are all there"
+            )
+        return opened
+
+    def _set_current(self, ident: str) -> None:
+        files.write_whole(self.folder / CURRENT_FILE, f"{ident}\n".encode())
