@@ -6,10 +6,25 @@ revisited; progress is saved at each move.
 
 from __future__ import annotations
 
+import dataclasses
+
+from jitter_workshop.course.checks import marks
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.flow import steps as loop
+from jitter_workshop.flow.comparing import compare_runs
+from jitter_workshop.flow.desk import Desk
+from jitter_workshop.flow.explain import explain_run
+from jitter_workshop.flow.hostview import View, facts
 from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.model.course import Chapter, StepName
+from jitter_workshop.flow.path import reason_not_here
+from jitter_workshop.flow.plan import place, placement_plan
+from jitter_workshop.flow.predictions import outcome
+from jitter_workshop.flow.published import published_curves
+from jitter_workshop.model.course import NOISE_KINDS, Chapter, StepName
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.spec import WorkloadName
 from jitter_workshop.model.walk import (
     CompareView,
     Explanation,
@@ -19,6 +34,12 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
+from jitter_workshop.stats.scale import nice_ns
+
+QUIET_NS = 10_000
+"""A baseline whose p99.99 lies below this has little to teach: a thief is offered."""
+
+SLOTS: tuple[StepName, ...] = ("measure", "again")
 
 
 class Walk:
@@ -26,88 +47,234 @@ class Walk:
 
     chapter: Chapter
 
+    def __init__(self, chapter: Chapter, desk: Desk) -> None:
+        self.chapter = chapter
+        self._desk = desk
+
     @property
     def progress(self) -> ChapterProgress:
         """What is saved of this chapter."""
-        raise NotImplementedError
+        return self._desk.progress(self.chapter.id)
 
     @property
     def current(self) -> StepName:
         """The step the learner is at."""
-        raise NotImplementedError
+        return loop.current_step(self.chapter, self.progress)
 
     def steps(self) -> tuple[StepView, ...]:
         """All eight steps with their states, for the header."""
-        raise NotImplementedError
+        return loop.views(self.chapter, self.progress)
 
     def page(self, step: StepName) -> str:
         """The lesson's Markdown for a step ("" where it has none)."""
-        raise NotImplementedError
+        return self.chapter.pages.get(step, "")
 
     def blocked(self, step: StepName) -> str:
         """Why a step cannot be entered yet ("measure first"), or ""."""
-        raise NotImplementedError
+        return loop.blocked(self.chapter, self._with_live_runs(), step)
 
     def go(self, step: StepName) -> None:
-        """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence."""
-        raise NotImplementedError
+        """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence.
+
+        To go from ``apply`` to ``again`` is to agree to the plan.
+        """
+        reason = self.blocked(step)
+        if reason:
+            raise WorkshopError(f"'{step}' has to wait", reason)
+        progress = self.progress
+        here = self.current
+        if here not in progress.seen and loop.step_before(self.chapter, step) == here:
+            progress = dataclasses.replace(progress, seen=(*progress.seen, here))
+        self._save(dataclasses.replace(progress, step=step))
 
     def next(self) -> StepName | None:
-        """Go to the next step of this chapter; None (and the chapter is done) after the last."""
-        raise NotImplementedError
+        """Go to the next step of this chapter; None (and the chapter is done) after the last.
+
+        Raises WorkshopError where the next step has to wait for something.
+        """
+        step = loop.step_after(self.chapter, self.current)
+        if step is not None:
+            self.go(step)
+            return step
+        progress = self.progress
+        seen = progress.seen if self.current in progress.seen else (*progress.seen, self.current)
+        self._save(dataclasses.replace(progress, seen=seen, done=True))
+        return None
 
     def back(self) -> StepName | None:
         """Go to the step before; None at the first."""
-        raise NotImplementedError
+        step = loop.step_before(self.chapter, self.current)
+        if step is not None:
+            self._save(dataclasses.replace(self.progress, step=step))
+        return step
 
     def look(self) -> tuple[Fact, ...]:
         """What this chapter looks at on this host, read now."""
-        raise NotImplementedError
+        return facts(View(self._desk.root, self._desk.host, self._desk.topology), self.chapter.look)
 
     def predict(self, prediction: Prediction) -> None:
-        """Keep the learner's prediction (kept once the run it is about exists: then it can no longer change)."""
-        raise NotImplementedError
+        """Keep the learner's prediction (kept once the run it is about exists: then it can no longer change).
+
+        Raises UsageError for an answer that the lesson does not have, or when it comes too late.
+        """
+        task = self.chapter.prediction
+        if task is None:
+            raise UsageError("this chapter asks for no prediction")
+        if self.run_in(task.slot) is not None:
+            raise UsageError("the run is already measured", "a guess counts only before one knows")
+        if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
+            raise UsageError("that is none of the answers", f"they are {', '.join(a.id for a in task.answers)}")
+        if task.kind == "mark":
+            if prediction.value_ns is None or not 1 <= prediction.value_ns <= 60_000_000_000:
+                raise UsageError("a mark is a time between 1 ns and 60 s")
+            prediction = dataclasses.replace(prediction, percentile=task.percentile)
+        self._save(dataclasses.replace(self.progress, prediction=prediction))
 
     def outcome(self) -> PredictionOutcome | None:
         """What became of the prediction; None before both exist."""
-        raise NotImplementedError
+        task, prediction = self.chapter.prediction, self.progress.prediction
+        run = self.run_in(task.slot) if task else None
+        if task is None or prediction is None or run is None:
+            return None
+        return outcome(task, prediction, run)
 
     def plan(self) -> PlanView:
-        """Exactly what ``apply`` would change."""
-        raise NotImplementedError
+        """Exactly what ``apply`` would change. Raises HostError when this host cannot do it."""
+        if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
+            return PlanView((), 0, "This chapter changes nothing.")
+        return self._plan_of(self.request("again"))
 
     def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
         """The learner's own placement for ``again`` (all None = back to auto). Raises HostError when impossible."""
-        raise NotImplementedError
+        given = {"producer": producer, "accumulator": accumulator, "journaller": journaller}
+        chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
+        if chosen and self.chapter.changes != "placement":
+            raise UsageError("this chapter leaves the placement alone")
+        try:
+            self._plan_of(self._request("again", chosen))
+        except UsageError as error:
+            raise HostError(error.message, error.advice) from error
+        self._save(dataclasses.replace(self.progress, chosen_cpus=chosen))
 
     def request(self, slot: StepName) -> MeasureRequest:
-        """The measurement of a slot (``measure`` or ``again``) as this host can make it."""
-        raise NotImplementedError
+        """The measurement of a slot (``measure`` or ``again``) as this host can make it.
+
+        Where only one CPU may be used the ring cannot run; the clock loop ``spin`` takes its place. Raises UsageError
+        for a slot that the chapter does not measure, HostError where the chapter cannot be done here.
+        """
+        return self._request(slot, self.progress.chosen_cpus)
 
     def record(self, slot: StepName, run: Run) -> None:
-        """Keep a finished run in a slot; sets marks and saves."""
-        raise NotImplementedError
+        """Keep a finished run in a slot; sets marks and saves. A run that was cut short fills no slot."""
+        self._desk.remember(run)
+        if not run.complete:
+            return
+        progress = self.progress
+        runs = {**progress.runs, slot: run.id}
+        known = {s: r for s, ident in runs.items() if (r := self._desk.run(ident)) is not None}
+        earned = {**progress.marks, **marks(self.chapter, known)}
+        self._save(dataclasses.replace(progress, runs=runs, marks=earned))
 
     def run_in(self, slot: StepName) -> Run | None:
         """The run kept in a slot."""
-        raise NotImplementedError
+        ident = self.progress.runs.get(slot)
+        return self._desk.run(ident) if ident else None
 
     def curves(self, published: bool = False) -> tuple[RunCurve, ...]:
         """The curves of this chapter, newest last; with the published ones of 2015 in front when asked for."""
-        raise NotImplementedError
+        runs = tuple(run for slot in SLOTS if (run := self.run_in(slot)) is not None)
+        own = self._desk.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
+        return (*published_curves(), *own) if published else own
 
     def offer_noise(self) -> str:
         """A sentence offering to wake a thief, where the baseline is already quiet (p99.99 < 10 µs); else ""."""
-        raise NotImplementedError
+        if self.progress.noise or any(m.noise for m in self.chapter.measurements):
+            return ""
+        run = self.run_in("measure")
+        summary = run.histograms.get(run.main_histogram) if run else None
+        value = summary.percentiles.get("99.99") if summary else None
+        if value is None or value >= QUIET_NS:
+            return ""
+        return (
+            f"This host is quiet already: p99.99 is {nice_ns(value)}. Shall a thief be woken for this chapter? "
+            "Spinners, one thread a CPU, are busy for 3 ms and asleep for 30; they stop with the run."
+        )
+
+    def accept_noise(self, wake: bool = True) -> None:
+        """Wake the thief for this chapter's runs (or let it sleep again). Both runs have to be made in the same way, so
+        those that exist leave their slots (they stay in the session) and the chapter goes back to ``measure``."""
+        noise = NOISE_KINDS[0] if wake else None
+        self._save(dataclasses.replace(self.progress, noise=noise, runs={}, step="measure", done=False))
 
     def compare(self) -> CompareView | None:
         """``measure`` against ``again``; None until both exist."""
-        raise NotImplementedError
+        first, second = self.run_in("measure"), self.run_in("again")
+        return compare_runs(first, second) if first is not None and second is not None else None
 
-    def explain(self) -> Explanation | None:
-        """Evidence of the newest run of this chapter; None before there is one."""
-        raise NotImplementedError
+    def explain(self, slot: StepName | None = None) -> Explanation | None:
+        """Evidence of the newest run of this chapter, or of the one in ``slot``; None before there is one."""
+        if slot is not None:
+            run = self.run_in(slot)
+        else:
+            runs = [r for s in SLOTS if (r := self.run_in(s)) is not None]
+            run = max(runs, key=lambda r: r.started_at, default=None)
+        return explain_run(self.chapter, run) if run is not None else None
 
     def hint(self) -> str | None:
         """The next hint (remembered), or None when there are no more."""
-        raise NotImplementedError
+        shown = self.progress.hints
+        if shown >= len(self.chapter.hints):
+            return None
+        self._save(dataclasses.replace(self.progress, hints=shown + 1))
+        return self.chapter.hints[shown]
+
+    def hints_shown(self) -> tuple[str, ...]:
+        """The hints that were asked for so far."""
+        return self.chapter.hints[: self.progress.hints]
+
+    def restart(self) -> None:
+        """Begin the chapter anew: step, guess, slots and marks are forgotten, the runs stay in the session."""
+        self._save(ChapterProgress(step=self.chapter.steps[0]))
+
+    def _save(self, progress: ChapterProgress) -> None:
+        self._desk.save_progress(self.chapter.id, progress)
+
+    def _with_live_runs(self) -> ChapterProgress:
+        """Progress without slots whose run was removed meanwhile."""
+        progress = self.progress
+        live = {slot: ident for slot, ident in progress.runs.items() if self._desk.run(ident) is not None}
+        return progress if len(live) == len(progress.runs) else dataclasses.replace(progress, runs=live)
+
+    def _plan_of(self, request: MeasureRequest) -> PlanView:
+        placement = place(self._desk.topology, request, CpuSet(self._desk.host.isolated))
+        return placement_plan(placement, self._desk.topology.allowed)
+
+    def _request(self, slot: StepName, chosen: dict[str, int]) -> MeasureRequest:
+        measurement = self.chapter.measurement(slot)
+        if measurement is None:
+            raise UsageError(f"this chapter measures nothing in its step '{slot}'")
+        desk = self._desk
+        reason = reason_not_here(self.chapter, desk.topology, desk.root.recorded)
+        if reason:
+            raise HostError(f"{self.chapter.title} cannot be measured here", reason)
+        workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
+        if workload == "ring" and len(desk.topology.allowed) < 2:
+            workload = "spin"
+        request = MeasureRequest(
+            workload=workload,
+            label=measurement.label,
+            preset=measurement.preset,
+            placement=measurement.placement,
+            noise=measurement.noise or self.progress.noise,
+            applied=desk.session.stack,
+        )
+        if slot != "again" or measurement.placement == "none" or not chosen:
+            return request
+        if workload != "ring":
+            return dataclasses.replace(request, cpu=next(iter(chosen.values())))
+        return dataclasses.replace(
+            request,
+            producer_cpu=chosen.get("producer"),
+            accumulator_cpu=chosen.get("accumulator"),
+            journaller_cpu=chosen.get("journaller"),
+        )

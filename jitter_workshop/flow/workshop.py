@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import datetime
+import difflib
 from pathlib import Path
 
+from jitter_workshop import paths
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow import measure as measuring
+from jitter_workshop.flow.desk import Desk
 from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.path import entry, in_order, next_entry
+from jitter_workshop.flow.plan import place
+from jitter_workshop.flow.published import published_curves
 from jitter_workshop.flow.walk import Walk
-from jitter_workshop.model.course import Course
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import host_line, summarise
+from jitter_workshop.host.topology import read_topology
+from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Session
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry, RunCurve
+from jitter_workshop.session.store import SessionStore
 
 
 class Workshop:
@@ -21,50 +38,135 @@ class Workshop:
     course: Course
     host: HostSummary
     topology: Topology
-    notices: tuple[str, ...]
-    """What the learner should be told at the start: damaged files set aside, another workshop on this session, battery,
-    a read-only session."""
+
+    def __init__(self, course: Course, desk: Desk) -> None:
+        self.course = course
+        self.host = desk.host
+        self.topology = desk.topology
+        self._desk = desk
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
-        raise NotImplementedError
+        """The session of this name (made on first use), or the current one, or a first one named after host and day.
+
+        ``root`` other than ``/``: a recorded host, which can be looked at. Its session is its own.
+        """
+        course = load_course(course_dir)
+        host_root, topology, host = look_at(root)
+        store = SessionStore(paths.sessions_dir())
+        name = clean(host.name, 40) or "host"
+        if host_root.recorded:
+            handle = store.open_or_create(session_name or f"{name} (recorded)", name)
+        elif session_name is not None:
+            handle = store.open_or_create(session_name, name)
+        else:
+            handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
+        desk = Desk(handle, host_root, host, topology)
+        desk.notices.extend(host_notices(host))
+        if handle.session.host and handle.session.host != name:
+            there = clean(handle.session.host, 40)
+            desk.notices.append(f"This session was begun on {there}; this host is {name}. Their curves do not compare.")
+        return cls(course, desk)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the learner should be told: damaged files set aside, another workshop on this session, battery, a
+        read-only session, progress that could not be stored. It may grow."""
+        return (*self._desk.handle.notices, *self._desk.notices)
 
     @property
     def session(self) -> Session:
-        raise NotImplementedError
+        """The session with its progress as it is now."""
+        return self._desk.session
 
     def host_line(self) -> str:
         """One line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
-        raise NotImplementedError
+        return host_line(self.host, self._hot())
 
     def path(self) -> tuple[PathEntry, ...]:
         """The chapters in the order for this host: with something to do here first, then those on a recording."""
-        raise NotImplementedError
+        return in_order(
+            tuple(
+                entry(
+                    chapter,
+                    self._desk.progress(chapter.id),
+                    outcome.near if (outcome := Walk(chapter, self._desk).outcome()) else None,
+                    self.topology,
+                    self._desk.root.recorded,
+                )
+                for chapter in self.course.chapters
+            )
+        )
 
     def next_chapter(self) -> PathEntry | None:
         """The next useful step; None when all is done."""
-        raise NotImplementedError
+        return next_entry(self.path(), self.course, self.session.current_chapter)
 
     def walk(self, chapter_id: str) -> Walk:
         """Enter a chapter. Raises UsageError for an unknown id."""
-        raise NotImplementedError
+        return Walk(find_chapter(self.course, chapter_id), self._desk)
 
-    def measure(self, request: MeasureRequest, observer: RunObserver, cancel: object) -> Run:
+    def measure(self, request: MeasureRequest, observer: RunObserver, cancel: CancelToken) -> Run:
         """Measure and keep the run in the session (see ``flow.measure.measure``)."""
-        raise NotImplementedError
+        if self._desk.root.recorded:
+            raise HostError("a recorded host can be looked at, not measured", "leave out --root")
+        run = measuring.measure(request, self._desk.handle, observer, cancel)
+        self._desk.remember(run)
+        return run
 
     def runs(self) -> tuple[Run, ...]:
         """All runs of the session, oldest first."""
-        raise NotImplementedError
+        return self._desk.runs()
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
         """Curves of runs (all when None), oldest first."""
-        raise NotImplementedError
+        runs = tuple(run for run in self.runs() if run_ids is None or run.id in run_ids)
+        return self._desk.curves(runs)
 
     def published(self) -> tuple[RunCurve, ...]:
         """The curves of 2015, marked as published."""
-        raise NotImplementedError
+        return published_curves()
 
     def close(self) -> None:
         """Let go of the session's lock."""
-        raise NotImplementedError
+        self._desk.handle.close()
+
+    def _hot(self) -> tuple[int, ...]:
+        """The CPUs that a placed run would keep quiet; () where none can be chosen."""
+        try:
+            workload = "ring" if len(self.topology.allowed) > 1 else "spin"
+            return place(self.topology, MeasureRequest(workload=workload), CpuSet(self.host.isolated)).hot  # type: ignore[arg-type]
+        except (HostError, UsageError):
+            return ()
+
+
+def look_at(root: Path) -> tuple[HostRoot, Topology, HostSummary]:
+    """A host as the workshop sees it."""
+    host_root = HostRoot(root)
+    topology = read_topology(host_root)
+    return host_root, topology, summarise(host_root, topology)
+
+
+def find_chapter(course: Course, chapter_id: str) -> Chapter:
+    """A chapter by its id. Raises UsageError that names the nearest one."""
+    chapter = course.chapter(chapter_id)
+    if chapter is not None:
+        return chapter
+    known = [c.id for c in course.chapters]
+    close = difflib.get_close_matches(chapter_id[:40], known, n=1)
+    advice = f"did you mean '{close[0]}'?" if close else f"chapters: {', '.join(known)}"
+    raise UsageError(f"there is no chapter '{clean(chapter_id, 40)}'", advice)
+
+
+def host_notices(host: HostSummary) -> list[str]:
+    """What about this host spoils measurements before they begin."""
+    found = []
+    if host.on_battery:
+        found.append("On battery: the firmware saves power, and curves differ from those on mains. Plug in if you can.")
+    if host.cpu_max_quota_us is not None and host.cpu_max_period_us:
+        cpus = host.cpu_max_quota_us / host.cpu_max_period_us
+        found.append(
+            f"This cgroup may use {cpus:.3g} CPUs (cpu.max). Our threads spin, so they run into that limit and are "
+            "stopped for the rest of each period: it will look like stalls of many ms."
+        )
+    return found

@@ -11,6 +11,29 @@ STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "a
 
 FORMAT_VERSION = 1
 
+LOOK_TOPICS = (
+    "system",
+    "cpus",
+    "allowed",
+    "caches",
+    "clock",
+    "frequency",
+    "idle",
+    "steal",
+    "load",
+    "tick",
+    "limit",
+    "isolation",
+    "neighbours",
+    "memlock",
+)
+"""What a chapter's ``look`` may name; each is read from the host by ``flow.hostview``."""
+
+PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
+"""Words in braces that a ``by_hand`` command may hold; filled in from the run that is explained."""
+
+NOISE_KINDS = ("spinners",)
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -66,7 +89,8 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One chapter. ``pages``: step → Markdown. ``changes``: nothing | placement | tunables."""
+    """One chapter. ``pages``: step → Markdown. ``changes``: nothing | placement | tunables. ``hot_cpus``: how many CPUs
+    it needs at least. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to take along, a sentence each."""
 
     id: str
     title: str
@@ -83,6 +107,8 @@ class Chapter:
     checks: tuple[Check, ...]
     evidence: tuple[str, ...] = ()
     tunables: tuple[str, ...] = ()
+    look: tuple[str, ...] = ()
+    learnt: tuple[str, ...] = ()
 
     def measurement(self, slot: str) -> Measurement | None:
         return next((m for m in self.measurements if m.slot == slot), None)

@@ -19,7 +19,9 @@ class Prediction:
 @dataclass(frozen=True, slots=True)
 class ChapterProgress:
     """How far a chapter is. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) → run
-    id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: how many were shown."""
+    id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: how many were shown. ``chosen_cpus``: thread → CPU,
+    where the learner picked them. ``seen``: steps that were left forwards. ``noise``: the kind that the learner woke
+    for this chapter."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -27,6 +29,9 @@ class ChapterProgress:
     runs: dict[str, str] = field(default_factory=dict)
     marks: dict[str, bool] = field(default_factory=dict)
     done: bool = False
+    chosen_cpus: dict[str, int] = field(default_factory=dict)
+    seen: tuple[str, ...] = ()
+    noise: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,29 @@
+"""Which marks a chapter has earned: a function of its checks and of the runs in its slots, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jitter_workshop.model.course import Chapter, Check
+from jitter_workshop.model.run import Run
+
+
+def marks(chapter: Chapter, runs: Mapping[str, Run]) -> dict[str, bool]:
+    """Mark → earned. ``curve`` is always there (without checks of its own: a finished run in every slot);
+    ``setting`` only where the chapter sets something."""
+    earned: dict[str, bool] = {}
+    for check in chapter.checks:
+        earned[check.mark] = earned.get(check.mark, True) and _holds(check, runs)
+    if "curve" not in earned:
+        slots = [m.slot for m in chapter.measurements]
+        earned["curve"] = bool(slots) and all(_holds(Check("curve", slot), runs) for slot in slots)
+    return earned
+
+
+def _holds(check: Check, runs: Mapping[str, Run]) -> bool:
+    run = runs.get(check.slot or "")
+    if run is None or not run.complete:
+        return False
+    mode = run.placement.mode
+    # CPUs that the learner chose are as good as those chosen for them.
+    return check.placement in (None, mode) or (check.placement == "auto" and mode == "chosen")

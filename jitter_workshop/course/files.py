@@ -1,0 +1,94 @@
+"""Reads the files of a course, which may come from anybody: regular files below one folder, small, and plain text."""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from jitter_workshop.course.problems import Problems
+
+MAX_BYTES = 64 * 1024
+"""No lesson file is longer; pages are short by design."""
+
+_REFUSED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """The text of one file and the name under which mistakes in it are reported."""
+
+    file: str
+    text: str
+
+
+def read_source(base: Path, relative: str, problems: Problems) -> SourceText | None:
+    """The text of ``base/relative``; None, with the mistake noted, when it is not a small, plain text file in ``base``.
+
+    Opens without blocking and looks at what was opened, so that a FIFO or device in a foreign course is refused and
+    not waited for.
+    """
+    path = base / relative
+    try:
+        if not path.resolve(strict=True).is_relative_to(base.resolve(strict=True)):
+            problems.add(relative, 1, "this file lies outside the course's folder")
+            return None
+        raw = _read_regular(path)
+    except FileNotFoundError:
+        problems.add(relative, 1, "this file is missing")
+        return None
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        problems.add(relative, 1, f"cannot be read: {reason}")
+        return None
+    if raw is None:
+        problems.add(relative, 1, "not a regular file")
+        return None
+    if len(raw) > MAX_BYTES:
+        problems.add(relative, 1, f"larger than {MAX_BYTES // 1024} KiB")
+        return None
+    return _decode(relative, raw, problems)
+
+
+def _read_regular(path: Path) -> bytes | None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        chunks = []
+        left = MAX_BYTES + 1
+        while left > 0 and (chunk := os.read(descriptor, left)):
+            chunks.append(chunk)
+            left -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+def _decode(relative: str, raw: bytes, problems: Problems) -> SourceText | None:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problems.add(relative, raw.count(b"\n", 0, error.start) + 1, "not UTF-8 text")
+        return None
+    text = text.replace("\r\n", "\n")
+    position = first_control(text)
+    if position is not None:
+        line = text.count("\n", 0, position) + 1
+        problems.add(relative, line, f"a control or invisible character, U+{ord(text[position]):04X}")
+        return None
+    return SourceText(relative, text)
+
+
+def first_control(text: str) -> int | None:
+    """Where the first character stands that a terminal could obey or a reader could not see; None without one.
+
+    Control characters (newline and tab excepted), and the invisible format characters with which text can be made to
+    read otherwise than it is (bidirectional overrides, zero-width joiners).
+    """
+    for position, char in enumerate(text):
+        if char not in "\n\t" and unicodedata.category(char) in _REFUSED_CATEGORIES:
+            return position
+    return None

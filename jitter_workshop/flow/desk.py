@@ -1,0 +1,92 @@
+"""What a learner works with: an open session, this host as it was when the workshop opened, and the curves so far."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import ChapterProgress, Session
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.session.store import OpenSession
+
+
+@dataclass(slots=True)
+class Desk:
+    """Shared by the workshop and the walks through its chapters.
+
+    ``notices`` grows when something goes wrong that the learner must know but that need not stop them, such as
+    progress that could not be stored.
+    """
+
+    handle: OpenSession
+    root: HostRoot
+    host: HostSummary
+    topology: Topology
+    notices: list[str] = field(default_factory=list)
+    _unsaved: Session | None = None
+    _curves: dict[str, PercentileCurve] = field(default_factory=dict)
+    _runs: dict[str, Run] = field(default_factory=dict)
+
+    @property
+    def session(self) -> Session:
+        """The session as it is on disk, with the progress that could not be stored on top."""
+        if self._unsaved is None:
+            return self.handle.session
+        return dataclasses.replace(
+            self.handle.session,
+            chapters=self._unsaved.chapters,
+            current_chapter=self._unsaved.current_chapter,
+            course=self._unsaved.course,
+        )
+
+    def save(self, session: Session) -> None:
+        """Store progress; where that fails go on in memory and say so once."""
+        try:
+            self.handle.save(session)
+            self._unsaved = None
+        except SessionError as error:
+            if self._unsaved is None:
+                self.notices.append(f"Progress is not kept: {error.sentence()}.")
+            self._unsaved = session
+
+    def progress(self, chapter_id: str) -> ChapterProgress:
+        return self.session.chapters.get(chapter_id, ChapterProgress())
+
+    def save_progress(self, chapter_id: str, progress: ChapterProgress) -> None:
+        session = self.session
+        chapters = {**session.chapters, chapter_id: progress}
+        self.save(dataclasses.replace(session, chapters=chapters, current_chapter=chapter_id))
+
+    def remember(self, run: Run) -> None:
+        """Know a run that may not be on disk (a full disk loses the file, not what is on the screen)."""
+        self._runs[run.id] = run
+
+    def run(self, run_id: str) -> Run | None:
+        """A run of this session by its exact id; None when it is gone."""
+        if run_id in self._runs:
+            return self._runs[run_id]
+        return next((run for run in self.handle.runs() if run.id == run_id), None)
+
+    def runs(self) -> tuple[Run, ...]:
+        """All runs of the session, oldest first, and those of now that could not be stored."""
+        stored = self.handle.runs()
+        known = {run.id for run in stored}
+        return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
+
+    def curve(self, run: Run) -> RunCurve | None:
+        """The curve of a run's main histogram; None where the run has none."""
+        if run.id not in self._curves:
+            try:
+                self._curves[run.id] = self.handle.curve(run)
+            except SessionError:
+                return None
+        return RunCurve(key=run.id, label=run.label or run.id, curve=self._curves[run.id], run=run)
+
+    def curves(self, runs: tuple[Run, ...]) -> tuple[RunCurve, ...]:
+        return tuple(curve for run in runs if (curve := self.curve(run)) is not None)

@@ -1,0 +1,216 @@
+"""What a chapter looks at on this host: one function a topic, each reading a few files at the moment it is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import Fact
+
+_HZ = re.compile(r"^CONFIG_HZ=(\d{1,5})$", re.MULTILINE)
+_FULL_CONFIG_BYTES = 2 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the topics read from."""
+
+    root: HostRoot
+    host: HostSummary
+    topology: Topology
+
+
+def facts(view: View, topics: tuple[str, ...]) -> tuple[Fact, ...]:
+    """The facts of these topics, in their order; a topic that does not concern this host says nothing."""
+    found = (TOPICS[topic](view) for topic in topics if topic in TOPICS)
+    return tuple(fact for fact in found if fact is not None)
+
+
+def _system(view: View) -> Fact:
+    host = view.host
+    where = "on bare metal" if host.hypervisor is None else f"a guest of {clean(host.hypervisor, 30)}"
+    if host.hypervisor is None and host.notes.get("hypervisor", "").startswith("cannot"):
+        where = "bare metal or guest: not known"
+    value = f"Linux {clean(host.kernel, 40)}, {clean(host.architecture, 16)}, {where}"
+    if host.hypervisor is not None:
+        meaning = "the hypervisor takes time that no counter in the guest need show"
+    elif host.realtime_kernel:
+        meaning = "PREEMPT_RT: most interrupt work runs in threads that can be preempted"
+    else:
+        meaning = "what steals time here is this kernel and its tasks, or the firmware"
+    return Fact("System", value, meaning, "uname, /proc/cpuinfo")
+
+
+def _cpus(view: View) -> Fact:
+    topology = view.topology
+    cores = {(c.package, c.core) for c in topology.cpus if c.online}
+    packages = {c.package for c in topology.cpus if c.online}
+    online = len(topology.online)
+    value = f"{online} online ({topology.online})" if online > 1 else "1 online"
+    extra = []
+    if len(cores) < online:
+        extra.append(f"{len(cores)} cores with SMT")
+    if len(packages) > 1:
+        extra.append(f"{len(packages)} packages")
+    if len({c.core_type for c in topology.cpus if c.online and c.core_type}) > 1:
+        extra.append("fast and efficient cores")
+    if extra:
+        value += ", " + ", ".join(extra)
+    meaning = "each of our threads spins and wants a CPU of its own"
+    if online <= 2:
+        meaning = "our two threads want both, so everybody else is in the way of one of them"
+    return Fact("CPUs", value, meaning, "/sys/devices/system/cpu")
+
+
+def _allowed(view: View) -> Fact:
+    allowed = view.topology.allowed
+    barred = view.topology.online - allowed
+    value = f"any of {allowed}"
+    meaning = "the scheduler may move our threads between these at any time"
+    if len(allowed) == 1:
+        value, meaning = f"only {allowed}", "nothing can migrate on one CPU"
+    elif barred:
+        meaning += f"; {barred} are outside our mask"
+    return Fact("May run on", value, meaning, "/proc/self/status: Cpus_allowed_list")
+
+
+def _caches(view: View) -> Fact | None:
+    groups: dict[tuple[int, ...], int] = {}
+    for cpu in view.topology.allowed:
+        cache = view.topology.last_level_cache(cpu)
+        if cache is not None:
+            groups[cache.cpus.cpus] = cache.level
+    if not groups:
+        return Fact("Shared cache", "not shown by this host", "the cost of moving between CPUs is not known beforehand")
+    shown = [f"L{level} of CPUs {CpuSet(cpus)}" for cpus, level in sorted(groups.items())[:4]]
+    if len(groups) > 4:
+        shown.append(f"{len(groups) - 4} more")
+    meaning = "a message inside one cache takes tens of ns, across two caches hundreds"
+    return Fact("Shared cache", "; ".join(shown), meaning, "/sys/devices/system/cpu/cpu*/cache")
+
+
+def _clock(view: View) -> Fact:
+    source = view.host.clocksource
+    if source is None:
+        return Fact("Clock", "not known", view.host.notes.get("clocksource", ""))
+    quick = source in ("tsc", "arch_sys_counter")
+    meaning = "the CPU's own counter: a reading takes some 10 to 25 ns" if quick else "every reading asks the kernel"
+    where = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+    return Fact("Clock", clean(source, 24), meaning, where)
+
+
+def _frequency(view: View) -> Fact:
+    where = "/sys/devices/system/cpu/cpufreq"
+    governors = view.host.governors
+    if not governors:
+        meaning = "in a guest the host decides" if view.host.hypervisor else "firmware or nobody scales it"
+        return Fact("CPU frequency", "no cpufreq here", meaning, where)
+    value = "governor " + ", ".join(clean(g, 20) for g in governors[:4])
+    steady = set(governors) == {"performance"}
+    meaning = "asks for full speed at all times" if steady else "speed follows load: a CPU that was idle starts slowly"
+    return Fact("CPU frequency", value, meaning, where)
+
+
+def _idle(view: View) -> Fact:
+    where = "/sys/devices/system/cpu/cpuidle"
+    driver = view.host.cpuidle_driver
+    if driver is None or driver == "none":
+        return Fact("Idle states", "no cpuidle driver", "an idle CPU halts; in a guest that means an exit", where)
+    meaning = "a spinning thread never idles; its neighbours do, and need time to wake"
+    return Fact("Idle states", clean(driver, 24), meaning, where)
+
+
+def _steal(view: View) -> Fact | None:
+    if view.host.hypervisor is None:
+        return None
+    percent = view.host.steal_percent
+    if percent is None:
+        meaning = "if the hypervisor takes a CPU away, no counter in here will tell"
+        return Fact("Steal", "no steal clock seen", meaning, "/proc/stat")
+    meaning = "of all CPU time since boot the hypervisor gave to others; steps of 10 ms"
+    value = "under 0.1 %" if percent < 0.1 else f"{percent:.1f} %"
+    return Fact("Steal", value, meaning, "/proc/stat")
+
+
+def _load(view: View) -> Fact | None:
+    words = (view.root.text("/proc/loadavg") or "").split()
+    if len(words) < 4:
+        return None
+    value = f"{clean(words[0], 8)} over the last minute"
+    try:
+        busy = float(words[0]) >= 0.5 * max(len(view.topology.online), 1)
+    except ValueError:
+        return None
+    meaning = "somebody is busy: expect company on the run queues" if busy else "mostly idle: what steals time is small"
+    return Fact("Load", value, meaning, "/proc/loadavg")
+
+
+def _tick(view: View) -> Fact | None:
+    text = view.root.text(f"/boot/config-{view.host.kernel}", _FULL_CONFIG_BYTES)
+    found = _HZ.search(text or "")
+    if found is None:
+        meaning = "the explain step counts the timer interrupts of your own run instead"
+        return Fact("Tick", "CONFIG_HZ not readable here", meaning, f"/boot/config-{clean(view.host.kernel, 40)}")
+    meaning = "interrupts a second on every CPU that is busy"
+    return Fact("Tick", f"{found.group(1)} Hz", meaning, f"/boot/config-{clean(view.host.kernel, 40)}")
+
+
+def _limit(view: View) -> Fact | None:
+    quota, period = view.host.cpu_max_quota_us, view.host.cpu_max_period_us
+    if quota is None or not period:
+        return None
+    meaning = "spinning threads use this up, and then wait for the next period: it looks like a huge stall"
+    return Fact("CPU limit", f"{quota} µs in every {period} µs", meaning, "cgroup cpu.max")
+
+
+def _isolation(view: View) -> Fact:
+    isolated, full = CpuSet(view.host.isolated), CpuSet(view.host.nohz_full)
+    where = "/sys/devices/system/cpu/isolated, nohz_full"
+    if not isolated and not full:
+        return Fact("Isolated CPUs", "none", "every CPU is anybody's", where)
+    parts = [f"isolated {isolated}"] if isolated else []
+    if full:
+        parts.append(f"tickless {full}")
+    return Fact("Isolated CPUs", ", ".join(parts), "the load balancer leaves isolated CPUs alone", where)
+
+
+def _neighbours(view: View) -> Fact | None:
+    words = (view.root.text("/proc/loadavg") or "").split()
+    running, slash, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
+    if not slash or not running.isdigit() or not total.isdigit():
+        return None
+    meaning = "each that wakes may preempt one of ours; kernel threads are among them"
+    return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
+
+
+def _memlock(view: View) -> Fact | None:
+    limit = view.host.memlock_limit_bytes
+    if limit is None or limit >= 64 << 20:
+        return None
+    meaning = "memory may not be locked, so that a page fault can show as a stall"
+    return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
+
+
+TOPICS: dict[str, Callable[[View], Fact | None]] = {
+    "system": _system,
+    "cpus": _cpus,
+    "allowed": _allowed,
+    "caches": _caches,
+    "clock": _clock,
+    "frequency": _frequency,
+    "idle": _idle,
+    "steal": _steal,
+    "load": _load,
+    "tick": _tick,
+    "limit": _limit,
+    "isolation": _isolation,
+    "neighbours": _neighbours,
+    "memlock": _memlock,
+}
+"""Every name of ``model.course.LOOK_TOPICS`` (a test holds the two together)."""

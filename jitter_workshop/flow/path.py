@@ -1,0 +1,58 @@
+"""The path for a host: chapters with something to do here first, each with what has been done and what comes next."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.steps import current_step
+from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import PathEntry
+
+
+def reason_not_here(chapter: Chapter, topology: Topology, recorded: bool) -> str:
+    """Why a chapter cannot be done on this host, or ""."""
+    if recorded:
+        return "a recorded host can be looked at, not measured"
+    cpus = len(topology.allowed)
+    if cpus < chapter.hot_cpus:
+        return f"needs {chapter.hot_cpus} CPUs, and we may use {cpus}"
+    if chapter.changes == "tunables":
+        return "changes host settings, which this version does not do"
+    return ""
+
+
+def entry(
+    chapter: Chapter, progress: ChapterProgress, guess: bool | None, topology: Topology, recorded: bool
+) -> PathEntry:
+    """One line of the path. ``guess``: was the prediction near, None = nothing to say."""
+    reason = reason_not_here(chapter, topology, recorded)
+    return PathEntry(
+        chapter_id=chapter.id,
+        title=chapter.title,
+        summary=chapter.summary,
+        minutes=chapter.minutes,
+        here=not reason,
+        reason=reason,
+        next_step=current_step(chapter, progress),
+        started=progress != ChapterProgress(),
+        done=progress.done,
+        setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
+        curve=progress.marks.get("curve", False),
+        guess=guess,
+    )
+
+
+def in_order(entries: tuple[PathEntry, ...]) -> tuple[PathEntry, ...]:
+    """What can be done here first, each group in teaching order."""
+    return tuple(sorted(entries, key=lambda e: not e.here))
+
+
+def next_entry(path: tuple[PathEntry, ...], course: Course, current: str | None) -> PathEntry | None:
+    """Where Enter goes: the chapter one is in while it is unfinished, else the first unfinished one after it (round
+    the end of the path), None when all is done here."""
+    unfinished = [e for e in path if e.here and not e.done]
+    if not unfinished:
+        return None
+    order = [c.id for c in course.chapters]
+    start = order.index(current) if current in order else 0
+    return min(unfinished, key=lambda e: (order.index(e.chapter_id) - start) % len(order))

@@ -1,0 +1,59 @@
+"""What a placement chapter would change: the CPU affinity of its own threads, one row each, and no file of the host."""
+
+from __future__ import annotations
+
+from jitter_workshop.bench.placement import Wish, choose
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import PlanView
+
+THREADS = ("producer", "accumulator", "journaller", "sampler")
+
+_WHY = {
+    "producer": "it stamps and publishes; a pause here delays the messages behind it",
+    "accumulator": "it waits for each message; the latency is read on this CPU",
+    "journaller": "the second consumer, out of the way of the other two",
+    "sampler": "it reads the clock without end; every gap is time that somebody took",
+}
+
+
+def place(topology: Topology, request: MeasureRequest, isolated: CpuSet) -> Placement:
+    """The placement that a request comes to on this host. Raises HostError or UsageError with one sentence."""
+    wish = Wish(
+        workload=request.workload,
+        mode=request.placement,
+        producer=request.producer_cpu,
+        accumulator=request.accumulator_cpu,
+        journaller=request.journaller_cpu,
+        no_journaller=request.no_journaller,
+        cpu=request.cpu,
+    )
+    return choose(topology, wish, isolated)
+
+
+def placement_plan(placement: Placement, allowed: CpuSet) -> PlanView:
+    """One Change a thread; a placement ``none`` changes nothing."""
+    placed = [(name, cpu) for name in THREADS if (cpu := getattr(placement, name)) is not None]
+    changes = tuple(
+        Change(
+            n=n,
+            tunable="placement",
+            path=f"sched_setaffinity({name})",
+            before=f"any ({allowed})",
+            after=str(cpu),
+            when="run",
+            risk="low",
+            why=_WHY[name],
+        )
+        for n, (name, cpu) in enumerate(placed, start=1)
+    )
+    if not changes:
+        return PlanView((), 0, "Nothing would be changed.")
+    text = (
+        f"{placement.why} Each thread asks the kernel for its own affinity when it starts; the setting ends with the "
+        "thread. No file of this host is written, and no rights are needed."
+    )
+    return PlanView(changes, 0, text)

@@ -1,0 +1,76 @@
+"""What became of a guess, in words."""
+
+from __future__ import annotations
+
+from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.stats.scale import nice_ns
+
+NEAR_FACTOR = 3.0
+"""A mark within a factor of three counts as near: half a decade, the eye's measure on a logarithmic chart."""
+
+
+def outcome(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionOutcome:
+    """The judged prediction. ``near`` is None where nothing can be judged."""
+    if task.kind == "choice":
+        return _choice(task, prediction)
+    return _mark(task, prediction, run)
+
+
+def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:
+    """The answer whose range holds a value (the last one has no upper bound)."""
+    for answer in task.answers:
+        if answer.up_to_ns is None or value_ns <= answer.up_to_ns:
+            return answer
+    return task.answers[-1]
+
+
+def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
+    given = next((a for a in task.answers if a.id == prediction.choice), None)
+    if given is None:
+        return PredictionOutcome("Your answer is no longer among the lesson's.", None, "", None, None)
+    right = next((a for a in task.answers if a.right), None)
+    text = f"You said: {given.text}"
+    if given.right:
+        text += " That is right."
+    elif right is not None:
+        text += f" The answer is: {right.text}"
+    return PredictionOutcome(text, given.right, given.explanation, None, None)
+
+
+def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionOutcome:
+    guessed = prediction.value_ns
+    summary = run.histograms.get(run.main_histogram)
+    percentile = task.percentile or "99.9"
+    measured = summary.percentiles.get(percentile) if summary else None
+    if guessed is None or guessed <= 0:
+        return PredictionOutcome("No value was marked.", None, "", None, measured)
+    if measured is None:
+        text = f"This run has too few messages to know its p{percentile}."
+        return PredictionOutcome(text, None, "", guessed, None)
+    near, words = judge(guessed, measured)
+    text = f"You marked {nice_ns(guessed)} at p{percentile}; it was {nice_ns(measured)}. {words}"
+    guess_answer = answer_for_value(task, guessed)
+    real_answer = answer_for_value(task, measured)
+    explanation = f"{nice_ns(measured)} ({real_answer.text}): {real_answer.explanation}"
+    if guess_answer is not real_answer:
+        explanation += f"\n\nYour {nice_ns(guessed)} ({guess_answer.text}): {guess_answer.explanation}"
+    return PredictionOutcome(text, near, explanation, guessed, measured)
+
+
+def judge(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:
+    """Whether a mark is near, and a sentence."""
+    measured_ns = max(measured_ns, 1)
+    ratio = max(guessed_ns / measured_ns, measured_ns / guessed_ns)
+    if ratio <= 1.25:
+        return True, "That is as good as the same."
+    side = "slower" if measured_ns > guessed_ns else "faster"
+    if ratio <= NEAR_FACTOR:
+        return True, f"Near: the host was {_times(ratio)} {side} than you thought, less than half a decade."
+    return False, f"The host was {_times(ratio)} {side} than you thought."
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
