@@ -49,3 +49,158 @@ void jw_histogram_reset(jw_histogram *histogram);
 void jw_record_many(jw_histogram *histogram, const int64_t *values, size_t n);
 void jw_record_times(jw_histogram *histogram, int64_t value, int64_t times);
 void jw_record_progression(jw_histogram *histogram, int64_t first, int64_t step, int64_t times);
+
+/* ---- digest.c: what a block's stamps say, after the block --------------------------------------------------------- */
+
+/* Stamp arrays hold n + 1 entries: entry 0 is the last unrecorded message, the reference for the first interval. */
+typedef struct {
+    int64_t start_ns; /* since the base that the caller gave */
+    int64_t end_ns;
+    int32_t cpu;
+    uint32_t messages;
+} jw_stall;
+
+void jw_digest_intervals(const jw_clock *clock, const uint64_t *stamps, size_t n, jw_histogram *into);
+void jw_digest_transit(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
+                       jw_histogram *into);
+int64_t jw_digest_median_gap(const jw_clock *clock, const uint64_t *publish, size_t n);
+void jw_digest_intended_spin(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
+                             int64_t expected_ns, jw_histogram *into);
+void jw_digest_intended_schedule(const jw_clock *clock, uint64_t start, const uint64_t *receive, size_t n,
+                                 int64_t interval_ns, jw_histogram *into);
+size_t jw_digest_consumer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish,
+                                 const uint64_t *receive, const uint16_t *cpus, size_t n, int64_t threshold_ns,
+                                 jw_stall *out, size_t room);
+size_t jw_digest_producer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish, const uint16_t *cpus,
+                                 size_t n, int64_t expected_ns, int scheduled, int64_t threshold_ns, jw_stall *out,
+                                 size_t room);
+void jw_digest_totals(const jw_stall *a, size_t a_len, const jw_stall *b, size_t b_len, const int64_t *thresholds_ns,
+                      size_t thresholds, int64_t *counts, int64_t *stolen_ns);
+void jw_digest_residence(const uint16_t *cpus, size_t n, uint64_t *messages_by_cpu);
+
+/* ---- pingpong.c: the cache line between two CPUs, and the core's true frequency ------------------------------------ */
+
+typedef struct {
+    int64_t offset_ticks; /* the second CPU's clock minus the first's */
+    int64_t bound_ticks;  /* the truth lies within +- this */
+} jw_offset;
+
+int jw_clock_offset(int source, int first_cpu, int second_cpu, int rounds, jw_offset *out);
+int jw_ping_pong(const jw_clock *clock, int first_cpu, int second_cpu, double *one_way_ns);
+uint64_t jw_core_hz(const jw_clock *clock);
+
+/* ---- ring.c, hot.c: producer -> accumulator, journaller ------------------------------------------------------------ */
+
+enum { JW_PRODUCER = 0, JW_ACCUMULATOR = 1, JW_JOURNALLER = 2, JW_THREADS = 3 };
+enum { JW_PACING_SPIN = 0, JW_PACING_SCHEDULE = 1 };
+enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
+
+typedef struct {
+    jw_clock clock;
+    uint64_t slots;        /* a power of two */
+    uint64_t most_messages; /* a block's; sizes the stamp arrays */
+    int32_t cpu[3];        /* -1: the scheduler is free */
+    int32_t journaller;    /* 0 or 1 */
+    int32_t fifo_priority; /* 0: SCHED_OTHER */
+    int32_t pacing;
+    uint64_t interval_ns;
+    const void *records; /* record_count * 64 bytes, a power of two of them */
+    uint64_t record_count;
+    void *journal; /* journal_count * 32 bytes, a power of two of them; may be null without a journaller */
+    uint64_t journal_count;
+} jw_ring_config;
+
+typedef struct {
+    uint64_t messages;       /* 0: no limit but the arrays' size */
+    uint64_t duration_ticks; /* 0: no limit */
+    uint64_t unrecorded;     /* messages sent just before, at least 2 */
+    int32_t ping_pong;       /* measure the line transfer first */
+} jw_block_request;
+
+typedef struct {
+    int64_t voluntary_switches;
+    int64_t involuntary_switches;
+    int64_t minor_faults;
+    int64_t major_faults;
+} jw_usage;
+
+typedef struct {
+    uint64_t count;          /* recorded messages; the arrays hold count + 1 entries */
+    uint64_t first_sequence; /* of entry 0, the reference */
+    uint64_t blocked;        /* recorded publishes that found the ring full */
+    uint64_t core_hz;
+    double ping_pong_ns; /* < 0: not measured */
+    uint64_t payload_sum[3]; /* what each thread read of entries 1..count: xor of their eight words */
+    jw_usage usage[3];
+} jw_block_result;
+
+typedef struct jw_ring jw_ring;
+
+jw_ring *jw_ring_new(const jw_ring_config *config, int *error);
+int jw_ring_start(jw_ring *ring, int *failed_thread);
+int jw_ring_tid(const jw_ring *ring, int thread);
+int jw_ring_block(jw_ring *ring, const jw_block_request *request, jw_block_result *result);
+const uint64_t *jw_ring_stamps(const jw_ring *ring, int thread);
+const uint16_t *jw_ring_cpus(const jw_ring *ring, int thread);
+int jw_ring_lock_arrays(const jw_ring *ring);
+void jw_ring_stop(jw_ring *ring);
+void jw_ring_free(jw_ring *ring);
+uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n);
+
+/* ---- spin.c: one thread reads the clock in a tight loop ------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t start; /* ticks; the reading before the gap */
+    uint64_t end;
+    uint32_t cpu;   /* where the reading before the gap was made, as far as is known */
+    uint32_t moved; /* the reading after it was made on another CPU */
+} jw_gap;
+
+typedef struct {
+    jw_clock clock;
+    uint64_t small_ticks; /* gaps below are counted in a table, the others logged one by one */
+    uint64_t most_gaps;   /* the log's length; a block ends when it is full */
+    int32_t cpu;
+    int32_t fifo_priority;
+} jw_spin_config;
+
+typedef struct {
+    uint64_t start; /* ticks of the first reading and of the last */
+    uint64_t end;
+    uint64_t readings; /* gaps, small and logged */
+    uint64_t gaps;     /* logged */
+    uint64_t negative;
+    uint64_t core_hz;
+    jw_usage usage;
+} jw_spin_result;
+
+typedef struct jw_spin jw_spin;
+
+jw_spin *jw_spin_new(const jw_spin_config *config, int *error);
+int jw_spin_start(jw_spin *spin);
+int jw_spin_tid(const jw_spin *spin);
+int jw_spin_block(jw_spin *spin, uint64_t readings, uint64_t duration_ticks, jw_spin_result *result);
+const uint64_t *jw_spin_table(const jw_spin *spin);
+const jw_gap *jw_spin_gaps(const jw_spin *spin);
+const uint64_t *jw_spin_readings_by_cpu(const jw_spin *spin);
+int jw_spin_lock_arrays(const jw_spin *spin);
+void jw_spin_stop(jw_spin *spin);
+void jw_spin_free(jw_spin *spin);
+
+void jw_digest_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table_len, const jw_gap *gaps, size_t n,
+                    jw_histogram *into);
+size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,
+                            jw_stall *out, size_t room);
+
+/* ---- noise.c: a thief to order -------------------------------------------------------------------------------------- */
+
+typedef struct jw_spinners jw_spinners;
+
+jw_spinners *jw_spinners_start(const int32_t *cpus, size_t n, uint64_t busy_ns, uint64_t idle_ns, int *error);
+void jw_spinners_stop(jw_spinners *spinners);
+
+/* ---- bench.c: what the project's own benchmarks time ----------------------------------------------------------------- */
+
+double jw_bench_clock_ns(const jw_clock *clock, int ordered, uint64_t readings);
+double jw_bench_record_ns(const jw_clock *clock, jw_histogram *into, const int64_t *values, size_t n, uint64_t rounds);
+double jw_bench_spin_loop_ns(const jw_clock *clock, uint64_t readings);

@@ -14,8 +14,8 @@ JW_INLINE int64_t jw_counts_index(const jw_histogram *h, int64_t value, int64_t 
     return ((bucket + 1) << h->sub_bucket_half_count_magnitude) + (sub_bucket - h->sub_bucket_half_count);
 }
 
-/* `value` >= 0, `times` > 0. */
-JW_INLINE void jw_record(jw_histogram *h, int64_t value, int64_t times) {
+/* All but the sum. `value` >= 0, `times` > 0. */
+JW_INLINE void jw_count(jw_histogram *h, int64_t value, int64_t times) {
     int64_t inside = value;
     if (__builtin_expect(value > h->highest, 0)) {
         h->overflow += times;
@@ -23,9 +23,13 @@ JW_INLINE void jw_record(jw_histogram *h, int64_t value, int64_t times) {
     }
     h->counts[jw_counts_index(h, inside, jw_bucket(h, inside))] += (uint64_t)times;
     h->count += times;
-    h->total += value * times;
     h->min = value < h->min ? value : h->min;
     h->max = value > h->max ? value : h->max;
+}
+
+JW_INLINE void jw_record(jw_histogram *h, int64_t value) {
+    jw_count(h, value, 1);
+    h->total += value;
 }
 
 /* A difference as it comes: negative ones are counted and never wrapped into huge positive ones. */
@@ -33,7 +37,7 @@ JW_INLINE void jw_record_difference(jw_histogram *h, int64_t value) {
     if (__builtin_expect(value < 0, 0)) {
         h->negative++;
     } else {
-        jw_record(h, value, 1);
+        jw_record(h, value);
     }
 }
 

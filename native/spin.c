@@ -1,0 +1,219 @@
+/* The sampler: one thread reads the clock without pause, and every gap between two readings is time that it did not have. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "clock.h"
+#include "spin.h"
+#include "threads.h"
+
+enum { READINGS_A_CHECK = 64, IDLE_GAPS = 256, MOST_SMALL_TICKS = 1 << 20, CPUS = 1 << 16 };
+
+struct jw_spin {
+    jw_spin_config config;
+    jw_gap_sink block;
+    jw_gap_sink idle; /* between blocks the loop goes on, so that neither frequency nor idle state changes */
+    uint64_t *readings_by_cpu;
+    jw_meeting meeting;
+    pthread_t thread;
+    bool started;
+    int tid;
+    int failed;
+    uint64_t most_readings;
+    uint64_t duration_ticks;
+    jw_spin_result result;
+    _Alignas(JW_APART) _Atomic int stop;
+    _Atomic uint32_t asked;
+};
+
+static bool make_sink(jw_gap_sink *sink, const jw_spin_config *config, uint64_t room) {
+    sink->small_ticks = config->small_ticks;
+    sink->room = room;
+    sink->table = jw_map((config->small_ticks + 1) * sizeof *sink->table);
+    jw_begin_sampling(sink);
+    sink->gaps = jw_map(room * sizeof *sink->gaps);
+    return sink->table != NULL && sink->gaps != NULL;
+}
+
+static void free_sink(jw_gap_sink *sink) {
+    jw_unmap(sink->table, (sink->small_ticks + 1) * sizeof *sink->table);
+    jw_unmap(sink->gaps, sink->room * sizeof *sink->gaps);
+}
+
+/* NULL with *error = -EINVAL or -ENOMEM. */
+jw_spin *jw_spin_new(const jw_spin_config *config, int *error) {
+    *error = -EINVAL;
+    if (config->small_ticks == 0 || config->small_ticks > MOST_SMALL_TICKS || config->most_gaps <= READINGS_A_CHECK ||
+        config->most_gaps > UINT32_MAX || !jw_clock_usable(config->clock.source) || config->clock.mult == 0) {
+        return NULL;
+    }
+    *error = -ENOMEM;
+    jw_spin *spin = jw_map(sizeof *spin);
+    if (spin == NULL) {
+        return NULL;
+    }
+    spin->config = *config;
+    jw_meeting_init(&spin->meeting);
+    bool complete = make_sink(&spin->block, config, config->most_gaps);
+    complete = make_sink(&spin->idle, config, IDLE_GAPS) && complete;
+    spin->readings_by_cpu = jw_map(CPUS * sizeof *spin->readings_by_cpu);
+    if (!complete || spin->readings_by_cpu == NULL) {
+        jw_spin_free(spin);
+        return NULL;
+    }
+    *error = 0;
+    return spin;
+}
+
+JW_INLINE void keep_going(jw_spin *spin, int source, uint32_t answered) {
+    while (!jw_stopped(&spin->stop) && atomic_load_explicit(&spin->asked, memory_order_acquire) == answered) {
+        spin->idle.used = 0;
+        jw_sample(&spin->idle, source, jw_now(source), READINGS_A_CHECK);
+    }
+}
+
+static void clear_sink(jw_gap_sink *sink, uint64_t *readings_by_cpu) {
+    memset(sink->table, 0, (sink->small_ticks + 1) * sizeof *sink->table);
+    memset(readings_by_cpu, 0, CPUS * sizeof *readings_by_cpu);
+    jw_begin_sampling(sink);
+    sink->used = 0;
+    sink->readings = 0;
+    sink->negative = 0;
+    sink->counted = 0;
+    sink->readings_by_cpu = readings_by_cpu;
+}
+
+JW_INLINE void run_block(jw_spin *spin, int source) {
+    jw_gap_sink *sink = &spin->block;
+    const uint64_t duration = spin->duration_ticks > 0 ? spin->duration_ticks : UINT64_MAX;
+    const uint64_t readings = spin->most_readings > 0 ? spin->most_readings : UINT64_MAX;
+    jw_usage at_start;
+    clear_sink(sink, spin->readings_by_cpu);
+    jw_thread_usage(&at_start);
+    const uint64_t start = jw_now_ordered(source, &sink->cpu);
+    uint64_t last = start;
+    while (last - start < duration && sink->readings < readings && sink->used + READINGS_A_CHECK <= sink->room &&
+           !jw_stopped(&spin->stop)) {
+        last = jw_sample(sink, source, last, READINGS_A_CHECK);
+    }
+    jw_usage_since(&at_start, &spin->result.usage);
+    jw_end_sampling(sink);
+    spin->result.start = start;
+    spin->result.end = last;
+    spin->result.readings = sink->readings;
+    spin->result.gaps = sink->used;
+    spin->result.negative = sink->negative;
+    spin->result.core_hz = jw_core_hz(&spin->config.clock);
+}
+
+JW_INLINE void sampler(jw_spin *spin, int source) {
+    for (uint32_t answered = 0;; answered++) {
+        keep_going(spin, source, answered);
+        if (jw_stopped(&spin->stop)) {
+            return;
+        }
+        run_block(spin, source);
+        jw_nap();
+        jw_meeting_report(&spin->meeting);
+    }
+}
+
+static void *sampler_body(void *argument) {
+    jw_spin *spin = argument;
+    spin->tid = jw_thread_id();
+    spin->failed = jw_place_thread(spin->config.cpu, spin->config.fifo_priority);
+    bool placed = spin->failed == 0;
+    jw_meeting_report(&spin->meeting);
+    if (!placed) {
+        return NULL;
+    }
+    switch (spin->config.clock.source) {
+    case JW_CLOCK_TSC:
+        sampler(spin, JW_CLOCK_TSC);
+        break;
+    case JW_CLOCK_CNTVCT:
+        sampler(spin, JW_CLOCK_CNTVCT);
+        break;
+    default:
+        sampler(spin, JW_CLOCK_MONOTONIC);
+    }
+    return NULL;
+}
+
+/* Start sampling, unrecorded. 0, or -errno when the thread could not be placed. */
+int jw_spin_start(jw_spin *spin) {
+    jw_meeting_expect(&spin->meeting, 1);
+    int failed = jw_thread_create(&spin->thread, sampler_body, spin);
+    if (failed != 0) {
+        return failed;
+    }
+    spin->started = true;
+    jw_meeting_wait(&spin->meeting);
+    if (spin->failed != 0) {
+        jw_spin_stop(spin);
+    }
+    return spin->failed;
+}
+
+int jw_spin_tid(const jw_spin *spin) {
+    return spin->tid;
+}
+
+/* One block: ends by time, by readings, or when the log of gaps is full. Sleeps meanwhile. */
+int jw_spin_block(jw_spin *spin, uint64_t readings, uint64_t duration_ticks, jw_spin_result *result) {
+    if (jw_stopped(&spin->stop) || !spin->started) {
+        return -ECANCELED;
+    }
+    spin->most_readings = readings;
+    spin->duration_ticks = duration_ticks;
+    memset(&spin->result, 0, sizeof spin->result);
+    jw_meeting_expect(&spin->meeting, 1);
+    atomic_fetch_add_explicit(&spin->asked, 1, memory_order_release);
+    jw_meeting_wait(&spin->meeting);
+    if (jw_stopped(&spin->stop)) {
+        return -ECANCELED;
+    }
+    *result = spin->result;
+    return 0;
+}
+
+const uint64_t *jw_spin_table(const jw_spin *spin) {
+    return spin->block.table;
+}
+
+const jw_gap *jw_spin_gaps(const jw_spin *spin) {
+    return spin->block.gaps;
+}
+
+const uint64_t *jw_spin_readings_by_cpu(const jw_spin *spin) {
+    return spin->readings_by_cpu;
+}
+
+int jw_spin_lock_arrays(const jw_spin *spin) {
+    int failed = mlock(spin, sizeof *spin);
+    failed |= mlock(spin->block.table, spin->block.small_ticks * sizeof *spin->block.table);
+    failed |= mlock(spin->block.gaps, spin->block.room * sizeof *spin->block.gaps);
+    failed |= mlock(spin->idle.table, spin->idle.small_ticks * sizeof *spin->idle.table);
+    return failed != 0 ? -errno : 0;
+}
+
+void jw_spin_stop(jw_spin *spin) {
+    atomic_store(&spin->stop, 1);
+    if (spin->started) {
+        pthread_join(spin->thread, NULL);
+        spin->started = false;
+    }
+    jw_meeting_release(&spin->meeting);
+}
+
+void jw_spin_free(jw_spin *spin) {
+    if (spin == NULL) {
+        return;
+    }
+    jw_spin_stop(spin);
+    jw_meeting_destroy(&spin->meeting);
+    free_sink(&spin->block);
+    free_sink(&spin->idle);
+    jw_unmap(spin->readings_by_cpu, CPUS * sizeof *spin->readings_by_cpu);
+    jw_unmap(spin, sizeof *spin);
+}

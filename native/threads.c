@@ -1,0 +1,144 @@
+/* Placing threads, counting what the kernel did to them, and meeting. */
+#include "threads.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sched.h>
+
+enum { STACK_BYTES = 256 * 1024, NAP_NS = 50000 };
+
+int jw_place_thread(int cpu, int fifo_priority) {
+    if (cpu >= 0) {
+        cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+        size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+        if (set == NULL) {
+            return -ENOMEM;
+        }
+        CPU_ZERO_S(bytes, set);
+        CPU_SET_S((size_t)cpu, bytes, set);
+        int failed = sched_setaffinity(0, bytes, set) != 0 ? -errno : 0;
+        CPU_FREE(set);
+        if (failed != 0) {
+            return failed;
+        }
+    }
+    if (fifo_priority > 0) {
+        struct sched_param parameter = {.sched_priority = fifo_priority};
+        int failed = pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameter);
+        if (failed != 0) {
+            return -failed;
+        }
+    }
+    return 0;
+}
+
+int jw_thread_id(void) {
+    return (int)syscall(SYS_gettid);
+}
+
+void jw_thread_usage(jw_usage *out) {
+    struct rusage usage;
+    memset(&usage, 0, sizeof usage);
+    getrusage(RUSAGE_THREAD, &usage);
+    out->voluntary_switches = usage.ru_nvcsw;
+    out->involuntary_switches = usage.ru_nivcsw;
+    out->minor_faults = usage.ru_minflt;
+    out->major_faults = usage.ru_majflt;
+}
+
+void jw_usage_since(const jw_usage *start, jw_usage *out) {
+    jw_usage now;
+    jw_thread_usage(&now);
+    out->voluntary_switches = now.voluntary_switches - start->voluntary_switches;
+    out->involuntary_switches = now.involuntary_switches - start->involuntary_switches;
+    out->minor_faults = now.minor_faults - start->minor_faults;
+    out->major_faults = now.major_faults - start->major_faults;
+}
+
+void jw_nap(void) {
+    struct timespec nap = {.tv_sec = 0, .tv_nsec = NAP_NS};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+}
+
+void *jw_map(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    /* Touched here as well: MAP_POPULATE is allowed to give up quietly. */
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+void jw_unmap(void *memory, size_t bytes) {
+    if (memory != NULL) {
+        munmap(memory, bytes);
+    }
+}
+
+/* Signals stay with the main thread; small stacks, because mlockall would lock all of the default 8 MiB. */
+int jw_thread_create(pthread_t *thread, void *(*body)(void *), void *argument) {
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int failed = pthread_attr_init(&attributes);
+    if (failed != 0) {
+        return -failed;
+    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    failed = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (failed == 0) {
+        failed = pthread_create(thread, &attributes, body, argument);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return -failed;
+}
+
+void jw_meeting_init(jw_meeting *meeting) {
+    pthread_mutex_init(&meeting->mutex, NULL);
+    pthread_cond_init(&meeting->changed, NULL);
+    meeting->pending = 0;
+}
+
+void jw_meeting_destroy(jw_meeting *meeting) {
+    pthread_cond_destroy(&meeting->changed);
+    pthread_mutex_destroy(&meeting->mutex);
+}
+
+void jw_meeting_expect(jw_meeting *meeting, int pending) {
+    pthread_mutex_lock(&meeting->mutex);
+    meeting->pending = pending;
+    pthread_mutex_unlock(&meeting->mutex);
+}
+
+void jw_meeting_report(jw_meeting *meeting) {
+    pthread_mutex_lock(&meeting->mutex);
+    if (--meeting->pending == 0) {
+        pthread_cond_broadcast(&meeting->changed);
+    }
+    pthread_mutex_unlock(&meeting->mutex);
+}
+
+/* Nobody will report any more: wake who waits. */
+void jw_meeting_release(jw_meeting *meeting) {
+    pthread_mutex_lock(&meeting->mutex);
+    meeting->pending = 0;
+    pthread_cond_broadcast(&meeting->changed);
+    pthread_mutex_unlock(&meeting->mutex);
+}
+
+void jw_meeting_wait(jw_meeting *meeting) {
+    pthread_mutex_lock(&meeting->mutex);
+    while (meeting->pending > 0) {
+        pthread_cond_wait(&meeting->changed, &meeting->mutex);
+    }
+    pthread_mutex_unlock(&meeting->mutex);
+}
