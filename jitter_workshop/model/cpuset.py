@@ -13,6 +13,9 @@ from dataclasses import dataclass
 MAX_CPU = 65_535
 """Larger numbers are refused: CONFIG_NR_CPUS is 8,192 at most today, and a typing mistake must not eat memory."""
 
+_MAX_NAMED = 4 * (MAX_CPU + 1)
+"""How many CPUs a list may name in all, repeats included: a megabyte of ``0-65535,`` would name ten billion."""
+
 
 @dataclass(frozen=True, slots=True)
 class CpuSet:
@@ -42,6 +45,8 @@ class CpuSet:
         found: list[int] = []
         for part in text.split(","):
             found.extend(_parse_range(part.strip()))
+            if len(found) > _MAX_NAMED:
+                raise ValueError("a CPU list that names the same CPUs over and over")
         return cls(tuple(found))
 
     @classmethod
