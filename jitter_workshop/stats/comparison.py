@@ -1,0 +1,172 @@
+"""What differs between two single runs: it describes, and claims no cause (DESIGN §6).
+
+Two runs of the same thing differ by luck alone, so nothing here is a verdict: that takes repeated rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitter_workshop.model.curve import Comparison, ComparisonRow
+from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats.scale import nice_ns
+
+NO_PROOF = "Two single runs cannot prove anything: the same thing measured twice also differs."
+
+STALLS_PREFIX = "stalls_per_second_over_"
+STOLEN = "stolen_ns_per_second"
+MAX = "max"
+
+_HEADLINE_NS = 100_000
+_SAME_RATIO = 1.1
+_PAYLOAD = {"ring": "64-byte record", "spin": "", "wakeup": "", "ack": "TCP segments"}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side's figure in a comparison, with the number of events behind it."""
+
+    rate: float
+    count: int
+
+
+def metrics(run: Run) -> tuple[str, ...]:
+    """The names that ``--metric`` takes for a run: its histograms."""
+    return tuple(run.histograms)
+
+
+def differences(a: Run, b: Run) -> tuple[str, ...]:
+    """In words, what keeps two runs from being compared: workload, pacing, interval, clock, payload, duty. Empty where
+    they may be."""
+    found: list[str] = []
+    for what, x, y in (
+        ("workload", a.workload, b.workload),
+        ("pacing", a.pacing, b.pacing),
+        ("interval", nice_ns(a.interval_ns), nice_ns(b.interval_ns)),
+        ("clock", a.clock.source, b.clock.source),
+        ("payload", _PAYLOAD.get(a.workload, ""), _PAYLOAD.get(b.workload, "")),
+        ("duty", f"{a.duty} %", f"{b.duty} %"),
+    ):
+        if x != y:
+            found.append(f"{what}: {clean(x)} against {clean(y)}")
+    return tuple(found)
+
+
+def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
+    """``b`` against the baseline ``a``. Rows: stall rates and stolen time first, then mean, the percentiles known on
+    both sides, the maximum (the worst seen, no more). ``ratio`` is b/a; values closer than the coarser clock's
+    resolution count as equal (ratio 1). ``metric``: a histogram's name, None = the one the workload is about.
+
+    Raises KeyError where a comparable pair lacks the histogram.
+    """
+    name = metric or a.main_histogram
+    unlike = differences(a, b)
+    if unlike:
+        text = "These two runs cannot be compared: " + "; ".join(unlike) + "."
+        return Comparison(b.id, b.label, False, unlike, (), text)
+    ha, hb = a.histograms[name], b.histograms[name]
+    step_ns = max(a.clock.resolution_ns, b.clock.resolution_ns)
+    rows = (*_stall_rows(a, b), *_value_rows(ha, hb, step_ns))
+    return Comparison(b.id, b.label, True, (), rows, _describe(a, b, rows, step_ns))
+
+
+def higher_at(comparison: Comparison, measure: str) -> bool | None:
+    """Whether B is higher at a measure (``99.9``, ``max``, …); None where the comparison has no such row."""
+    row = next((r for r in comparison.rows if r.measure == measure), None)
+    if row is None or row.a is None or row.b is None:
+        return None
+    return row.b > row.a and row.ratio != 1.0
+
+
+def stall_measure(threshold_ns: int) -> str:
+    """The row's name for stalls of at least a threshold."""
+    return f"{STALLS_PREFIX}{threshold_ns}_ns"
+
+
+def _stall_rows(a: Run, b: Run) -> list[ComparisonRow]:
+    mine = {r.threshold_ns: r for r in a.stalls.rates}
+    theirs = {r.threshold_ns: r for r in b.stalls.rates}
+    rows = [
+        _row(stall_measure(t), mine[t].per_second, theirs[t].per_second)
+        for t in sorted(mine.keys() & theirs.keys(), reverse=True)
+    ]
+    if a.stalls.threshold_ns == b.stalls.threshold_ns:
+        rows.append(_row(STOLEN, a.stalls.stolen_ns_per_second, b.stalls.stolen_ns_per_second))
+    return rows
+
+
+def _value_rows(a: HistogramSummary, b: HistogramSummary, step_ns: int) -> list[ComparisonRow]:
+    pairs: list[tuple[str, float | None, float | None]] = [("mean", a.mean, b.mean)]
+    pairs += [(p, a.percentiles.get(p), b.percentiles.get(p)) for p in PERCENTILES]
+    pairs.append((MAX, a.max, b.max))
+    return [_row(what, x, y, step_ns) for what, x, y in pairs if x is not None and y is not None]
+
+
+def _row(measure: str, a: float, b: float, step: float = 0.0) -> ComparisonRow:
+    if a == b or (step and abs(a - b) < step):
+        return ComparisonRow(measure, a, b, 1.0)
+    return ComparisonRow(measure, a, b, b / a if a else None)
+
+
+def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> str:
+    by_name = {r.measure: r for r in rows}
+    parts = [p for p in (_stalls_in_words(a, b), _percentile_in_words(by_name, step_ns)) if p]
+    said = "These two runs: " + "; ".join(parts or ["too few samples to say how they differ"])
+    worst = by_name.get(MAX)
+    if worst is not None:
+        said += (
+            f". Worst seen: {nice_ns(worst.a)} in {_seconds(a.duration_s)}, "
+            f"then {nice_ns(worst.b)} in {_seconds(b.duration_s)}"
+        )
+    return f"{said}. {NO_PROOF}"
+
+
+def _stalls_in_words(a: Run, b: Run) -> str:
+    """The rarest threshold near 100 µs at which something happened, in words."""
+    mine = {r.threshold_ns: Side(r.per_second, r.count) for r in a.stalls.rates}
+    theirs = {r.threshold_ns: Side(r.per_second, r.count) for r in b.stalls.rates}
+    thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))
+    for threshold in thresholds:
+        x, y = mine[threshold], theirs[threshold]
+        if x.count or y.count:
+            return f"stalls over {nice_ns(threshold)} {_rate_in_words(x, y, a.duration_s, b.duration_s)}"
+    if thresholds:
+        return f"no stall over {nice_ns(min(thresholds))} in either"
+    return ""
+
+
+def _rate_in_words(x: Side, y: Side, a_s: float, b_s: float) -> str:
+    if not y.count:
+        return f"{_per_second(x.rate)}, then none in {_seconds(b_s)}"
+    if not x.count:
+        return f"none in {_seconds(a_s)}, then {_per_second(y.rate)}"
+    ratio = y.rate / x.rate
+    if 1 / _SAME_RATIO <= ratio <= _SAME_RATIO:
+        return f"about as often ({_per_second(y.rate)})"
+    return f"{_times(1 / ratio)} rarer" if ratio < 1 else f"{_times(ratio)} more often"
+
+
+def _percentile_in_words(rows: dict[str, ComparisonRow], step_ns: int) -> str:
+    known = [p for p in reversed(PERCENTILES) if p in rows]
+    preferred = next((p for p in ("99.9", *known) if p in rows), None)
+    if preferred is None:
+        return ""
+    row = rows[preferred]
+    if row.ratio == 1.0:
+        return f"p{preferred} the same to within the clock's {step_ns} ns"
+    return f"p{preferred} {nice_ns(row.a)}, then {nice_ns(row.b)}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}×" if ratio >= 9.95 else f"{ratio:.1f}×"
+
+
+def _per_second(rate: float) -> str:
+    if rate >= 1:
+        return f"{rate:,.0f}/s"
+    return f"{rate * 60:.1f} a minute"
+
+
+def _seconds(duration_s: float) -> str:
+    return f"{duration_s:.0f} s" if duration_s >= 1 else f"{duration_s * 1000:.0f} ms"
