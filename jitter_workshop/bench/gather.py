@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -48,27 +48,19 @@ class MergedHistogram:
         return percentile_curve(self.histogram, label, max_ns=self.max, min_ns=self.min)
 
 
-@dataclass(frozen=True, slots=True)
-class BlockHistogram:
-    """One histogram of one block, as it is stored. ``start_s``: Unix time; ``max_ns``: the true maximum."""
-
-    start_s: float
-    duration_s: float
-    max_ns: int
-    encoded: str
-
-
 @dataclass(slots=True)
 class Gathered:
-    """The blocks of a run so far. :meth:`add` raises ValueError for a block that cannot be read."""
+    """The blocks of a run so far. ``raw``: what the child said of each, with its encoded histograms; stalls, notes and
+    counters are taken out and added up, as an hour of them would fill the memory of a host with many CPUs."""
 
     spec: RunSpec
     blocks: list[Block] = field(default_factory=list)
     raw: list[BlockDone] = field(default_factory=list)
     merged: dict[str, MergedHistogram] = field(default_factory=dict)
-    encoded: dict[str, list[BlockHistogram]] = field(default_factory=dict)
     listed: list[Stall] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
+    interrupts: dict[str, Counter] | None = field(default_factory=dict)
+    softirqs: dict[str, Counter] | None = field(default_factory=dict)
 
     @property
     def main_name(self) -> str:
@@ -82,15 +74,12 @@ class Gathered:
     def add(
         self, done: BlockDone, temperature_celsius: float | None = None, throttle_events: int | None = None
     ) -> Block:
-        """Add one finished block and return its headline."""
+        """Add one finished block and return its headline. Raises ValueError for a block that cannot be read."""
         decoded = {name: histograms.decode(h.encoded) for name, h in done.histograms.items()}
         if self.main_name not in decoded:
             raise ValueError(f"the block has no {self.main_name} histogram")
         for name, block in done.histograms.items():
             self.merged.setdefault(name, MergedHistogram(histograms.new_histogram())).add(block, decoded[name])
-            self.encoded.setdefault(name, []).append(
-                BlockHistogram(done.wall_start_s, (done.end_ns - done.start_ns) / 1e9, block.max or 0, block.encoded)
-            )
         index = len(self.blocks)
         start_ns = done.start_ns - self.raw[0].start_ns if self.raw else 0
         percentiles = histograms.percentile_values(histograms.non_zero(decoded[self.main_name]), ("50", "99", "99.9"))
@@ -115,8 +104,9 @@ class Gathered:
         if len(self.listed) > 2 * _LISTED_PER_RUN:
             self.listed = list(stall_arithmetic.worst(self.listed, _LISTED_PER_RUN))
         self.blocks.append(headline)
-        # What was merged is dropped: an hour of encoded histograms is kept once, not twice.
-        self.raw.append(_without_payload(done))
+        self.interrupts = _grown(self.interrupts, done.interrupts)
+        self.softirqs = _grown(self.softirqs, done.softirqs)
+        self.raw.append(replace(done, stalls=(), notes={}, interrupts=None, softirqs=None))
         for name, reason in done.notes.items():
             self.notes.setdefault(name, reason)
         return headline
@@ -136,27 +126,9 @@ class Gathered:
         """A counter over all blocks; None where any block did not know it."""
         return _sum(field_of(block) for block in self.raw)
 
-    def interrupts(self) -> dict[str, Counter] | None:
-        return _merge_counters(block.interrupts for block in self.raw)
-
-    def softirqs(self) -> dict[str, Counter] | None:
-        return _merge_counters(block.softirqs for block in self.raw)
-
     def core_hz(self) -> int | None:
         known = [b.core_hz for b in self.blocks if b.core_hz is not None]
         return round(median(known)) if known else None
-
-
-def _without_payload(done: BlockDone) -> BlockDone:
-    return BlockDone(
-        **{
-            name: getattr(done, name)
-            for name in BlockDone.__dataclass_fields__
-            if name not in ("histograms", "stalls", "notes")
-        },
-        histograms={},
-        stalls=(),
-    )
 
 
 def _in_run(stall: Stall, block: int, start_ns: int) -> Stall:
@@ -191,15 +163,12 @@ def _thread(name: str, tid: int, blocks: list[ThreadBlock]) -> ThreadRecord:
     )
 
 
-def _merge_counters(tables: Iterable[dict[str, Counter] | None]) -> dict[str, Counter] | None:
-    merged: dict[str, dict[str, int]] = {}
-    names: dict[str, str] = {}
-    for table in tables:
-        if table is None:
-            return None
-        for key, counter in table.items():
-            names.setdefault(key, counter.name)
-            row = merged.setdefault(key, {})
-            for cpu, count in counter.per_cpu.items():
-                row[cpu] = row.get(cpu, 0) + count
-    return {key: Counter(names[key], row) for key, row in merged.items()}
+def _grown(total: dict[str, Counter] | None, block: dict[str, Counter] | None) -> dict[str, Counter] | None:
+    """The counters with a block's added; None from the first block on that does not know them."""
+    if total is None or block is None:
+        return None
+    for key, counter in block.items():
+        row = total.setdefault(key, Counter(counter.name, {})).per_cpu
+        for cpu, count in counter.per_cpu.items():
+            row[cpu] = row.get(cpu, 0) + count
+    return total

@@ -2,9 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import datetime
+import os
+import tempfile
+from dataclasses import dataclass, field, replace
 
-from jitter_workshop.model.spec import Pacing, WorkloadName
+from jitter_workshop import paths
+from jitter_workshop.bench import foreign, runner
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import host_turn
+from jitter_workshop.bench.protocol import BlockDone
+from jitter_workshop.errors import MeasureError, SessionError
+from jitter_workshop.flow.resolve import check, resolve
+from jitter_workshop.host.isolation import read_isolation
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.topology import read_topology
+from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.observe import RunObserver
+from jitter_workshop.model.run import FORMAT_VERSION, ForeignLoad, PlacementRecord, Run
+from jitter_workshop.model.spec import Pacing, Placement, RunSpec, WorkloadName
+from jitter_workshop.model.text import clean
+from jitter_workshop.session.ids import new_id
+from jitter_workshop.session.store import OpenSession
+
+__all__ = [
+    "CancelToken",
+    "MeasureRequest",
+    "MeasurementStopped",
+    "RunNotKept",
+    "measure",
+    "warnings",
+]
+
+LABEL_LIMIT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +66,223 @@ class MeasureRequest:
     noise: str | None = None
     wait_s: float = 0.0
     applied: tuple[dict[str, str], ...] = field(default=())
+
+
+class MeasurementStopped(MeasureError):
+    """The measuring child died after some blocks. ``run`` holds them (``complete`` is False) and was kept."""
+
+    def __init__(self, message: str, advice: str, run: Run) -> None:
+        super().__init__(message, advice)
+        self.run = run
+
+
+class RunNotKept(SessionError):
+    """The run was measured and is in ``run``, but the session could not store it."""
+
+    title = "Measured, but not kept"
+
+    def __init__(self, message: str, advice: str, run: Run) -> None:
+        super().__init__(message, advice)
+        self.run = run
+
+
+def measure(request: MeasureRequest, session: OpenSession | None, observer: RunObserver, cancel: CancelToken) -> Run:
+    """Measure on this host and keep the run in ``session`` (None: nowhere).
+
+    Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
+    kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
+
+    Raises UsageError, HostError, BusyError, MeasureError when nothing was measured; MeasurementStopped and RunNotKept
+    with the run where something was.
+    """
+    check(request)
+    root = HostRoot()
+    topology = read_topology(root)
+    spec = resolve(request, topology, read_isolation(root).isolated, _scratch_dir())
+    with host_turn(request.wait_s, cancel):
+        summary = summarise(root, topology)
+        before = foreign.snapshot()
+        result = runner.run(spec, observer, cancel)
+        loads = foreign.since(before, _watched(spec.placement))
+    run = _as_run(request, result, summary, loads)
+    _keep(session, run, result)
+    if result.failure is not None:
+        count = len(run.blocks)
+        raise MeasurementStopped(
+            f"{result.failure.message} after {count} of {spec.blocks} blocks",
+            f"the finished blocks are kept as run {run.id}" if session is not None else result.failure.advice,
+            run,
+        )
+    return run
+
+
+def warnings(host: HostSummary) -> tuple[str, ...]:
+    """What a person should know before measuring on this host, one sentence each."""
+    said: list[str] = []
+    if host.on_battery:
+        said.append("This machine runs on battery: its CPUs may be slower and sleep deeper than on mains power.")
+    limit = _cpu_limit(host)
+    if limit:
+        said.append(limit)
+    return tuple(said)
+
+
+def _cpu_limit(host: HostSummary) -> str:
+    if not host.cpu_max_quota_us or not host.cpu_max_period_us:
+        return ""
+    cpus = host.cpu_max_quota_us / host.cpu_max_period_us
+    period_ms = host.cpu_max_period_us / 1000
+    return (
+        f"The cgroup's cpu.max allows {cpus:.3g} CPUs each {period_ms:g} ms: busy threads will be throttled, and that "
+        "looks like a scheduler fault."
+    )
+
+
+def _scratch_dir() -> str:
+    """Where the ring's files are made; the system's place for temporary files where the cache folder is unusable."""
+    folder = paths.cache_dir()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return tempfile.gettempdir()
+    return str(folder) if os.access(folder, os.W_OK | os.X_OK) else tempfile.gettempdir()
+
+
+def _watched(placement: Placement) -> set[int]:
+    """The CPUs on which others disturb; none given = all."""
+    cpus = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
+    return {c for c in cpus if c is not None}
+
+
+def _keep(session: OpenSession | None, run: Run, result: runner.RunResult) -> None:
+    if session is None:
+        return
+    gathered = result.gathered
+    try:
+        session.add_run(run, gathered.raw, {name: m.histogram for name, m in gathered.merged.items()})
+    except SessionError as error:
+        raise RunNotKept(f"the run was measured but not kept: {error.message}", error.advice, run) from error
+
+
+def _as_run(
+    request: MeasureRequest, result: runner.RunResult, host: HostSummary, loads: tuple[ForeignLoad, ...]
+) -> Run:
+    spec, gathered = result.spec, result.gathered
+    steal_ns = gathered.sum_of(_steal)
+    run = Run(
+        format_version=FORMAT_VERSION,
+        id=new_id(),
+        label=clean(request.label, LABEL_LIMIT),
+        workload=spec.workload,
+        pacing=spec.pacing,
+        interval_ns=spec.interval_ns,
+        preset=spec.preset,
+        started_at=_iso(result.started_at_s),
+        duration_s=gathered.duration_s,
+        sched=result.sched,
+        duty=spec.duty,
+        noise=spec.noise,
+        clock=result.clock,
+        placement=_placement_record(spec.placement),
+        histograms={name: merged.summary() for name, merged in gathered.merged.items()},
+        blocks=tuple(gathered.blocks),
+        stalls=gathered.stalls(),
+        blocked_publishes=gathered.sum_of(_blocked),
+        negative_deltas=gathered.sum_of(_negative) or 0,
+        threads=gathered.threads(result.tids),
+        interrupts=gathered.interrupts,
+        softirqs=gathered.softirqs,
+        steal_ns=steal_ns,
+        steal_resolution_ns=None if steal_ns is None else 1_000_000_000 // os.sysconf("SC_CLK_TCK"),
+        core_hz=gathered.core_hz(),
+        throttled_periods=gathered.sum_of(_throttled),
+        mlocked=result.mlocked,
+        complete=result.complete,
+        disturbed=loads,
+        host=to_plain(host),
+        applied=request.applied,
+        notes={},
+    )
+    return _with_notes(run, spec, result, host)
+
+
+def _with_notes(run: Run, spec: RunSpec, result: runner.RunResult, host: HostSummary) -> Run:
+    """The run with a reason for everything that it does not know, and with what its reader must know."""
+    notes = dict(result.notes)
+    for name, reason in _reasons(run, spec).items():
+        notes.setdefault(name, reason)
+    if not run.complete:
+        why = result.failure.message if result.failure is not None else f"stopped: {result.cancelled}"
+        notes["complete"] = f"{len(run.blocks)} of {spec.blocks} blocks, {clean(why, 200)}"
+    if run.disturbed:
+        names = ", ".join(f"{load.name} ({load.cpu_percent:g} %)" for load in run.disturbed)
+        notes["disturbed"] = f"other tasks used the measured CPUs: {names}"
+    limit = _cpu_limit(host)
+    if limit:
+        notes["cpu_max"] = limit
+    return replace(run, notes=notes)
+
+
+def _reasons(run: Run, spec: RunSpec) -> dict[str, str]:
+    """Field → why it is null, for those that are."""
+    reasons: dict[str, str] = {}
+    if run.preset is None:
+        reasons["preset"] = "the length was given by --messages or --duration"
+    if spec.placement.mode == "none":
+        reasons["placement"] = "the scheduler was free to move the threads"
+    elif spec.workload == "ring" and not spec.placement.journaller_on:
+        reasons["placement.journaller"] = "no journaller ran"
+    if run.blocked_publishes is None:
+        reasons["blocked_publishes"] = f"the {spec.workload} workload publishes nothing"
+    for name in ("interrupts", "softirqs", "steal_ns", "core_hz", "throttled_periods"):
+        if getattr(run, name) is None:
+            reasons[name] = "this host does not show it"
+    if run.steal_resolution_ns is None:
+        reasons["steal_resolution_ns"] = "see steal_ns"
+    if run.clock.offset_ns is None:
+        reasons["clock.offset_ns"] = "measured between two fixed CPUs only"
+    if run.clock.rate_hz is None:
+        reasons["clock.rate_hz"] = "this clock counts nanoseconds"
+    for name in ("temperature_celsius", "throttle_events", "core_hz", "ping_pong_ns", "parent_switches"):
+        if any(getattr(block, name) is None for block in run.blocks):
+            reasons[f"blocks.{name}"] = "not shown by this host, or not measured with this placement and workload"
+    if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
+        reasons["percentiles"] = "null where fewer samples were taken than 1/(1-p)"
+    for name in ("voluntary_switches", "involuntary_switches", "migrations", "minor_faults", "major_faults"):
+        if any(getattr(thread, name) is None for thread in run.threads):
+            reasons[f"threads.{name}"] = "this kernel does not show it"
+    return reasons
+
+
+def _placement_record(placement: Placement) -> PlacementRecord:
+    return PlacementRecord(
+        mode=placement.mode,
+        producer=placement.producer,
+        accumulator=placement.accumulator,
+        journaller=placement.journaller,
+        sampler=placement.sampler,
+        hot=placement.hot,
+        housekeeping=placement.housekeeping,
+        why=placement.why,
+    )
+
+
+def _iso(unix_s: float) -> str:
+    moment = datetime.datetime.fromtimestamp(unix_s, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _blocked(block: BlockDone) -> int | None:
+    return block.blocked_publishes
+
+
+def _negative(block: BlockDone) -> int | None:
+    return block.negative_deltas
+
+
+def _steal(block: BlockDone) -> int | None:
+    return block.steal_ns
+
+
+def _throttled(block: BlockDone) -> int | None:
+    return block.throttled_periods

@@ -79,17 +79,16 @@ def test_blocks_add_up_exactly() -> None:
     (thread,) = gathered.threads(result.tids)
     assert (thread.tid, thread.cpus, thread.messages_by_cpu) == (watching.tids["accumulator"], (0, 1), {"0": 3, "1": 9})
     assert (thread.voluntary_switches, thread.involuntary_switches, thread.migrations) == (3, 6, None)
-    interrupts = gathered.interrupts()
-    assert interrupts is not None
-    assert interrupts["LOC"].per_cpu == {"1": 6}
-    assert gathered.softirqs() is None
+    assert gathered.interrupts is not None
+    assert gathered.interrupts["LOC"].per_cpu == {"1": 6}
+    assert gathered.softirqs is None
     assert result.notes == {"softirqs": "not shown here"}
     assert gathered.sum_of(lambda block: block.throttled_periods) is None
     assert gathered.core_hz() == 3_000_000_001
     assert [p.done for p in watching.progress] == [1, 2, 3]
     assert watching.progress[-1].curve.count == 12
     assert watching.progress[-1].seconds_left == 0
-    assert len(gathered.encoded["accumulator_transit"]) == 3
+    assert [block.index for block in gathered.raw] == [0, 1, 2]
     assert gone(thread.tid)
 
 

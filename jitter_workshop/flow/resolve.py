@@ -1,0 +1,154 @@
+"""From what a person asks for to what is measured: limits, blocks and placement, each refusal one sentence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jitter_workshop.bench import placement as placing
+from jitter_workshop.bench.runner import NOISE_KINDS
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.spec import PRESETS, RunSpec
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.measure import MeasureRequest
+
+LONGEST_S = 24 * 3600
+SHORTEST_S = 0.01
+INTERVAL_NS = (100, 1_000_000_000)
+THRESHOLD_NS = (100, 10_000_000_000)
+DEFAULT_THRESHOLD_NS = 1_000
+HIGHEST_FIFO_PRIORITY = 49
+
+_MESSAGES_PER_BLOCK = 1_000_000
+"""The child keeps a stamp of every message of a block in memory: at short intervals blocks become shorter."""
+
+_BUILT = ("ring", "spin")
+_NOT_BUILT = ("wakeup", "ack")
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """How a run is cut: ``count`` blocks of at most ``block_ns``; ``messages`` in all where their number was asked."""
+
+    count: int
+    block_ns: int
+    messages: int | None
+    preset: str | None
+
+
+def check(request: MeasureRequest) -> None:
+    """Refuse what makes no sense on any host. Raises UsageError."""
+    if request.workload in _NOT_BUILT:
+        raise UsageError(f"the workload '{request.workload}' is not built yet", f"use {' or '.join(_BUILT)}")
+    if request.workload not in _BUILT:
+        raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(_BUILT)}")
+    if request.duty != 100:
+        raise UsageError(f"a duty of {request.duty} % is not built yet", "leave --duty out: it is 100 %")
+    if request.pacing not in ("spin", "schedule"):
+        raise UsageError(f"there is no pacing '{clean(request.pacing, 30)}'", "use spin or schedule")
+    if request.preset not in PRESETS:
+        raise UsageError(f"there is no preset '{clean(request.preset, 30)}'", f"use {', '.join(PRESETS)}")
+    if request.noise is not None and request.noise not in NOISE_KINDS:
+        raise UsageError(f"there is no noise '{clean(request.noise, 30)}'", f"known: {', '.join(NOISE_KINDS)}")
+    if request.messages is not None and request.duration_s is not None:
+        raise UsageError("--messages and --duration contradict each other", "leave one of them out")
+    if request.workload != "ring":
+        _only_for_ring(request)
+    if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
+        raise UsageError(f"a SCHED_FIFO priority goes from 1 to {HIGHEST_FIFO_PRIORITY}", "above that sits the kernel")
+    _within("the interval", request.interval_ns, INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
+    if request.threshold_ns is not None:
+        _within("the stall threshold", request.threshold_ns, THRESHOLD_NS, "0.1 µs to 10 s")
+    if not 0 <= request.wait_s <= LONGEST_S:
+        raise UsageError("the time to wait goes from 0 to 86400 s (24 h)")
+
+
+def blocks(request: MeasureRequest) -> Blocks:
+    """How a checked request is cut into blocks. A run shorter than a block is one shorter block. Raises UsageError."""
+    preset = PRESETS[request.preset]
+    longest_ns = preset.block_ns
+    if request.workload == "ring":
+        longest_ns = min(longest_ns, request.interval_ns * _MESSAGES_PER_BLOCK)
+    if request.messages is not None:
+        return _blocks_of_messages(request, longest_ns)
+    if request.duration_s is None:
+        count = math.ceil(preset.blocks * preset.block_ns / longest_ns)
+        return Blocks(count, preset.blocks * preset.block_ns // count, None, preset.name)
+    if not SHORTEST_S <= request.duration_s <= LONGEST_S:
+        raise UsageError(f"a run lasts from {SHORTEST_S:g} s to 24 h, not {request.duration_s:g} s")
+    total_ns = round(request.duration_s * 1e9)
+    count = max(1, math.ceil(total_ns / longest_ns - 1e-9))
+    return Blocks(count, total_ns // count, None, None)
+
+
+def threads(spec: RunSpec) -> int:
+    """How many threads a run measures with."""
+    return (3 if spec.placement.journaller_on else 2) if spec.workload == "ring" else 1
+
+
+def resolve(request: MeasureRequest, topology: Topology, isolated: CpuSet, scratch_dir: str) -> RunSpec:
+    """The whole spec of a run on this host. Raises UsageError and HostError."""
+    check(request)
+    cut = blocks(request)
+    placement = placing.choose(
+        topology,
+        placing.Wish(
+            workload=request.workload,
+            mode=request.placement,
+            producer=request.producer_cpu,
+            accumulator=request.accumulator_cpu,
+            journaller=request.journaller_cpu,
+            no_journaller=request.no_journaller,
+            cpu=request.cpu,
+        ),
+        isolated,
+    )
+    spec = RunSpec(
+        workload=request.workload,
+        placement=placement,
+        blocks=cut.count,
+        block_ns=cut.block_ns,
+        messages=cut.messages,
+        pacing=request.pacing,
+        interval_ns=request.interval_ns,
+        threshold_ns=DEFAULT_THRESHOLD_NS if request.threshold_ns is None else request.threshold_ns,
+        duty=request.duty,
+        sched_priority=request.sched_priority,
+        scratch_dir=scratch_dir,
+        noise=request.noise,
+        preset=cut.preset,
+    )
+    if request.sched_priority:
+        placing.check_realtime(topology, placement, threads(spec))
+    return spec
+
+
+def _only_for_ring(request: MeasureRequest) -> None:
+    if request.messages is not None:
+        raise UsageError(f"--messages is for the ring, {request.workload} sends none", "say --duration")
+    if request.pacing != "spin":
+        raise UsageError(f"--pacing is for the ring, {request.workload} sends no messages", "leave it out")
+    if request.no_journaller:
+        raise UsageError(f"--no-journaller is for the ring, {request.workload} has none", "leave it out")
+
+
+def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
+    if not limits[0] <= value <= limits[1]:
+        raise UsageError(f"{what} goes from {shown}")
+
+
+def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
+    """A number of messages: no clock ends a block before its messages are sent, unless something is badly stuck."""
+    assert request.messages is not None
+    most = LONGEST_S * 1_000_000_000 // request.interval_ns
+    if not 1 <= request.messages <= most:
+        raise UsageError(f"a run sends from 1 to {most:,} messages at this interval (24 h), not {request.messages:,}")
+    per_block = max(1, longest_ns // request.interval_ns)
+    count = math.ceil(request.messages / per_block)
+    share = math.ceil(request.messages / count)
+    return Blocks(count, 1_000_000_000 + 3 * share * (request.interval_ns + 1_000), request.messages, None)
