@@ -1,0 +1,116 @@
+"""Every key of the workshop, once: bindings, footer, help page and palette are all made from this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.binding import Binding
+
+Scope = Literal["app", "home", "chapter", "runs", "cpus", "settings", "dialog"]
+
+SCOPE_TITLES: dict[Scope, str] = {
+    "app": "EVERYWHERE",
+    "home": "HOME",
+    "chapter": "IN A CHAPTER",
+    "runs": "ALL CURVES",
+    "cpus": "CHOOSING CPUs",
+    "settings": "SETTINGS",
+    "dialog": "MESSAGES",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a key does. ``keys``: Textual's names, comma separated ("" = the screen reads these keys itself);
+    ``shown``: how the key is written; ``run``: the action's method on the screen or the app; ``palette``: is it offered
+    in the command palette?"""
+
+    id: str
+    scope: Scope
+    keys: str
+    shown: str
+    run: str
+    label: str
+    tooltip: str
+    palette: bool = True
+
+
+def _a(
+    scope: Scope, name: str, keys: str, shown: str, label: str, tooltip: str, *, run: str = "", palette: bool = True
+) -> Action:
+    return Action(f"{scope}.{name}", scope, keys, shown, run or name, label, tooltip, palette)
+
+
+ACTIONS: tuple[Action, ...] = (
+    _a("app", "help", "question_mark,f1", "?", "help", "All keys and words on one page"),
+    _a("app", "palette", "ctrl+p", "^p", "commands", "Find a command by typing", run="command_palette", palette=False),
+    _a("app", "curves", "c", "c", "curves", "Chart and table of all runs of this session"),
+    _a("app", "settings", "e", "e", "settings", "Theme, length of a run, curves of 2015"),
+    _a("app", "theme", "ctrl+t", "^t", "next theme", "Dark, light, high contrast"),
+    _a("app", "quit", "ctrl+q", "^q", "quit", "Leave; what was measured is kept", run="leave"),
+    _a("app", "pause", "ctrl+z", "^z", "to the shell", "Leave the workshop asleep; fg comes back", run="pause"),
+    _a("app", "interrupt", "ctrl+c", "^c", "stop", "Copy what is selected; else stop a run; else leave", palette=False),
+    _a("home", "go", "enter", "Enter", "go", "Go to the chapter under the cursor, at its next useful step"),
+    _a("home", "measure", "m", "m", "measure", "Measure now: your own curve in one key"),
+    _a("home", "up", "up,k", "↑", "up", "Chapter above", palette=False),
+    _a("home", "down", "down,j", "↓", "down", "Chapter below", palette=False),
+    _a("home", "quit", "q", "q", "quit", "Leave; what was measured is kept", run="app.leave", palette=False),
+    _a("chapter", "enter", "enter", "Enter", "go on", "What this step is for; then the next step"),
+    _a("chapter", "back", "b,backspace", "b", "back", "The step before"),
+    _a("chapter", "lesson", "tab", "Tab", "lesson", "Turn between the lesson and the chart"),
+    _a("chapter", "table", "t", "t", "table", "The same numbers as a table"),
+    _a("chapter", "hint", "h", "h", "hint", "One more hint"),
+    _a("chapter", "again", "m", "m", "measure again", "Make this step's measurement once more"),
+    _a("chapter", "noise", "w", "w", "wake a thief", "Measure with tasks that steal time, where the host is too quiet"),
+    _a("chapter", "cpus", "p", "p", "pick CPUs", "Choose the CPUs of the measured threads"),
+    _a("chapter", "published", "o", "o", "2015", "Show or hide the curves published in 2015"),
+    _a("chapter", "copy", "y", "y", "copy", "Copy the commands of this step"),
+    _a("chapter", "up", "up,k", "↑", "up", "Scroll, move the mark, or the answer above", palette=False),
+    _a("chapter", "down", "down,j", "↓", "down", "Scroll, move the mark, or the answer below", palette=False),
+    _a("chapter", "left", "left", "←", "curve", "Highlight the curve before; move the mark by a decade", palette=False),
+    _a("chapter", "right", "right", "→", "curve", "Highlight the next curve; move the mark by a decade", palette=False),
+    _a("chapter", "number", "", "1–9", "number", "Highlight that curve; choose that answer", palette=False),
+    _a("chapter", "page_up", "pageup", "PgUp", "page up", "Scroll a page up", palette=False),
+    _a("chapter", "page_down", "pagedown,space", "PgDn", "page down", "Scroll a page down", palette=False),
+    _a("chapter", "home", "escape,q", "Esc", "home", "Stop the run; else back to the home screen"),
+    _a("runs", "toggle", "space,enter", "Space", "show/hide", "Draw the run under the cursor, or not", run="draw"),
+    _a("runs", "table", "t", "t", "table", "The same numbers as a table"),
+    _a("runs", "published", "o", "o", "2015", "Show or hide the curves published in 2015"),
+    _a("runs", "all", "a", "a", "all/none", "Draw all runs (the newest six), or none"),
+    _a("runs", "up", "up,k", "↑", "up", "Run above", palette=False),
+    _a("runs", "down", "down,j", "↓", "down", "Run below", palette=False),
+    _a("runs", "close", "escape,q", "Esc", "back", "Back to where you were", palette=False),
+    _a("cpus", "producer", "p", "p", "producer", "Put the producer on the CPU under the cursor", palette=False),
+    _a("cpus", "accumulator", "a", "a", "accumulator", "Put the accumulator there", palette=False),
+    _a("cpus", "journaller", "j", "j", "journaller", "Put the journaller there", palette=False),
+    _a("cpus", "type", "slash", "/", "type", "Type a list: 2,4 or producer=2", palette=False),
+    _a("cpus", "auto", "x", "x", "automatic", "Leave the choice to the workshop", palette=False),
+    _a("cpus", "accept", "enter", "Enter", "accept", "Use these CPUs", palette=False),
+    _a("cpus", "close", "escape", "Esc", "cancel", "Change nothing", palette=False),
+    _a("cpus", "up", "up", "↑", "up", "A row up", palette=False),
+    _a("cpus", "down", "down", "↓", "down", "A row down", palette=False),
+    _a("cpus", "left", "left", "←", "left", "The CPU before", palette=False),
+    _a("cpus", "right", "right", "→", "right", "The next CPU", palette=False),
+    _a("settings", "change", "enter,space,right", "Enter", "change", "The next value of this setting", palette=False),
+    _a("settings", "change_back", "left", "←", "back", "The value before", palette=False),
+    _a("settings", "up", "up,k", "↑", "up", "Setting above", palette=False),
+    _a("settings", "down", "down,j", "↓", "down", "Setting below", palette=False),
+    _a("settings", "close", "escape,q", "Esc", "back", "Back to where you were", palette=False),
+    _a("dialog", "close", "escape,enter,q", "Esc", "close", "Close this", palette=False),
+    _a("dialog", "copy", "y", "y", "copy", "Copy this text to the clipboard", palette=False),
+    _a("dialog", "up", "up,k,pageup", "↑", "up", "Scroll up", palette=False),
+    _a("dialog", "down", "down,j,pagedown,space", "↓", "down", "Scroll down", palette=False),
+)
+
+BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
+
+
+def of_scope(scope: Scope) -> tuple[Action, ...]:
+    """The actions of one screen (or of the app)."""
+    return tuple(action for action in ACTIONS if action.scope == scope)
+
+
+def bindings(scope: Scope) -> list[Binding]:
+    """The Textual bindings of one screen. The footer is our own (it never clips), so none of them asks for a place."""
+    return [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]

@@ -1,0 +1,195 @@
+"""The screen's frame: themes, settings, signals and the way between screens. Screens own their behaviour."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import signal
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.tui import settings as settings_file
+from jitter_workshop.tui.actions import bindings, of_scope
+from jitter_workshop.tui.driver import QuietDriver
+from jitter_workshop.tui.settings import Settings
+from jitter_workshop.tui.theme import PALETTES, THEMES, Palette, textual_theme
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.workshop import Workshop
+
+_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+_NOT_WHILE_MEASURING = frozenset({"command_palette", "curves", "settings", "theme", "help"})
+"""What would paint, or start a timer, while a block is measured."""
+
+
+class WorkshopApp(App[None]):
+    """The workshop in a terminal."""
+
+    CSS_PATH = "workshop.tcss"
+    TITLE = "Jitter Workshop"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("app"))
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+
+    def __init__(self, workshop: Workshop, chapter: str | None = None) -> None:
+        super().__init__(driver_class=QuietDriver)
+        self.workshop = workshop
+        self.exit_code = 0
+        self.stop_run: Callable[[], None] | None = None
+        """Set while something is measured: stops it without waiting for it."""
+        self._first_chapter = chapter
+        self.settings, self.settings_notice = settings_file.load()
+        # A calm screen, and no timers of Textual's animator at any time.
+        self.animation_level = "none"
+        for name in THEMES:
+            self.register_theme(textual_theme(name))
+        self.theme = f"workshop-{self.settings.theme}"
+
+    @property
+    def palette(self) -> Palette:
+        """The colours in force."""
+        return PALETTES[self.theme.removeprefix("workshop-")]
+
+    @property
+    def measuring(self) -> bool:
+        """Is a run under way?"""
+        return self.stop_run is not None
+
+    def on_mount(self) -> None:
+        if not self.is_headless:
+            loop = asyncio.get_running_loop()
+            for number in _SIGNALS:
+                loop.add_signal_handler(number, self.end_by_signal, number)
+        from jitter_workshop.tui.screens.home import HomeScreen
+
+        self.push_screen(HomeScreen())
+        if self._first_chapter is not None:
+            self.open_chapter(self._first_chapter)
+
+    def end_by_signal(self, number: int) -> None:
+        """Stop a run, restore the terminal and leave with the code of a signal."""
+        self.exit_code = 128 + number
+        self.leave()
+
+    def terminal_gone(self) -> None:
+        """The terminal was closed under us."""
+        self.end_by_signal(signal.SIGHUP)
+
+    def leave(self) -> None:
+        """End; a run under way is stopped first, so that nothing waits for its next block."""
+        if self.stop_run is not None:
+            self.stop_run()
+        self.exit()
+
+    # -- the way between screens -----------------------------------------------------------------------------------
+
+    def open_chapter(self, chapter_id: str, *, measure: bool = False) -> None:
+        """Enter a chapter where it is to be gone on with; with ``measure``, measure at once."""
+        from jitter_workshop.tui.screens.chapter import ChapterScreen
+
+        try:
+            walk = self.workshop.walk(chapter_id)
+        except WorkshopError as error:
+            self.show_error(error)
+            return
+        self.push_screen(ChapterScreen(walk, measure=measure))
+
+    def show_error(self, error: WorkshopError) -> None:
+        """A dialog that says what was not done and what to do; its text can be copied."""
+        from jitter_workshop.tui.screens.dialog import ErrorDialog
+
+        self.push_screen(ErrorDialog(error))
+
+    def change_settings(self, **changes: object) -> None:
+        """Change settings, let them take effect, and keep them."""
+        self.settings = dataclasses.replace(self.settings, **changes)  # type: ignore[arg-type]
+        self.theme = f"workshop-{self.settings.theme}"
+        try:
+            settings_file.save(self.settings)
+        except WorkshopError as error:
+            self.show_error(error)
+
+    @property
+    def settings_in_force(self) -> Settings:
+        """The settings (a copy: change them with ``change_settings``)."""
+        return self.settings
+
+    # -- actions ---------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if self.measuring and action in _NOT_WHILE_MEASURING:
+            return False
+        return super().check_action(action, parameters)
+
+    def action_help(self) -> None:
+        from jitter_workshop.tui.screens.help import HelpPage
+
+        if not isinstance(self.screen, HelpPage):
+            self.push_screen(HelpPage())
+
+    def action_curves(self) -> None:
+        from jitter_workshop.tui.screens.runs import RunsScreen
+
+        if not isinstance(self.screen, RunsScreen) and not self.screen.is_modal:
+            self.push_screen(RunsScreen())
+
+    def action_settings(self) -> None:
+        from jitter_workshop.tui.screens.settings import SettingsPage
+
+        if not self.screen.is_modal:
+            self.push_screen(SettingsPage())
+
+    def action_theme(self) -> None:
+        names = list(THEMES)
+        self.change_settings(theme=names[(names.index(self.settings.theme) + 1) % len(names)])
+
+    def action_leave(self) -> None:
+        self.leave()
+
+    def action_pause(self) -> None:
+        """Ctrl-Z: hand the terminal to the shell; not during a run, whose blocks would be measured asleep."""
+        if self.measuring:
+            self.bell()
+        else:
+            self.action_suspend_process()
+
+    def action_interrupt(self) -> None:
+        """Ctrl-C: a run is stopped and the workshop stays; with nothing under way it leaves as Ctrl-C does."""
+        if self.stop_run is not None:
+            self.stop_run()
+        else:
+            self.exit_code = 128 + signal.SIGINT
+            self.leave()
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette offers what the registry says, for the screen at hand and for everywhere."""
+        for scope in (getattr(screen, "scope", None), "app"):
+            for action in of_scope(scope) if scope else ():
+                if action.palette:
+                    title = f"{action.label[:1].upper()}{action.label[1:]}  ({action.shown})"
+                    yield SystemCommand(title, action.tooltip, _caller(self, screen, action.run, action.scope == "app"))
+
+
+def _caller(app: WorkshopApp, screen: Screen[object], run: str, of_app: bool) -> Callable[[], object]:
+    async def call() -> None:
+        await app.run_action(run, default_namespace=app if of_app else screen)
+
+    return call
+
+
+def run(workshop: Workshop, chapter: str | None = None) -> int:
+    """Show the workshop until its user leaves; the exit code. The caller closes the workshop."""
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    app = WorkshopApp(workshop, chapter)
+    try:
+        app.run()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return app.exit_code or app.return_code or 0

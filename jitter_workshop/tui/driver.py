@@ -1,0 +1,100 @@
+"""Textual's Linux driver with an input thread that sleeps until there is input.
+
+The original wakes up ten times a second to look around, also while a block is measured; each of these is a context
+switch that could land on a measured CPU. This one waits without a timeout and is woken through a pipe when it has to
+leave. It also ends the app when the terminal is gone, where the original would spin on end-of-file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import threading
+from codecs import getincrementaldecoder
+from typing import TYPE_CHECKING
+
+from textual import constants
+from textual._parser import ParseError
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+_ESCAPE_TIMEOUT_S = constants.ESCAPE_DELAY + 0.01
+"""How long an unfinished escape sequence may wait for its rest; a lone Escape key is reported after that."""
+
+
+class QuietDriver(LinuxDriver):
+    """The driver while nothing may disturb: no periodic wake-ups."""
+
+    def __init__(
+        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        self._leaving = threading.Event()
+
+    def disable_input(self) -> None:
+        """Let the input thread go (at exit, and before the terminal is lent to a shell)."""
+        self._leaving.set()
+        with contextlib.suppress(OSError):
+            os.write(self._wake_write, b"x")
+        super().disable_input()
+        self._leaving.clear()
+        with contextlib.suppress(OSError):
+            while os.read(self._wake_read, 64):
+                pass
+
+    def write(self, data: str) -> None:
+        """Write, unless the terminal is gone: a full queue that nobody empties would hold up the app for ever."""
+        writer = self._writer_thread
+        if writer is not None and writer.is_alive():
+            super().write(data)
+
+    def close(self) -> None:
+        writer = self._writer_thread
+        if writer is not None and writer.is_alive():
+            super().close()
+        for descriptor in (self._wake_read, self._wake_write):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def run_input_thread(self) -> None:
+        """Wait for input and dispatch its events, until ``disable_input`` or the end of the terminal."""
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")(errors="replace").decode
+        with selectors.PollSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            selector.register(self._wake_read, selectors.EVENT_READ)
+            timeout: float | None = None
+            while not self._leaving.is_set():
+                ready = {key.fd for key, _ in selector.select(timeout)}
+                timeout = None
+                if self.fileno in ready:
+                    data = self._read()
+                    if not data:
+                        self._terminal_gone()
+                        break
+                    for message in parser.feed(decode(data)):
+                        self.process_message(message)
+                    # One more look after the escape delay, then sleep: a timeout can only follow input.
+                    timeout = _ESCAPE_TIMEOUT_S
+                for message in parser.tick():
+                    self.process_message(message)
+        with contextlib.suppress(EOFError, ParseError):
+            for _ in parser.feed(""):
+                pass
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self.fileno, 4096)
+        except OSError:
+            return b""
+
+    def _terminal_gone(self) -> None:
+        """The terminal was closed: end as SIGHUP would, which may not reach us (another session leader)."""
+        app = self._app
+        app.call_later(getattr(app, "terminal_gone", app.exit))

@@ -1,0 +1,86 @@
+"""A run in a thread beside the screen, arranged so that the screen does not disturb what is measured.
+
+The runner calls the observer between blocks. The observer posts what was measured and waits until the frame that shows
+it was painted; only then does it return, and the next block begins. While a block runs the screen has nothing to do.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.model.run import Run
+
+PAINT_LIMIT_S = 2.0
+"""A frame that takes longer (a stopped terminal, a closing screen) does not hold up the run."""
+
+
+@dataclass
+class Calibrated(Message):
+    """The child is ready and about to measure."""
+
+    event: RunStarted
+
+
+@dataclass
+class BlockMeasured(Message):
+    """A block is done; the handler sets ``painted`` once its frame is on the terminal."""
+
+    progress: Progress
+    painted: threading.Event
+
+
+@dataclass
+class RunDone(Message):
+    """The run came to its end, or was stopped after some blocks (``run.complete`` is False)."""
+
+    slot: StepName
+    run: Run
+
+
+@dataclass
+class RunFailed(Message):
+    """There is no run."""
+
+    error: WorkshopError
+
+
+class Measuring:
+    """One run under way: the observer that the runner calls, and the way to stop it. Thread-safe."""
+
+    def __init__(self, target: MessagePump, slot: StepName, request: MeasureRequest) -> None:
+        self.slot = slot
+        self.request = request
+        self.cancel = CancelToken()
+        self.progress: Progress | None = None
+        self.started_event: RunStarted | None = None
+        self._target = target
+        self._painted = threading.Event()
+
+    def started(self, event: RunStarted) -> None:
+        self._target.post_message(Calibrated(event))
+
+    def block_done(self, progress: Progress) -> None:
+        if self.stopping:
+            return
+        self._painted.clear()
+        if self._target.post_message(BlockMeasured(progress, self._painted)):
+            self._painted.wait(PAINT_LIMIT_S)
+
+    @property
+    def stopping(self) -> bool:
+        """Was it asked to end?"""
+        return self.cancel.reason is not None
+
+    def stop(self) -> None:
+        """Ask the run to end now; never waits. Finished blocks are kept."""
+        self.cancel.cancel()
+        self._painted.set()

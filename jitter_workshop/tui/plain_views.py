@@ -1,0 +1,245 @@
+"""What a walk shows, as lines of plain text: no colours, no escapes, as wide as the terminal up to 100 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.curve import ComparisonRow
+from jitter_workshop.model.run import PERCENTILES
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import (
+    CompareView,
+    Explanation,
+    Fact,
+    PathEntry,
+    PlanView,
+    RunCurve,
+    StepView,
+)
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.scale import nice_ns
+
+WIDEST = 100
+_BAR = 20
+
+
+def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
+    """One paragraph; words that are longer than a line are broken."""
+    return textwrap.wrap(
+        clean(text, 4_000),
+        max(width, 20),
+        initial_indent=indent,
+        subsequent_indent=indent if hanging is None else hanging,
+        break_on_hyphens=False,
+    )
+
+
+def prose(markdown: str, width: int) -> list[str]:
+    """A lesson's page: emphasis marks go, lists keep their hanging indent, code blocks stay as they are."""
+    lines: list[str] = []
+    paragraph: list[str] = []
+    fenced = False
+
+    def flush() -> None:
+        if paragraph:
+            text = _unmarked(" ".join(part.strip() for part in paragraph))
+            is_item = paragraph[0].lstrip().startswith(("- ", "* "))
+            lines.extend(wrap(text, width, "  " if is_item else "", "    " if is_item else None))
+            paragraph.clear()
+
+    for raw in markdown.split("\n"):
+        if raw.lstrip().startswith(("```", "~~~")):
+            flush()
+            fenced = not fenced
+        elif fenced:
+            lines.append("    " + clean(raw, width) if raw.strip() else "")
+        elif not raw.strip():
+            flush()
+            lines.append("")
+        else:
+            if raw.lstrip().startswith(("- ", "* ", "#")):
+                flush()
+            paragraph.append(raw)
+    flush()
+    return lines
+
+
+def _unmarked(text: str) -> str:
+    return text.lstrip("#").strip().replace("**", "").replace("`", "").replace("*", "")
+
+
+def table(rows: Sequence[Sequence[str]], right: Iterable[int] = (), gap: int = 2) -> list[str]:
+    """Aligned columns; ``right``: the ones that are aligned at the right."""
+    if not rows:
+        return []
+    rights = set(right)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        (" " * gap)
+        .join(cell.rjust(w) if i in rights else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        .rstrip()
+        for row in rows
+    ]
+
+
+def mark(value: bool | None) -> str:
+    """✓ and ✗, · for what is still open and – for what does not apply."""
+    return {True: "✓", False: "✗", None: "·"}[value]
+
+
+def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> list[str]:
+    """The chapters with their numbers, as on the home screen."""
+    wide = max([24, *(len(e.title) for e in path)])
+    lines = []
+    for here, heading in ((True, "PATH FOR THIS HOST"), (False, "NOT ON THIS HOST")):
+        part = [(n, e) for n, e in enumerate(path, start=1) if e.here is here]
+        if not part:
+            continue
+        columns = "  setting  curve  guess" if here else ""
+        lines.append(f"{heading:<{wide + 6}}{columns}"[:width].rstrip())
+        for n, e in part:
+            sign = "▸" if e.chapter_id == next_id else "●" if e.done else "○"
+            title = clean(e.title, wide)
+            if here:
+                setting = "–" if e.setting is None else "✓" if e.setting else "·"
+                curve = "✓" if e.curve else "·"
+                state = f"  {setting:^7}  {curve:^5}  {mark(e.guess):^5}"
+            else:
+                state = f"  {clean(e.reason, 120)}"
+            lines.append(f"{n:>2} {sign} {title:<{wide + 1}}{state}"[:width].rstrip())
+    return lines
+
+
+def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> list[str]:
+    """``Pinning  look✓ predict✓ ▸MEASURE plan …``; steps that the chapter leaves out are not listed."""
+    parts = []
+    for step in steps:
+        if step.state == "now":
+            parts.append(f"▸{step.name.upper()}")
+        elif step.state != "left_out":
+            parts.append(f"{step.name}✓" if step.state == "done" else step.name)
+    return wrap(f"{chapter.title}:  {'  '.join(parts)}", width, "", "  ")
+
+
+def fact_lines(facts: Sequence[Fact], width: int) -> list[str]:
+    lines = []
+    wide = max((len(f.title) for f in facts), default=0)
+    for fact in facts:
+        lines.extend(wrap(f"{fact.title:<{wide}}".rstrip() + f": {fact.value}", width, "  ", "      "))
+        if fact.meaning:
+            lines.extend(wrap(fact.meaning, width, "      "))
+    return lines
+
+
+def curve_table(curves: Sequence[RunCurve]) -> list[str]:
+    """The numbers of the chart: a row a percentile, a column a curve; – where there are too few messages."""
+    rows = [["", *(clean(c.label, 22) for c in curves)]]
+    for percentile in PERCENTILES:
+        values = []
+        for curve in curves:
+            summary = curve.run.histograms.get(curve.run.main_histogram) if curve.run else None
+            found = summary.percentiles.get(percentile) if summary else value_at(curve.curve, float(percentile))
+            values.append(nice_ns(found))
+        if any(v != "–" for v in values):
+            rows.append([f"p{percentile}", *values])
+    largest = []
+    for curve in curves:
+        summary = curve.run.histograms.get(curve.run.main_histogram) if curve.run else None
+        points = curve.curve.points
+        largest.append(nice_ns(summary.max if summary else points[-1].value_ns if points else None))
+    rows.append(["max", *largest])
+    rows.append(["count", *(f"{c.curve.count:,}" for c in curves)])
+    return ["  " + line for line in table(rows, right=range(1, len(curves) + 1))]
+
+
+def plan_lines(plan: PlanView, width: int) -> list[str]:
+    lines = []
+    if plan.changes:
+        rows = [["", "what", "before", "", "after"]]
+        rows += [[str(c.n), c.path, c.before, "→", f"CPU {c.after}"] for c in plan.changes]
+        lines += ["  " + line for line in table(rows)] + [""]
+        for change in plan.changes:
+            lines.extend(wrap(f"{change.n}: {change.why}", width, "  ", "     "))
+        lines += ["", f"  Files of this host that would be written: {plan.host_files or 'none'}", ""]
+    return lines + wrap(plan.text, width)
+
+
+def compare_lines(view: CompareView, label_a: str, width: int) -> list[str]:
+    comparison = view.comparison
+    lines = wrap(view.headline, width)
+    if not comparison.comparable:
+        return lines
+    rows = [["", clean(label_a, 22), clean(comparison.label, 22), "ratio"]]
+    for row in comparison.rows:
+        rows.append([_measure(row), _figure(row, row.a), _figure(row, row.b), _ratio(row.ratio)])
+    return [*lines, "", *("  " + line for line in table(rows, right=(1, 2, 3)))]
+
+
+def _measure(row: ComparisonRow) -> str:
+    name = row.measure
+    if name.startswith("stalls_per_second_over_"):
+        return f"stalls ≥ {nice_ns(float(name.removeprefix('stalls_per_second_over_').removesuffix('_ns')))}"
+    if name == "stolen_ns_per_second":
+        return "time stolen"
+    return f"p{name}" if name in PERCENTILES else "worst seen" if name == "max" else name
+
+
+def _figure(row: ComparisonRow, value: float | None) -> str:
+    if value is None:
+        return "–"
+    if row.measure.startswith("stalls_per_second"):
+        return f"{value:,.3g}/s"
+    if row.measure == "stolen_ns_per_second":
+        return f"{nice_ns(value)}/s"
+    return nice_ns(value)
+
+
+def _ratio(ratio: float | None) -> str:
+    if ratio is None:
+        return "–"
+    return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.3g}×"
+
+
+def explain_lines(view: Explanation, width: int) -> list[str]:
+    lines = [f"The run '{clean(view.run.label, 40)}':", ""]
+    rows = [["thread", "voluntary", "involuntary", "migrations"]]
+    for t in view.threads:
+        counts = (t.voluntary_switches, t.involuntary_switches, t.migrations)
+        rows.append([clean(t.name, 20), *("not known" if c is None else f"{c:,}" for c in counts)])
+    lines += ["  " + line for line in table(rows, right=(1, 2, 3))]
+    lines += ["", "  Where the messages were handled:"]
+    for t in view.threads:
+        for i, (cpu, count, share) in enumerate(t.residence[:8]):
+            bar = "█" * max(round(share * _BAR), 1)
+            name = clean(t.name, 12) if i == 0 else ""
+            lines.append(f"  {name:<12} CPU {cpu:<4} {bar:<{_BAR}} {_share(share)}  {count:,}"[:width])
+        if len(t.residence) > 8:
+            lines.append(f"  {'':<12} and {len(t.residence) - 8} CPUs more")
+    for heading, counters in (("Interrupts", view.interrupts), ("Softirqs", view.softirqs)):
+        if counters:
+            shown = [[f"  {name}", f"CPU {cpu}", f"{rate:,.1f}/s"] for name, cpu, _, rate in counters[:6]]
+            lines += ["", f"  {heading} on these CPUs while it was measured:"]
+            lines += ["  " + line[: width - 2] for line in table(shown, right=(2,))]
+    for sentence in view.foreign:
+        lines += ["", *wrap(f"Somebody else: {sentence}. This run was disturbed.", width, "  ")]
+    if view.knee:
+        lines += ["", "  The knee, in figures of this run:"]
+        for sentence in view.knee:
+            lines.extend(wrap(sentence, width, "  - ", "    "))
+    if view.by_hand:
+        lines += ["", "  The same by hand:"]
+        for command, why in view.by_hand:
+            lines += ["", f"    {clean(command, 400)}", *wrap(why, width, "      ")]
+    return lines
+
+
+def _share(share: float) -> str:
+    """A share in percent that never rounds a few to none, nor nearly all to all."""
+    percent = 100 * share
+    if 0 < percent < 0.1:
+        return " <0.1 %"
+    if 99.9 < percent < 100:
+        return ">99.9 %"
+    return f"{percent:5.1f} %"

@@ -1,0 +1,119 @@
+"""What all full screens share: a title line, a body, the keys, and one sentence when the terminal is too small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.screen import ModalScreen, Screen
+
+from jitter_workshop.model.text import clean
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
+from jitter_workshop.tui.widgets.sheet import Sheet
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.workshop import Workshop
+    from jitter_workshop.tui.app import WorkshopApp
+
+LEAST_WIDTH, LEAST_HEIGHT = 60, 16
+"""Smaller terminals get one sentence instead of a torn screen."""
+
+WIDE, HUGE, TALL = 100, 140, 36
+"""From these sizes on more is shown side by side."""
+
+
+def two_ends(left: Text, right: Text, width: int) -> Text:
+    """One line with ``left`` and ``right`` at its ends; the right gives way first."""
+    gap = width - left.cell_len - right.cell_len
+    if gap < 2:
+        right = right.copy()
+        right.truncate(max(width - left.cell_len - 2, 0), overflow="ellipsis")
+        gap = max(width - left.cell_len - right.cell_len, 1)
+    return Text.assemble(left, " " * gap, right)
+
+
+class WorkshopScreen(Screen[None]):
+    """A full screen of the workshop. Screens own their behaviour; the app only routes."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (WIDE, "-wide"), (HUGE, "-huge")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST_HEIGHT, "-normal"), (TALL, "-tall")]  # noqa: RUF012
+    AUTO_FOCUS = ""
+
+    @property
+    def workshop_app(self) -> WorkshopApp:
+        return cast("WorkshopApp", self.app)
+
+    @property
+    def workshop(self) -> Workshop:
+        return self.workshop_app.workshop
+
+    @property
+    def palette(self) -> Palette:
+        return self.workshop_app.palette
+
+    @property
+    def wide(self) -> bool:
+        """Is there room for lesson and chart side by side?"""
+        return self.size.width >= WIDE
+
+    def compose(self) -> ComposeResult:
+        yield Sheet(self.title_lines, id="title")
+        yield from self.body()
+        yield KeyBar()
+        yield Sheet(too_small, id="too-small")
+
+    def body(self) -> ComposeResult:
+        """What stands between title and keys."""
+        raise NotImplementedError
+
+    def keys(self) -> Sequence[Shown]:
+        """The keys worth a place in the footer now."""
+        raise NotImplementedError
+
+    def heading(self) -> str:
+        """The title's left end."""
+        return "Jitter Workshop"
+
+    def title_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        """The title line: where we are, which host, and whether anything of it is changed."""
+        session = self.workshop.session
+        changed = f"{len(session.stack)} changed" if session.stack else "nothing changed"
+        right = Text(f"{clean(self.workshop.host.name, 30)} · {changed}", style=palette.dim)
+        yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)
+
+    def sheet(self, selector: str) -> Sheet:
+        """A sheet of this screen by its id."""
+        return self.query_one(selector, Sheet)
+
+    def refresh_keys(self) -> None:
+        """Put the keys of this moment into the footer."""
+        self.call_next(self.query_one(KeyBar).show, tuple(self.keys()))
+
+    def on_mount(self) -> None:
+        self.refresh_keys()
+
+
+class Page(ModalScreen[None]):
+    """A page over everything (help, settings): a frame with sheets, closed by Escape."""
+
+    HORIZONTAL_BREAKPOINTS = WorkshopScreen.HORIZONTAL_BREAKPOINTS
+    VERTICAL_BREAKPOINTS = WorkshopScreen.VERTICAL_BREAKPOINTS
+    AUTO_FOCUS = ""
+
+    @property
+    def workshop_app(self) -> WorkshopApp:
+        return cast("WorkshopApp", self.app)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+def too_small(width: int, palette: Palette) -> Iterable[Text]:
+    """The one sentence for a terminal that is too small, broken to fit even 20 columns."""
+    from jitter_workshop.tui.widgets.prose import wrap
+
+    sentence = f"The workshop needs {LEAST_WIDTH}×{LEAST_HEIGHT} characters. Enlarge the terminal; q leaves."
+    return wrap(Text(sentence, style=palette.text), width)

@@ -1,0 +1,283 @@
+"""What each step of a chapter shows, as lines of text. Pure functions of the walk's plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.observe import Progress
+from jitter_workshop.model.spec import PRESETS
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import CompareView, Explanation, Fact, PlanView, ThreadEvidence
+from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.figures import bar, table
+from jitter_workshop.tui.widgets.prose import clean_code, styled, wrap
+
+Lines = list[Text]
+
+
+def heading(text: str, palette: Palette) -> Text:
+    """A small title."""
+    return Text(text, style=f"bold {palette.dim}")
+
+
+def facts(found: Sequence[Fact], width: int, palette: Palette) -> Lines:
+    """What was seen on this host: title, value, and what it means below."""
+    lines: Lines = [heading("ON THIS HOST", palette)]
+    if not found:
+        return [*lines, Text("This host shows nothing of what this step looks at.", style=palette.dim)]
+    name_width = min(max((len(clean(f.title)) for f in found), default=8), max(width // 3, 10))
+    for fact in found:
+        value = wrap(Text(clean(fact.value, 200), style=f"bold {palette.text}"), max(width - name_width - 2, 10))
+        for number, part in enumerate(value):
+            name = clean(fact.title, name_width) if number == 0 else ""
+            lines.append(Text.assemble((f"{name:<{name_width}}  ", palette.cool), part))
+        if fact.meaning:
+            indent = " " * (name_width + 2) if width >= 60 else "  "
+            meaning = Text(clean(fact.meaning, 400), style=palette.dim)
+            lines += wrap(meaning, width, indent)
+        if fact.source and width >= 70:
+            lines.append(Text(" " * (name_width + 2) + clean(fact.source, 100), style=palette.faint))
+    return lines
+
+
+def host_column(host: HostSummary, host_line: str, width: int, palette: Palette) -> Lines:
+    """The host in a narrow column, for wide terminals."""
+    lines: Lines = [heading("THIS HOST", palette)]
+    pairs = [
+        ("host", clean(host.name, 40)),
+        ("kernel", clean(host.kernel, 60)),
+        ("CPU", clean(host.cpu_model, 60) if host.cpu_model else "not shown here"),
+        ("guest of", clean(host.hypervisor, 30) if host.hypervisor else "nobody seen"),
+        ("CPUs", f"{len(host.cpus_allowed)} of {len(host.cpus_online)} ours"),
+        ("isolated", ",".join(map(str, host.isolated)) or "none"),
+        ("nohz_full", ",".join(map(str, host.nohz_full)) or "none"),
+        ("governor", ", ".join(clean(g, 20) for g in host.governors) or "no cpufreq"),
+        ("idle driver", clean(host.cpuidle_driver, 30) if host.cpuidle_driver else "none"),
+        ("clock", clean(host.clocksource, 30) if host.clocksource else "not shown"),
+        ("steal", f"{host.steal_percent:.1f} %" if host.steal_percent is not None else "no steal clock"),
+        ("root", "yes" if host.is_root else "no"),
+    ]
+    for name, value in pairs:
+        for number, part in enumerate(wrap(Text(value, style=palette.text), max(width - 13, 8))):
+            lines.append(Text.assemble((f"{name if number == 0 else '':<12} ", palette.dim), part))
+    return lines
+
+
+def choices(task: PredictionTask, chosen: int, locked: bool, width: int, palette: Palette) -> Lines:
+    """The question and its answers, one under the cursor."""
+    lines = [*wrap(styled(task.question, palette, f"bold {palette.text}"), width), Text()]
+    for number, answer in enumerate(task.answers):
+        lines += _answer(answer, number, number == chosen, width, palette)
+    if locked:
+        lines += [Text(), Text("Measured already: the guess stays as it was.", style=palette.dim)]
+    return lines
+
+
+def _answer(answer: Answer, number: int, under: bool, width: int, palette: Palette) -> Lines:
+    style = f"bold {palette.accent}" if under else palette.text
+    first = f"{'▸' if under else ' '} {number + 1}  "
+    return wrap(styled(answer.text, palette, style), width, first)
+
+
+def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int, palette: Palette) -> Lines:
+    """The question, and where the mark stands now."""
+    lines = wrap(styled(task.question, palette, f"bold {palette.text}"), width)
+    line = Text("▲ your mark: ", style=palette.dim)
+    line.append(f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}", f"bold {palette.accent}")
+    line.append("   measured already" if locked else "   ↑ ↓ move it, ← → by a decade", palette.dim)
+    return [*lines, line]
+
+
+def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, palette: Palette) -> Lines:
+    """What a run will do, before it is started."""
+    preset = PRESETS.get(request.preset)
+    length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
+    cpus = (
+        ("producer", request.producer_cpu),
+        ("accumulator", request.accumulator_cpu),
+        ("journaller", request.journaller_cpu),
+        ("sampler", request.cpu),
+    )
+    where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
+    if not where:
+        where = (
+            "wherever the scheduler puts the threads" if request.placement == "none" else "CPUs that the workshop picks"
+        )
+    rows = [
+        ("run", f"{clean(request.label, 40)} ({request.workload})"),
+        ("length", f"{length} ({clean(request.preset, 20)})"),
+        ("threads", where),
+        ("thief", f"{clean(request.noise, 20)} awake" if request.noise else "none woken"),
+    ]
+    lines: Lines = [heading("THIS RUN", palette)]
+    for name, value in rows:
+        lines += [
+            Text.assemble((f"{name if n == 0 else '':<9}", palette.dim), part)
+            for n, part in enumerate(wrap(Text(value, style=palette.text), max(width - 9, 8)))
+        ]
+    if on_battery:
+        lines.append(Text())
+        warning = "On battery: the clock rate may be held down, and the curve with it. Plug in for a fair one."
+        lines += wrap(Text(warning, style=f"bold {palette.accent}"), width, "! ")
+    return lines
+
+
+def progress(now: Progress | None, stopping: bool, width: int, palette: Palette) -> Lines:
+    """A bar, the time left, and the block just measured."""
+    if stopping:
+        return [Text("Stopping…", style=palette.accent)]
+    if now is None:
+        return [Text("Calibrating the clock on the chosen CPUs…", style=palette.dim)]
+    room = max(width - 32, 10)
+    drawn = bar(now.done, max(now.total, 1), room)
+    line = Text(drawn, style=palette.accent)
+    line.append("─" * max(room - len(drawn), 0), palette.faint)
+    line.append(f"  block {now.done} of {now.total}", palette.text)
+    line.append(f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done", palette.dim)
+    block = now.block
+    told = Text(
+        f"this block  p50 {nice_ns(block.p50)} · p99 {nice_ns(block.p99)} · p99.9 {nice_ns(block.p999)}"
+        f" · worst {nice_ns(block.max)} · {block.stalls:,} stalls",
+        style=palette.dim,
+    )
+    return [line, told]
+
+
+def plan(view: PlanView, width: int, palette: Palette) -> Lines:
+    """Exactly what would be written: path, before → after, and why."""
+    lines: Lines = [heading("WHAT WOULD CHANGE", palette)]
+    if not view.changes:
+        lines.append(Text("Nothing.", style=palette.text))
+    rows = [["#", "what", "before", "", "after", "for"]]
+    rows += [
+        [str(c.n), clean(c.path, 60), clean(c.before, 24), "→", clean(c.after, 24), clean(c.when, 12)]
+        for c in view.changes
+    ]
+    if view.changes:
+        lines += table(rows, palette, width=width)
+        for reason in dict.fromkeys(clean(c.why, 300) for c in view.changes if c.why):
+            lines += wrap(Text(reason, style=palette.dim), width, "   ")
+    lines.append(Text())
+    files = "none" if not view.host_files else str(view.host_files)
+    lines += wrap(styled(view.text, palette), width)
+    lines.append(Text(f"Files of this host that would be written: {files}.", style=palette.text))
+    return lines
+
+
+def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
+    """The rows of a comparison: first, second, and how many times."""
+    compared = view.comparison
+    lines: Lines = []
+    if not compared.comparable:
+        reason = "Not comparable: " + "; ".join(clean(d, 120) for d in compared.differences)
+        lines += wrap(Text(reason, style=f"bold {palette.bad}"), width, "! ")
+    rows = [["", "first", "second", "second ÷ first"]]
+    for row in compared.rows:
+        ratio = (
+            "–"
+            if row.ratio is None
+            else f"{row.ratio:.2g} ×"
+            if row.ratio >= 0.01
+            else f"1/{1 / row.ratio:.0f} ×"
+            if row.ratio
+            else "0 ×"
+        )
+        rows.append([clean(row.measure, 34), amount(row.measure, row.a), amount(row.measure, row.b), ratio])
+    lines += table(rows, palette, right=(1, 2, 3), width=width)
+    if compared.text:
+        lines += [Text(), *wrap(styled(compared.text, palette), width)]
+    return lines
+
+
+def amount(measure: str, value: float | None) -> str:
+    """A value of a comparison's row in the unit of its name: rates as they are, everything else as a time."""
+    if value is None:
+        return "–"
+    if "per second" in measure and "stolen" not in measure and "time" not in measure:
+        return f"{value:,.3g}"
+    return nice_ns(value)
+
+
+def explanation(view: Explanation, learnt: Sequence[str], width: int, palette: Palette) -> Lines:
+    """Who used the time: threads and where they ran, interrupts, the knee, and the same by hand."""
+    lines: Lines = [heading("THREADS", palette)]
+    rows = [["", "switched out", "by force", "moved"]]
+    rows += [
+        [clean(t.name, 20), *(_count(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
+        for t in view.threads
+    ]
+    lines += table(rows, palette, right=(1, 2, 3), width=width)
+    lines += [Text(), heading("WHERE THEIR MESSAGES WERE HANDLED", palette)]
+    for thread in view.threads:
+        lines += residence(thread, width, palette)
+    for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
+        if rates:
+            lines += [Text(), heading(title, palette)]
+            lines += table(
+                [
+                    ["", "CPU", "count", "per second"],
+                    *([clean(n, 34), str(cpu), f"{count:,}", f"{rate:,.3g}"] for n, cpu, count, rate in rates[:8]),
+                ],
+                palette,
+                right=(1, 2, 3),
+                width=width,
+            )
+    if view.knee:
+        lines += [Text(), heading("READ THE KNEE", palette)]
+        for sentence in view.knee:
+            lines += wrap(styled(sentence, palette), width, " • ")
+    if view.foreign:
+        lines += [Text(), heading("OTHERS ON THESE CPUs", palette)]
+        for sentence in view.foreign:
+            lines += wrap(Text(clean(sentence, 200), style=palette.text), width, " • ")
+    if view.by_hand:
+        lines += [Text(), heading("THE SAME BY HAND   (y copies)", palette)]
+        for command, why in view.by_hand:
+            lines += _command(command, width, palette)
+            lines += wrap(Text(clean(why, 300), style=palette.dim), width, "    ")
+    if learnt:
+        lines += [Text(), heading("WHAT YOU LEARNT", palette)]
+        for sentence in learnt:
+            lines += wrap(styled(sentence, palette), width, " ✓ ")
+    return lines
+
+
+def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
+    """A command as it can be typed: broken lines end with a backslash."""
+    shown = clean_code(command)
+    parts = wrap(Text(shown), max(width - 4, 10))
+    for number, part in enumerate(parts):
+        lead = "$ " if number == 0 else "    "
+        more = " \\" if number < len(parts) - 1 else ""
+        yield Text.assemble((lead, palette.dim), (part.plain + more, palette.code))
+
+
+def residence(thread: ThreadEvidence, width: int, palette: Palette) -> Lines:
+    """A bar for each CPU that handled messages of a thread."""
+    name = clean(thread.name, 12)
+    if not thread.residence:
+        return [Text.assemble((f"{name:<12} ", palette.cool), ("not known here", palette.dim))]
+    lines: Lines = []
+    room = max(min(width - 40, 40), 6)
+    most = thread.residence[:8]
+    for number, (cpu, messages, share) in enumerate(most):
+        line = Text(f"{name if number == 0 else '':<12} ", style=palette.cool)
+        line.append(f"CPU {cpu:<4}", palette.text)
+        drawn = bar(share, 1.0, room)
+        line.append(drawn, palette.accent)
+        line.append("·" * (room - len(drawn)), palette.faint)
+        line.append(f" {100 * share:5.1f} %  {messages:,}", palette.dim)
+        lines.append(line)
+    if len(thread.residence) > len(most):
+        lines.append(Text(f"{'':<12} and {len(thread.residence) - len(most)} more CPUs", style=palette.dim))
+    return lines
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"

@@ -1,0 +1,186 @@
+"""Home: the host, the next useful step, and the path for this host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import PathEntry, RunCurve
+from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.screens.base import WorkshopScreen, two_ends
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.figures import label_of, log_bar, value_at
+from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.path_list import PathList
+from jitter_workshop.tui.widgets.prose import wrap
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+
+class NextCard(Sheet):
+    """The card of the next step; a click on it goes there."""
+
+    async def on_click(self, event: events.Click) -> None:
+        event.stop()
+        await self.run_action("screen.next")
+
+
+class HomeScreen(WorkshopScreen):
+    """The first screen."""
+
+    scope: ClassVar[Scope] = "home"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("home"))
+
+    def body(self) -> ComposeResult:
+        yield Sheet(self._host_line, id="host-line")
+        yield NextCard(self._next_card, id="next")
+        with Horizontal(id="home-main"):
+            with Vertical(id="home-left"), Pane():
+                yield PathList(self.workshop.path(), id="path")
+            yield ChartView(id="home-chart")
+        yield Sheet(self._notices, id="notices")
+
+    def keys(self) -> Sequence[Shown]:
+        return (
+            ("home.go", ""),
+            ("home.measure", ""),
+            ("app.curves", ""),
+            ("app.settings", ""),
+            ("app.help", ""),
+            ("home.quit", ""),
+        )
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._put_cursor()
+
+    def on_screen_resume(self) -> None:
+        """Back from a chapter: everything may have moved on."""
+        self._renew()
+
+    def on_resize(self) -> None:
+        self._renew()
+
+    def _renew(self) -> None:
+        self.query_one(PathList).show_entries(self.workshop.path())
+        self._put_cursor()
+        for selector, build in (
+            ("#title", self.title_lines),
+            ("#host-line", self._host_line),
+            ("#next", self._next_card),
+            ("#notices", self._notices),
+        ):
+            self.sheet(selector).show(build)
+        self.sheet("#notices").set_class(not self._notice_texts(), "-empty")
+        if self.wide:
+            self.query_one(ChartView).show_curves(self._curves(), highlight=-1)
+        self.refresh_keys()
+
+    def _put_cursor(self) -> None:
+        following = self.workshop.next_chapter()
+        if following is not None:
+            self.query_one(PathList).put_cursor(following.chapter_id)
+
+    # -- what stands where -----------------------------------------------------------------------------------------
+
+    def _host_line(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield Text(clean(self.workshop.host_line(), 200), style=palette.dim)
+
+    def _newest(self) -> RunCurve | None:
+        runs = self.workshop.runs()
+        newest = next((r for r in reversed(runs) if r.workload == "ring"), None)
+        if newest is None:
+            return None
+        return next(iter(self.workshop.curves((newest.id,))), None)
+
+    def _laptop(self) -> RunCurve | None:
+        return next(iter(self.workshop.published()), None)
+
+    def _curves(self) -> list[RunCurve]:
+        shown = list(self.workshop.published()[:1]) if self.workshop_app.settings.show_published else []
+        newest = self._newest()
+        return [*shown, newest] if newest else shown
+
+    def _next_card(self, width: int, palette: Palette) -> Iterable[Text]:
+        following = self.workshop.next_chapter()
+        if following is None:
+            yield Text("All chapters are done. Enter opens one again; c shows all curves.", style=palette.text)
+        else:
+            left = Text.assemble(
+                ("▸ NEXT  ", f"bold {palette.accent}"),
+                (clean(following.title, 48), f"bold {palette.text}"),
+                (f" · {following.next_step}", palette.text),
+            )
+            about = f"about {following.minutes} min" if following.minutes else ""
+            yield two_ends(
+                left, Text.assemble(("Enter", f"bold {palette.text}"), f"   {about}", style=palette.dim), width
+            )
+        yield from self._bars(width, palette)
+
+    def _bars(self, width: int, palette: Palette) -> Iterable[Text]:
+        """p99.9 of the newest own run beside the laptop of 2015, on a logarithmic scale."""
+        newest, laptop = self._newest(), self._laptop()
+        pairs = [(c, value_at(c, "99.9")) for c in (newest, laptop) if c is not None]
+        largest = max((value for _, value in pairs if value), default=0)
+        if newest is None:
+            yield Text(
+                "  No run of your own yet: press m, and your curve grows in seconds.", style=palette.dim
+            )
+        name_width = min(34, width // 2 - 8)
+        for shown, value in pairs:
+            own = shown is newest
+            name = label_of(shown) if own else f"{clean(shown.label, 24)} (published)"
+            room = max(width - name_width - 20, 4)
+            drawn = log_bar(value, largest, room) if value else ""
+            line = Text("  p99.9  " if shown is pairs[0][0] else "         ", style=palette.dim)
+            line.append(f"{clean(name, name_width):<{name_width}} ", palette.text if own else palette.dim)
+            line.append(drawn if own else "░" * max(round(len(drawn)), 1), palette.accent if own else palette.faint)
+            line.append(f" {nice_ns(value)}", f"bold {palette.text}" if own else palette.dim)
+            yield line
+
+    def _notice_texts(self) -> list[str]:
+        texts = [*self.workshop.notices, self.workshop_app.settings_notice]
+        return [text for text in texts if text]
+
+    def _notices(self, width: int, palette: Palette) -> Iterable[Text]:
+        texts = self._notice_texts()
+        for text in texts[:3]:
+            yield from wrap(Text(clean(text, 240), style=palette.text), width, "! ")[:2]
+        if len(texts) > 3:
+            yield Text(f"  and {len(texts) - 3} more: press ?", style=palette.dim)
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def action_up(self) -> None:
+        self.query_one(PathList).move(-1)
+
+    def action_down(self) -> None:
+        self.query_one(PathList).move(+1)
+
+    def action_go(self) -> None:
+        entry = self.query_one(PathList).entry
+        if entry is not None:
+            self.workshop_app.open_chapter(entry.chapter_id)
+
+    def action_next(self) -> None:
+        following = self.workshop.next_chapter()
+        if following is not None:
+            self.workshop_app.open_chapter(following.chapter_id)
+
+    def action_measure(self) -> None:
+        entry = self.query_one(PathList).entry
+        if entry is not None:
+            self.workshop_app.open_chapter(entry.chapter_id, measure=True)
+
+    @on(PathList.Chosen)
+    def _chosen(self, message: PathList.Chosen) -> None:
+        entry: PathEntry = message.entry
+        self.workshop_app.open_chapter(entry.chapter_id)

@@ -1,0 +1,96 @@
+"""Settings: three lines, changed in place and kept at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+
+from jitter_workshop import paths
+from jitter_workshop.model.text import clean
+from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.screens.base import Page
+from jitter_workshop.tui.settings import CHOICES, TITLES
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.prose import wrap
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+_FIRST_ROW = 2
+_ROWS_EACH = 3
+
+
+class SettingsPage(Page):
+    """Every setting with its values; the one in force is marked."""
+
+    scope: ClassVar[Scope] = "settings"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("settings"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cursor = 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="frame"), Pane():
+            yield Sheet(self._lines, id="settings-sheet")
+
+    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        settings = self.workshop_app.settings
+        yield Text.assemble(
+            ("SETTINGS", f"bold {palette.text}"), ("   ↑ ↓ choose · Enter changes · Esc closes", palette.dim)
+        )
+        yield Text()
+        for number, (key, choices) in enumerate(CHOICES.items()):
+            title, meaning = TITLES[key]
+            under = number == self._cursor
+            line = Text("▸ " if under else "  ", style=palette.accent)
+            line.append(f"{title:<16}", f"bold {palette.text}" if under else palette.text)
+            for choice in choices:
+                chosen = choice == getattr(settings, key)
+                line.append(f"{'●' if chosen else '○'} {_word(choice)}  ", palette.accent if chosen else palette.dim)
+            yield line
+            yield Text("  " + meaning, style=palette.dim)
+            yield Text()
+        yield from wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", style=palette.dim), width)
+
+    def _change(self, by: int) -> None:
+        key = list(CHOICES)[self._cursor]
+        choices = CHOICES[key]
+        now = choices.index(getattr(self.workshop_app.settings, key))
+        value: Any = choices[(now + by) % len(choices)]
+        self.workshop_app.change_settings(**{key: value})
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self.query_one("#settings-sheet", Sheet).show(self._lines)
+
+    def action_change(self) -> None:
+        self._change(+1)
+
+    def action_change_back(self) -> None:
+        self._change(-1)
+
+    def action_up(self) -> None:
+        self._cursor = max(self._cursor - 1, 0)
+        self._redraw()
+
+    def action_down(self) -> None:
+        self._cursor = min(self._cursor + 1, len(CHOICES) - 1)
+        self._redraw()
+
+    def on_click(self, event: events.Click) -> None:
+        position = event.get_content_offset(self.query_one("#settings-sheet", Sheet))
+        if position is None:
+            return
+        row, within = divmod(position.y - _FIRST_ROW, _ROWS_EACH)
+        if 0 <= row < len(CHOICES) and within < 2:
+            self._cursor = row
+            self._change(+1)
+
+
+def _word(choice: object) -> str:
+    return {True: "yes", False: "no"}.get(choice, str(choice)) if isinstance(choice, bool) else str(choice)

@@ -1,0 +1,110 @@
+"""What a person may set: ``$XDG_CONFIG_HOME/jitter-workshop/config.toml``.
+
+The file is small and may be written by hand::
+
+    theme = "dark"            # dark | light | high-contrast
+    preset = "quick"          # quick (5 s a run) | standard (40 s a run)
+    show_published = true     # draw the curves published in 2015 behind your own
+
+Unknown keys are left alone by reading and lost by writing; a value that makes no sense counts as its default and is
+said so on the home screen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop import paths
+from jitter_workshop.errors import WorkshopError
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "theme": ("dark", "light", "high-contrast"),
+    "preset": ("quick", "standard"),
+    "show_published": (True, False),
+}
+"""Every setting with its values; the first is the default."""
+
+TITLES: dict[str, tuple[str, str]] = {
+    "theme": ("Theme", "dark, light, or black with bright colours"),
+    "preset": ("Length of a run", "quick: 20 blocks of 0.25 s; standard: 40 blocks of 1 s, for calmer tails"),
+    "show_published": ("Curves of 2015", "draw the published laptop behind your own curves"),
+}
+
+_MAX_BYTES = 64 * 1024
+
+
+class SettingsError(WorkshopError):
+    """The settings could not be kept."""
+
+    title = "Settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force."""
+
+    theme: str = "dark"
+    preset: str = "quick"
+    show_published: bool = True
+
+
+def load(file: Path | None = None) -> tuple[Settings, str]:
+    """The settings, and a sentence on what could not be used of the file ("" when all is well). Never raises."""
+    file = file or paths.config_file()
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(_MAX_BYTES + 1)
+        if len(raw) > _MAX_BYTES:
+            return Settings(), f"Settings: {file.name} is too large to be ours; the defaults are used."
+        values = tomllib.loads(raw.decode())
+    except FileNotFoundError:
+        return Settings(), ""
+    except OSError as error:
+        return Settings(), f"Settings: {file.name} cannot be read ({error.strerror}); the defaults are used."
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Settings(), f"Settings: {file.name} is not TOML ({error}); the defaults are used."
+    good: dict[str, Any] = {}
+    bad: list[str] = []
+    for key, choices in CHOICES.items():
+        if key not in values:
+            continue
+        fits = any(type(values[key]) is type(choice) and values[key] == choice for choice in choices)
+        if fits:
+            good[key] = values[key]
+        else:
+            bad.append(key)
+    notice = f"Settings: {', '.join(bad)} in {file.name} makes no sense; the default is used." if bad else ""
+    return Settings(**good), notice
+
+
+def save(settings: Settings, file: Path | None = None) -> None:
+    """Write the settings so that the file is at any moment either the old or the new one. Raises SettingsError."""
+    file = file or paths.config_file()
+    text = (
+        "# Settings of jitter-workshop; the screen's own page (key e) writes this file.\n"
+        f'theme = "{settings.theme}"\n'
+        f'preset = "{settings.preset}"\n'
+        f"show_published = {str(settings.show_published).lower()}\n"
+    )
+    temporary = ""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
+        with os.fdopen(handle, "w") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            if temporary:
+                Path(temporary).unlink()
+        raise SettingsError(
+            f"the settings could not be written: {error.strerror}", "they hold until you leave the workshop"
+        ) from error

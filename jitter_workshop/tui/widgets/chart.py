@@ -1,0 +1,98 @@
+"""The chart on a screen: the canvas at the size at hand, with its legend beside or below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from rich.text import Text
+from textual.widget import Widget
+
+from jitter_workshop.model.walk import RunCurve
+
+if TYPE_CHECKING:
+    from jitter_workshop.tui.app import WorkshopApp
+
+Mark = tuple[float, int]
+"""A prediction: percentile (0..100) and ns."""
+
+_LEGEND_BESIDE_FROM = 104
+_LEGEND_WIDTH = 36
+_MOST_LEGEND_LINES = 6
+_LEAST_CHART_HEIGHT = 6
+
+
+class ChartView(Widget):
+    """Percentile curves, one of them highlighted, and the learner's mark."""
+
+    DEFAULT_CSS = "ChartView { width: 1fr; height: 1fr; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._curves: tuple[RunCurve, ...] = ()
+        self._marks: tuple[Mark, ...] = ()
+        self._highlight: int | None = None
+        self._empty = "No curve yet."
+
+    def show_curves(
+        self,
+        curves: Sequence[RunCurve],
+        *,
+        highlight: int | None = None,
+        marks: Sequence[Mark] = (),
+        empty: str = "No curve yet.",
+    ) -> None:
+        """Draw these. ``highlight``: an index (negative counts from the end), None = all alike."""
+        self._curves = tuple(curves)
+        self._marks = tuple(marks)
+        self._highlight = highlight % len(self._curves) if highlight is not None and self._curves else None
+        self._empty = empty
+        self.refresh()
+
+    @property
+    def curves(self) -> tuple[RunCurve, ...]:
+        """What it draws."""
+        return self._curves
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The marks it draws."""
+        return self._marks
+
+    @property
+    def highlight(self) -> int | None:
+        """The index of the highlighted curve."""
+        return self._highlight
+
+    def render(self) -> Text:
+        width, height = self.content_size
+        app = cast("WorkshopApp", self.app)
+        if not self._curves and not self._marks:
+            return Text(self._empty, style=app.palette.dim)
+        if width < 20 or height < 3:
+            return Text()
+        # plotext takes a tenth of a second to import: the first chart pays for it, not the first frame.
+        from jitter_workshop.tui.widgets import canvas
+
+        theme = app.palette.chart
+        drawn = [shown.curve for shown in self._curves]
+        beside = width >= _LEGEND_BESIDE_FROM
+        legend_width = _LEGEND_WIDTH if beside else width
+        legend = list(
+            canvas.legend(drawn, theme=theme, highlight=self._highlight, marks=self._marks, width=legend_width)
+        )
+        if beside:
+            chart = canvas.render(drawn, width - _LEGEND_WIDTH - 2, height, theme, self._highlight, self._marks)
+            return _side_by_side(chart, legend, width - _LEGEND_WIDTH)
+        legend = legend[: max(0, min(_MOST_LEGEND_LINES, height - _LEAST_CHART_HEIGHT))]
+        chart = canvas.render(drawn, width, height - len(legend), theme, self._highlight, self._marks)
+        return Text("\n", no_wrap=True, end="").join([chart, *legend])
+
+
+def _side_by_side(chart: Text, legend: Sequence[Text], width: int) -> Text:
+    lines: list[Text] = []
+    for number, line in enumerate(chart.split("\n", allow_blank=True)):
+        if 0 < number <= len(legend):
+            line = Text.assemble(line, " " * max(width - line.cell_len, 1), legend[number - 1])
+        lines.append(line)
+    return Text("\n", no_wrap=True, end="").join(lines)

@@ -1,0 +1,95 @@
+"""Numbers as people read them: values of a curve, tables of percentiles, bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from jitter_workshop.model.run import PERCENTILES
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.theme import Palette
+
+
+def value_at(shown: RunCurve, percentile: str) -> int | None:
+    """A curve's value: from the run's own table, else the first point that reaches the percentile."""
+    if shown.run is not None:
+        summary = shown.run.histograms.get(shown.run.main_histogram)
+        if summary is not None:
+            return summary.max if percentile == "100" else summary.percentiles.get(percentile)
+    wanted = float(percentile)
+    if shown.curve.count and 1 - wanted / 100 < 1 / shown.curve.count and wanted < 100:
+        return None
+    # A published curve gives its percentiles exactly: tolerate the rounding of 99.9999 and the like.
+    points = shown.curve.points
+    found = next((p.value_ns for p in points if p.percentile >= wanted - 1e-9), None)
+    return points[-1].value_ns if found is None and wanted >= 100 and points else found
+
+
+def label_of(shown: RunCurve) -> str:
+    """A curve's label with its origin, fit for a terminal."""
+    origin = f" ({clean(shown.curve.origin, 24)})" if shown.curve.origin else ""
+    return clean(shown.label, 40) + origin
+
+
+def bar(value: float, largest: float, width: int) -> str:
+    """A bar of eighths of a cell."""
+    if largest <= 0 or value <= 0 or width < 1:
+        return ""
+    eighths = max(1, round(min(value / largest, 1.0) * width * 8))
+    full, rest = divmod(eighths, 8)
+    return "█" * full + ("▏▎▍▌▋▊▉"[rest - 1] if rest else "")
+
+
+def log_bar(value_ns: float, largest_ns: float, width: int, lowest_ns: float = 10.0) -> str:
+    """A bar on a logarithmic scale from ``lowest_ns``: latencies differ by powers of ten."""
+    if value_ns <= lowest_ns or largest_ns <= lowest_ns:
+        return bar(1, 8 * width, width)
+    return bar(math.log10(value_ns / lowest_ns), math.log10(largest_ns / lowest_ns), width)
+
+
+def table(
+    rows: Sequence[Sequence[str]], palette: Palette, *, head: bool = True, right: Iterable[int] = (), width: int = 80
+) -> list[Text]:
+    """Columns aligned by their widest cell; the last column gives way when the line is too long."""
+    if not rows:
+        return []
+    right = set(right)
+    columns = max(len(row) for row in rows)
+    sizes = [max((cell_len(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
+    while sum(sizes) + 2 * (columns - 1) > width and max(sizes) > 6:
+        sizes[sizes.index(max(sizes))] -= 1
+    lines: list[Text] = []
+    for number, row in enumerate(rows):
+        line = Text(style=palette.dim if head and number == 0 else palette.text)
+        for i, cell in enumerate(row):
+            shown = cell if cell_len(cell) <= sizes[i] else set_cell_size(cell, max(sizes[i] - 1, 0)) + "…"
+            blank = " " * (sizes[i] - cell_len(shown))
+            line.append(("  " if i else "") + (blank + shown if i in right else shown + blank))
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def percentile_table(curves: Sequence[RunCurve], palette: Palette, width: int) -> list[Text]:
+    """The numbers behind a chart: a column a curve, a row a percentile."""
+    if not curves:
+        return [Text("No curve is shown yet.", style=palette.dim)]
+    name_width = max(6, min(22, (width - 10) // len(curves) - 2))
+    names = [
+        name if cell_len(name) <= name_width else set_cell_size(name, name_width - 1) + "…"
+        for name in (label_of(c) for c in curves)
+    ]
+    rows: list[list[str]] = [["", *names]]
+    for percentile in PERCENTILES:
+        rows.append([f"p{percentile}", *(nice_ns(value_at(c, percentile)) for c in curves)])
+    rows.append(["max", *(nice_ns(value_at(c, "100")) for c in curves)])
+    rows.append(["count", *(f"{c.curve.count:,}" for c in curves)])
+    lines = table(rows, palette, right=range(1, len(curves) + 1), width=width)
+    if any("–" in row[1:] for row in rows):
+        lines += [Text(), Text("–  too few samples to say", style=palette.dim)]
+    return lines

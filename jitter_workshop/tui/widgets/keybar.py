@@ -1,0 +1,64 @@
+"""The footer: at most seven keys, each with a tooltip and a click; all others are on the help page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual import events
+from textual.containers import Horizontal
+from textual.widget import Widget
+
+from jitter_workshop.tui.actions import BY_ID
+
+MOST_KEYS = 7
+
+Shown = tuple[str, str]
+"""An action's id and the label it has at this moment ("" = its usual one)."""
+
+
+class KeyHint(Widget):
+    """One key and what it does now."""
+
+    DEFAULT_CSS = """
+    KeyHint { width: auto; height: 1; padding: 0 1; color: $dim; }
+    KeyHint:hover { background: $panel; }
+    """
+
+    def __init__(self, action_id: str, label: str) -> None:
+        super().__init__()
+        self._action = BY_ID[action_id]
+        self._label = label or self._action.label
+        self.tooltip = self._action.tooltip
+
+    def render(self) -> Text:
+        return Text.assemble((self._action.shown, "bold"), " ", self._label, no_wrap=True)
+
+    async def on_click(self, event: events.Click) -> None:
+        event.stop()
+        namespace = self.app if self._action.scope == "app" else self.screen
+        await self.app.run_action(self._action.run, default_namespace=namespace)
+
+
+class KeyBar(Horizontal):
+    """The row of keys."""
+
+    DEFAULT_CSS = "KeyBar { height: 1; width: 1fr; dock: bottom; background: $surface; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: tuple[Shown, ...] = ()
+
+    async def show(self, keys: Sequence[Shown]) -> None:
+        """Put other keys there; nothing happens when they are the same."""
+        wanted = tuple(keys)[:MOST_KEYS]
+        if wanted == self._shown:
+            return
+        self._shown = wanted
+        await self.remove_children()
+        await self.mount_all([KeyHint(ident, label) for ident, label in wanted])
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        """What it offers now."""
+        return self._shown

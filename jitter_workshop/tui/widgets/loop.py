@@ -1,0 +1,63 @@
+"""The line of the eight steps; a click on a step goes there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import events
+from textual.message import Message
+
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.walk import StepView
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.sheet import Sheet
+
+
+class LoopLine(Sheet):
+    """✓ behind what is done, ▸ and capitals where we are; what a chapter leaves out is named at the end."""
+
+    @dataclass
+    class Wanted(Message):
+        """A step was clicked."""
+
+        step: StepName
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(self._line, id=id)
+        self._steps: tuple[StepView, ...] = ()
+        self._spans: list[tuple[int, int, StepName]] = []
+
+    def show_steps(self, steps: Sequence[StepView]) -> None:
+        """Show these states."""
+        self._steps = tuple(steps)
+        self.show(self._line)
+
+    def _line(self, width: int, palette: Palette) -> list[Text]:
+        line = Text()
+        self._spans = []
+        for step in self._steps:
+            if step.state == "left_out":
+                continue
+            if self._spans:
+                line.append("  ")
+            name = f"▸{step.name.upper()}" if step.state == "now" else step.name
+            name += "✓" if step.state == "done" else ""
+            style = {"now": f"bold {palette.accent}", "done": palette.good}.get(step.state, palette.dim)
+            self._spans.append((line.cell_len, line.cell_len + len(name), step.name))
+            line.append(name, style)
+        left_out = [step.name for step in self._steps if step.state == "left_out"]
+        note = f"   without {', '.join(left_out)}"
+        if left_out and line.cell_len + len(note) <= width:
+            line.append(note, palette.faint)
+        return [line]
+
+    def on_click(self, event: events.Click) -> None:
+        position = event.get_content_offset(self)
+        if position is None:
+            return
+        for start, end, step in self._spans:
+            if start <= position.x < end:
+                event.stop()
+                self.post_message(self.Wanted(step))

@@ -1,0 +1,137 @@
+"""The path for this host: chapters with their marks, one under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.widget import Widget
+
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import PathEntry
+from jitter_workshop.tui.theme import PALETTES, Palette
+
+_COLUMNS = ("setting", "curve", "guess")
+_COLUMN_WIDTH = 9
+
+
+class PathList(Widget):
+    """Rows: a head, the chapters to do here, then those that can only be seen on a recording."""
+
+    DEFAULT_CSS = "PathList { width: 1fr; height: auto; }"
+
+    @dataclass
+    class Chosen(Message):
+        """A chapter was clicked twice, or clicked while under the cursor."""
+
+        entry: PathEntry
+
+    def __init__(self, entries: Sequence[PathEntry], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._entries: tuple[PathEntry, ...] = tuple(entries)
+        self._cursor = 0
+
+    @property
+    def entry(self) -> PathEntry | None:
+        """The chapter under the cursor."""
+        return self._entries[self._cursor] if self._entries else None
+
+    def show_entries(self, entries: Sequence[PathEntry]) -> None:
+        """New entries, the cursor stays in range."""
+        self._entries = tuple(entries)
+        self._cursor = min(self._cursor, max(len(self._entries) - 1, 0))
+        self.refresh(layout=True)
+
+    def put_cursor(self, chapter_id: str) -> None:
+        """Move the cursor to a chapter."""
+        for index, entry in enumerate(self._entries):
+            if entry.chapter_id == chapter_id:
+                self._cursor = index
+        self.refresh()
+
+    def move(self, by: int) -> None:
+        """Move the cursor and keep it in sight."""
+        if not self._entries:
+            return
+        self._cursor = max(0, min(self._cursor + by, len(self._entries) - 1))
+        self.refresh()
+        row = self._rows().index(self._cursor)
+        if self.parent is not None and isinstance(self.parent, Widget):
+            self.parent.scroll_to_region(Region(0, max(row - 1, 0), 1, 3), animate=False)
+
+    def _rows(self) -> list[int | str]:
+        """What each line is: an index into the entries, or a title."""
+        rows: list[int | str] = ["PATH FOR THIS HOST"]
+        here = [i for i, entry in enumerate(self._entries) if entry.here]
+        recorded = [i for i, entry in enumerate(self._entries) if not entry.here]
+        rows += here
+        if recorded:
+            rows += ["ON A RECORDING", *recorded]
+        return rows
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._rows())
+
+    def render(self) -> Text:
+        palette: Palette = PALETTES[self.app.theme.removeprefix("workshop-")]
+        width = self.content_size.width
+        return Text("\n", no_wrap=True, end="").join(
+            self._title(row, width, palette) if isinstance(row, str) else self._chapter(row, width, palette)
+            for row in self._rows()
+        )
+
+    def _title(self, title: str, width: int, palette: Palette) -> Text:
+        line = Text(title, style=f"bold {palette.dim}")
+        if title.startswith("PATH"):
+            heads = "".join(f"{name:^{_COLUMN_WIDTH}}" for name in _COLUMNS)
+            line.append(" " * max(width - line.cell_len - len(heads), 1))
+            line.append(heads, palette.dim)
+        return line
+
+    def _chapter(self, index: int, width: int, palette: Palette) -> Text:
+        entry = self._entries[index]
+        under = index == self._cursor
+        sign = "▸" if under else "●" if entry.done else "◐" if entry.started else "○" if entry.here else "◌"
+        marks = (entry.setting, True if entry.curve else None, entry.guess)
+        room = width - _COLUMN_WIDTH * len(_COLUMNS)
+        style = f"bold {palette.text}" if under else palette.text if entry.here else palette.dim
+        line = Text()
+        line.append(f"{sign} ", palette.accent if under else palette.good if entry.done else palette.dim)
+        line.append(clean(entry.title, 40), style)
+        aside = clean(entry.reason, 60) if entry.reason else ""
+        if not aside:
+            aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
+        line.append("   " + aside, palette.dim)
+        line.truncate(max(room - 1, 1), overflow="ellipsis")
+        line.append(" " * max(room - line.cell_len, 0))
+        for name, mark in zip(_COLUMNS, marks, strict=True):
+            shown = _sign(name, mark)
+            colour = {"✓": palette.good, "✗": palette.bad}.get(shown, palette.dim)
+            line.append(f"{shown:^{_COLUMN_WIDTH}}", colour)
+        if under:
+            line.stylize(f"on {palette.panel}")
+        return line
+
+    def on_click(self, event: events.Click) -> None:
+        rows = self._rows()
+        row = rows[event.y] if 0 <= event.y < len(rows) else ""
+        if isinstance(row, int):
+            event.stop()
+            again = row == self._cursor
+            self._cursor = row
+            self.refresh()
+            if again or event.chain > 1:
+                self.post_message(self.Chosen(self._entries[row]))
+
+
+def _sign(column: str, mark: bool | None) -> str:
+    """✓ yes, ✗ a guess that was not near, · not yet, – the chapter has none."""
+    if mark:
+        return "✓"
+    if column == "guess":
+        return "·" if mark is None else "✗"
+    return "–" if column == "setting" and mark is None else "·"

@@ -1,0 +1,69 @@
+"""A sheet of styled text that is laid out for the width it gets, and the pane it scrolls in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, cast
+
+from rich.text import Text
+from textual.containers import VerticalScroll
+from textual.geometry import Size
+from textual.widget import Widget
+
+from jitter_workshop.tui.theme import Palette
+
+if TYPE_CHECKING:
+    from jitter_workshop.tui.app import WorkshopApp
+
+Build = Callable[[int, Palette], Iterable[Text]]
+"""Lines for a width in cells; no line may be wider."""
+
+
+def nothing(width: int, palette: Palette) -> Iterable[Text]:
+    """A sheet with nothing on it."""
+    return ()
+
+
+class Sheet(Widget):
+    """Shows the lines that a function makes for the width at hand; as high as they need."""
+
+    DEFAULT_CSS = "Sheet { width: 1fr; height: auto; }"
+
+    def __init__(self, build: Build = nothing, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._build = build
+        self._made_for: tuple[int, str] | None = None
+        self._lines: list[Text] = []
+
+    def show(self, build: Build) -> None:
+        """Put something else on the sheet."""
+        self._build = build
+        self._made_for = None
+        self.refresh(layout=True)
+
+    def lines(self, width: int) -> list[Text]:
+        """The lines for a width, made once."""
+        palette = cast("WorkshopApp", self.app).palette
+        if self._made_for != (width, palette.chart):
+            self._lines = list(self._build(max(width, 1), palette))
+            for line in self._lines:
+                line.no_wrap = True
+                line.truncate(max(width, 1), overflow="ellipsis")
+            self._made_for = (width, palette.chart)
+        return self._lines
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.lines(width))
+
+    def render(self) -> Text:
+        return Text("\n", no_wrap=True, end="").join(self.lines(self.content_size.width))
+
+    def plain(self) -> str:
+        """What the sheet says, without styles (for tests and for copying)."""
+        return "\n".join(line.plain for line in self.lines(self.content_size.width or 80))
+
+
+class Pane(VerticalScroll, can_focus=False):
+    """A scrolling place for sheets; the screen's keys scroll it, so that there is no focus to lose."""
+
+    DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }"

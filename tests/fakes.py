@@ -1,0 +1,95 @@
+"""A workshop whose measurements are made up: all else (course, session, walk) is the real one."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+from jitter_workshop.model.run import Run, ThreadRecord
+from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.stats import histogram as hg
+from jitter_workshop.stats.curve import percentile_curve
+from tests import madeup
+
+BLOCKS = 4
+
+
+class FakeWorkshop(Workshop):
+    """``gate``: when set to an Event, the run waits for it before its third block (a run to interfere with)."""
+
+    gate: threading.Event | None = None
+    fail: MeasureError | None = None
+    measured = 0
+    reached_gate: threading.Event
+
+    def measure(self, request: MeasureRequest, observer: RunObserver, cancel: CancelToken) -> Run:
+        if self.fail is not None:
+            raise self.fail
+        self.measured += 1
+        seed = self.measured
+        blocks = [values(seed * 100 + i, pinned=request.placement != "none") for i in range(BLOCKS)]
+        spec = RunSpec("ring", Placement("none"), BLOCKS, 250_000_000)
+        observer.started(RunStarted(spec, clock=_run(request, seed, blocks[:1]).clock, tids={}, mlocked=True, notes={}))
+        done = 0
+        whole = hg.new_histogram()
+        for index, block in enumerate(blocks):
+            if self.gate is not None and index == 2:
+                self.reached_gate.set()
+                while not self.gate.wait(0.01) and cancel.reason is None:
+                    pass
+            if cancel.reason is not None:
+                break
+            for value in block:
+                hg.record(whole, value)
+            done = index + 1
+            run = _run(request, seed, blocks[:done])
+            curve = percentile_curve(whole, request.label, max_ns=max(max(b) for b in blocks[:done]))
+            observer.block_done(Progress(run.blocks[-1], done, BLOCKS, curve, (BLOCKS - done) * 0.3))
+        if not done:
+            raise MeasureError("the run was stopped before its first block")
+        run, parts = madeup.make_run(blocks[:done], **_fields(request, seed), complete=done == BLOCKS)
+        self._desk.handle.add_run(run, parts)
+        self._desk.remember(run)
+        return run
+
+
+def values(seed: int, *, pinned: bool, count: int = 1_500) -> list[int]:
+    """Latencies with a floor, a shoulder and, unless pinned, a long tail."""
+    made = random.Random(seed)
+    found = [made.randint(90, 140) for _ in range(count)]
+    found += [made.randint(200, 3_000) for _ in range(30)]
+    return found + [made.randint(3_000, 9_000 if pinned else 4_000_000) for _ in range(8)]
+
+
+def open_workshop(root: Path = Path("/"), **how: object) -> FakeWorkshop:
+    """The fake on a host (this one, or a made tree) in the state folder that the environment names."""
+    workshop = FakeWorkshop.open(root=root)
+    assert isinstance(workshop, FakeWorkshop)
+    workshop.reached_gate = threading.Event()
+    for name, value in how.items():
+        setattr(workshop, name, value)
+    return workshop
+
+
+def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
+    threads = tuple(
+        ThreadRecord(name, 4_000 + i, (0, 1), {"0": 4_000 + 900 * i, "1": 2_100 - 900 * i}, 3, 41, 12, 0, 0)
+        for i, name in enumerate(("producer", "accumulator"))
+    )
+    return {
+        "run_id": f"20260101-{seed:06d}-aaaa",
+        "label": request.label or "baseline",
+        "started_at": f"2026-01-01T00:{seed:02d}:00.000Z",
+        "threads": threads,
+        "noise": request.noise,
+    }
+
+
+def _run(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> Run:
+    return madeup.make_run(blocks, **_fields(request, seed))[0]
