@@ -1,0 +1,145 @@
+"""Frequency policies, temperatures, throttling and the battery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.host.cpufreq import read_cpufreq
+from jitter_workshop.host.power import read_on_battery
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.thermal import Sensor, Thermal, parse_millicelsius, read_thermal, read_throttle_events
+from jitter_workshop.model.cpuset import CpuSet
+from tests import hosttrees
+from tests.hosttrees import CPU
+
+
+def test_policies_of_a_server(host_tree: Callable[[str], Path]) -> None:
+    policies = read_cpufreq(HostRoot(host_tree("server64")))
+    assert [p.id for p in policies] == list(range(64))
+    one = policies[7]
+    assert (one.cpus, one.driver, one.governor) == (CpuSet((7,)), "intel_pstate", "powersave")
+    assert (one.min_hz, one.max_hz, one.current_hz) == (1_000_000_000, 3_700_000_000, 2_350_000_000)
+    assert one.available_governors == ("performance", "powersave")
+    assert (one.epp, len(one.available_epp), one.boost) == ("balance_performance", 4, True)
+
+
+def test_the_current_frequency_can_be_left_unread(host_tree: Callable[[str], Path]) -> None:
+    assert all(p.current_hz is None for p in read_cpufreq(HostRoot(host_tree("server64")), current=False))
+
+
+def test_a_guest_has_no_policies(host_tree: Callable[[str], Path]) -> None:
+    assert read_cpufreq(HostRoot(host_tree("guest"))) == ()
+
+
+def test_shared_policies_unknown_values_and_boost_of_its_own(tmp_path: Path) -> None:
+    made = hosttrees.policy(0, cpus="0 1 3", driver="acpi-cpufreq", governor="schedutil", low_khz=1, high_khz=2)
+    made |= hosttrees.policy(
+        4, cpus="4", driver="amd-pstate-epp", governor="powersave", low_khz=1, high_khz=2, boost="0"
+    )
+    made |= {
+        f"{CPU}/cpufreq/boost": "1\n",
+        f"{CPU}/cpufreq/policy0/scaling_cur_freq": "<unknown>\n",
+        f"{CPU}/cpufreq/policy0/scaling_governor": "<unsupported>\n",
+        f"{CPU}/cpufreq/policy9/affected_cpus": "damaged\n",
+    }
+    first, second, broken = read_cpufreq(HostRoot(hosttrees.write(tmp_path, made)))
+    assert (first.cpus, first.current_hz, first.governor, first.boost) == (CpuSet((0, 1, 3)), None, None, True)
+    assert (second.epp, second.boost) == (None, False)
+    assert (broken.cpus, broken.driver, broken.max_hz) == (CpuSet(), None, None)
+
+
+def test_no_turbo_wins_over_silence(tmp_path: Path) -> None:
+    made = hosttrees.policy(0, cpus="0", driver="intel_pstate", governor="powersave", low_khz=1, high_khz=2)
+    root = HostRoot(hosttrees.write(tmp_path, made))
+    assert read_cpufreq(root)[0].boost is None
+    hosttrees.write(tmp_path, {f"{CPU}/intel_pstate/no_turbo": "1\n"})
+    assert read_cpufreq(root)[0].boost is False
+
+
+def test_heat_of_a_server_is_its_processors(host_tree: Callable[[str], Path]) -> None:
+    thermal = read_thermal(HostRoot(host_tree("server64")))
+    assert [(z.name, z.celsius) for z in thermal.zones] == [("x86_pkg_temp", 50.0), ("x86_pkg_temp", 54.0)]
+    assert [s.name for s in thermal.sensors] == ["coretemp Package id 0", "coretemp Package id 1", "nvme"]
+    assert thermal.hottest_celsius == 54.0
+    # Core 3 of both packages counted 2, each package 5; their other threads count the same events again.
+    assert thermal.throttle_events == 2 + 2 + 5 + 5
+
+
+def test_a_host_without_sensors(host_tree: Callable[[str], Path]) -> None:
+    assert read_thermal(HostRoot(host_tree("guest"))) == Thermal((), (), None)
+    assert Thermal().hottest_celsius is None
+
+
+def test_any_sensor_is_better_than_none() -> None:
+    assert Thermal((Sensor("acpitz", "x", 41.0), Sensor("acpitz", "y", None, "asleep"))).hottest_celsius == 41.0
+
+
+def test_sensors_that_cannot_be_read_say_why(tmp_path: Path) -> None:
+    files = {
+        "sys/class/thermal/thermal_zone0/type": "acpitz\n",
+        "sys/class/thermal/thermal_zone1/type": "evil\x1b[31m\n",
+        "sys/class/thermal/thermal_zone1/temp": "-273200\n",
+        "sys/class/hwmon/hwmon0/temp3_input": "48000\n",
+        "sys/class/hwmon/hwmon0/tempx_input": "1\n",
+    }
+    thermal = read_thermal(HostRoot(hosttrees.write(tmp_path, files)))
+    assert [(z.name, z.celsius, z.reason) for z in thermal.zones] == [
+        ("acpitz", None, "no such file"),
+        ("evil [31m", None, "not a temperature"),
+    ]
+    assert [(s.name, s.celsius) for s in thermal.sensors] == [("hwmon0", 48.0)]
+
+
+def test_throttle_counts_without_topology_stand_alone(tmp_path: Path) -> None:
+    files = {f"{CPU}/cpu{n}/thermal_throttle/core_throttle_count": f"{n}\n" for n in range(3)}
+    files[f"{CPU}/cpu3/thermal_throttle/core_throttle_count"] = "none\n"
+    assert read_throttle_events(HostRoot(hosttrees.write(tmp_path, files))) == 0 + 1 + 2
+
+
+@given(st.integers(-40_000, 150_000))
+def test_temperatures_round_trip(thousandths: int) -> None:
+    assert parse_millicelsius(str(thousandths)) == thousandths / 1_000
+
+
+@given(st.text(max_size=20))
+def test_what_is_no_temperature_is_none(text: str) -> None:
+    celsius = parse_millicelsius(text)
+    assert celsius is None or -40 <= celsius <= 150
+
+
+@pytest.mark.parametrize("thousandths", ["-273200", "255000", "999999999999", "", "n/a"])
+def test_implausible_temperatures_are_none(thousandths: str) -> None:
+    assert parse_millicelsius(thousandths) is None
+
+
+def supply(name: str, **files: str) -> dict[str, str]:
+    return {f"sys/class/power_supply/{name}/{key}": f"{text}\n" for key, text in files.items()}
+
+
+@pytest.mark.parametrize(
+    ("supplies", "on_battery"),
+    [
+        ({}, None),
+        (supply("AC", type="Mains", online="1") | supply("BAT0", type="Battery", status="Discharging"), False),
+        (supply("AC", type="Mains", online="0") | supply("BAT0", type="Battery", status="Discharging"), True),
+        (supply("BAT0", type="Battery", status="Discharging"), True),
+        (supply("BAT0", type="Battery", status="Full") | supply("BAT1", type="Battery", status="Discharging"), True),
+        (supply("BAT0", type="Battery", status="Not charging"), False),
+        (supply("BAT0", type="Battery", status="Unknown"), None),
+        (supply("ucsi", type="USB", online="1") | supply("BAT0", type="Battery", status="Charging"), False),
+        (supply("mouse", type="Battery", scope="Device", status="Discharging"), None),
+        (supply("x", type="UPS", online="1"), None),
+        (supply("AC", type="Mains", online="garbage"), None),
+    ],
+)
+def test_battery_or_mains(tmp_path: Path, supplies: dict[str, str], on_battery: bool | None) -> None:
+    assert read_on_battery(HostRoot(hosttrees.write(tmp_path, supplies))) is on_battery
+
+
+def test_the_laptop_is_on_battery(host_tree: Callable[[str], Path]) -> None:
+    assert read_on_battery(HostRoot(host_tree("hybrid_laptop"))) is True
