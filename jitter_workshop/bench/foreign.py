@@ -13,6 +13,9 @@ from jitter_workshop.model.text import clean
 NOTICED_PERCENT = 1.0
 """A task that used a hot CPU for less than this share of the run is not named."""
 
+NOTICED_S = 0.03
+"""Nor one that used less CPU time than this: the kernel may count it in ticks of 10 ms."""
+
 _NAMED = 10
 
 
@@ -42,9 +45,10 @@ def since(before: Snapshot, hot: Collection[int]) -> tuple[ForeignLoad, ...]:
     ours = _family({key[0]: parent for key, _, _, _, parent in rows})
     found: list[ForeignLoad] = []
     for key, seconds, cpu, name, _ in rows:
-        used_percent = 100 * (seconds - before.cpu_seconds.get(key, 0.0)) / elapsed_s
+        used_s = seconds - before.cpu_seconds.get(key, 0.0)
+        used_percent = 100 * used_s / elapsed_s
         on_hot = not hot or cpu is None or cpu in hot
-        if key[0] not in ours and on_hot and used_percent >= NOTICED_PERCENT:
+        if key[0] not in ours and on_hot and used_s >= NOTICED_S and used_percent >= NOTICED_PERCENT:
             found.append(ForeignLoad(key[0], clean(name, 40), cpu, round(used_percent, 1)))
     return tuple(sorted(found, key=lambda load: -load.cpu_percent)[:_NAMED])
 

@@ -12,6 +12,7 @@ import errno
 import os
 import pwd
 import select
+import signal
 import socket
 import struct
 import time
@@ -106,6 +107,8 @@ def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None) -> Non
             poller.register(cancel.fileno(), select.POLLIN)
         if left_s <= 0 or not poller.poll(left_s * 1000):
             raise BusyError(f"{holder} on this host", _advice())
+        if cancel is not None and cancel.take_suspend():
+            os.kill(os.getpid(), signal.SIGSTOP)
         if cancel is not None and cancel.reason is not None:
             raise BusyError(f"stopped while waiting: {holder} on this host")
 

@@ -35,6 +35,7 @@ from typing import Any, NoReturn, Protocol
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.run import FORMAT_VERSION
+from jitter_workshop.model.text import clean
 
 PROGRAM = "jitter-workshop"
 
@@ -111,6 +112,13 @@ def print_json(payload: Any) -> None:
     """Print one object with ``format_version`` first. ``payload``: a dict, or a dataclass of plain data."""
     plain = {"format_version": FORMAT_VERSION, **to_plain(payload)}
     sys.stdout.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
+
+
+def say(sentence: str) -> None:
+    """One line on stderr that is no error: a warning, or where something was kept."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"{clean(sentence, 2000)}\n")
+        sys.stderr.flush()
 
 
 def require_live_host(args: argparse.Namespace) -> None:

@@ -69,7 +69,8 @@ class MeasureRequest:
 
 
 class MeasurementStopped(MeasureError):
-    """The measuring child died after some blocks. ``run`` holds them (``complete`` is False) and was kept."""
+    """The measuring child died after some blocks. ``run`` holds them (``complete`` is False); the message says whether
+    it was kept."""
 
     def __init__(self, message: str, advice: str, run: Run) -> None:
         super().__init__(message, advice)
@@ -81,8 +82,8 @@ class RunNotKept(SessionError):
 
     title = "Measured, but not kept"
 
-    def __init__(self, message: str, advice: str, run: Run) -> None:
-        super().__init__(message, advice)
+    def __init__(self, message: str, run: Run) -> None:
+        super().__init__(message)
         self.run = run
 
 
@@ -105,14 +106,13 @@ def measure(request: MeasureRequest, session: OpenSession | None, observer: RunO
         result = runner.run(spec, observer, cancel)
         loads = foreign.since(before, _watched(spec.placement))
     run = _as_run(request, result, summary, loads)
-    _keep(session, run, result)
+    not_kept = _keep(session, run, result)
     if result.failure is not None:
-        count = len(run.blocks)
-        raise MeasurementStopped(
-            f"{result.failure.message} after {count} of {spec.blocks} blocks",
-            f"the finished blocks are kept as run {run.id}" if session is not None else result.failure.advice,
-            run,
-        )
+        where = not_kept or (f"the finished blocks are kept as run {run.id}" if session is not None else "")
+        message = f"{result.failure.message} after {len(run.blocks)} of {spec.blocks} blocks"
+        raise MeasurementStopped(message, where or result.failure.advice, run)
+    if not_kept:
+        raise RunNotKept(not_kept, run)
     return run
 
 
@@ -154,14 +154,16 @@ def _watched(placement: Placement) -> set[int]:
     return {c for c in cpus if c is not None}
 
 
-def _keep(session: OpenSession | None, run: Run, result: runner.RunResult) -> None:
+def _keep(session: OpenSession | None, run: Run, result: runner.RunResult) -> str:
+    """Store the run; "" or the sentence that says what was not kept and why."""
     if session is None:
-        return
+        return ""
     gathered = result.gathered
     try:
         session.add_run(run, gathered.raw, {name: m.histogram for name, m in gathered.merged.items()})
     except SessionError as error:
-        raise RunNotKept(f"the run was measured but not kept: {error.message}", error.advice, run) from error
+        return f"the run was measured but not kept: {error.sentence()}"
+    return ""
 
 
 def _as_run(

@@ -1,0 +1,239 @@
+"""Measure latency jitter on this host, once, and keep the run in the session.
+
+The default is the ring: a producer sends a message every 10 µs to an accumulator (and a journaller where there is a
+CPU for it), in 20 blocks of a quarter of a second, on CPUs chosen for you. '--placement none' leaves the threads to
+the scheduler. Ctrl-C stops the run and keeps the finished blocks; Ctrl-Z suspends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
+from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.model.text import clean
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.measure import CancelToken, MeasureRequest
+    from jitter_workshop.model.observe import Progress, RunStarted
+    from jitter_workshop.model.run import Run
+    from jitter_workshop.session.store import OpenSession
+
+FIRST_SESSION = "workshop"
+"""The name of the session that is made when there is none yet."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group("what")
+    what.add_argument("--workload", choices=("ring", "spin", "wakeup", "ack"), default="ring")
+    what.add_argument("--label", default="", metavar="L", help="a name for the run")
+    what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
+    what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
+    what.add_argument("--duration", type=_number, metavar="S", help="measure for this many seconds instead")
+    what.add_argument("--interval-us", type=_number, default=10.0, metavar="U", help="time between messages (10)")
+    what.add_argument("--pacing", choices=("spin", "schedule"), default="spin", help="after each message, or by plan")
+    what.add_argument("--duty", type=int, choices=(100, 50, 10), default=100, help="share of time that spin samples")
+    what.add_argument("--threshold-us", type=_number, metavar="U", help="from here on it is a stall (1)")
+    where = parser.add_argument_group("where")
+    where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")
+    where.add_argument("--producer-cpu", type=int, metavar="N")
+    where.add_argument("--accumulator-cpu", type=int, metavar="N")
+    where.add_argument("--journaller-cpu", type=int, metavar="N")
+    where.add_argument("--no-journaller", action="store_true")
+    where.add_argument("--cpu", type=int, metavar="N", help="for spin")
+    how = parser.add_argument_group("how")
+    how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
+    how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
+    how.add_argument("--noise", metavar="KIND", help="run a thief beside it: spinners")
+    how.add_argument("--wait", type=_number, default=0.0, metavar="S", help="queue while somebody else measures")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    require_live_host(args)
+    if args.evidence:
+        raise UsageError("--evidence is not built yet", "measure without it")
+    from jitter_workshop.flow import measure as flow
+    from jitter_workshop.flow.resolve import check
+    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.host.summary import summarise
+
+    request = _request(args)
+    check(request)
+    host = summarise(HostRoot())
+    for warning in flow.warnings(host):
+        say(warning)
+    session, not_kept = _open_session(args.session, host.name)
+    progress = ProgressLine()
+    token = flow.CancelToken()
+    try:
+        with _signals(token) as received:
+            measured = flow.measure(request, session, progress, token)
+    except flow.RunNotKept as error:
+        measured, not_kept = error.run, error.sentence()
+    except Exception:
+        if not received:
+            raise
+        say("stopped before the first block was done; nothing was kept")
+        raise Interrupted(received[0]) from None
+    finally:
+        progress.close()
+        token.close()
+        if session is not None:
+            session.close()
+    kept = session is not None and not not_kept
+    if received:
+        _say_stopped(measured, kept, not_kept)
+        raise Interrupted(received[0])
+    _print(measured, args.json)
+    if not_kept:
+        sys.stdout.flush()
+        say(not_kept)
+        return 1
+    if not args.json:
+        assert session is not None
+        print(f"\n  {'kept':<14}as {measured.id} in session {clean(session.session.name)}")
+    return 0
+
+
+class ProgressLine:
+    """One calm line on stderr where it is a terminal, rewritten between blocks; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
+        self._length = 0
+
+    def started(self, event: RunStarted) -> None:
+        self._write(f"  measuring {event.spec.blocks} blocks …")
+
+    def block_done(self, progress: Progress) -> None:
+        from jitter_workshop.stats.curve import value_at
+        from jitter_workshop.stats.scale import nice_ns
+
+        p50, p999 = value_at(progress.curve, 50), value_at(progress.curve, 99.9)
+        worst = progress.curve.points[-1].value_ns if progress.curve.points else None
+        self._write(
+            f"  block {progress.done}/{progress.total} · p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)}"
+            f" · worst {nice_ns(worst)} · {progress.seconds_left:.0f} s left"
+        )
+
+    def close(self) -> None:
+        """Leave an empty line behind."""
+        if self._length:
+            self._write("")
+            sys.stderr.write("\r")
+            sys.stderr.flush()
+
+    def _write(self, text: str) -> None:
+        if self._shown:
+            # Blanks instead of an escape: it works on every terminal.
+            sys.stderr.write("\r" + text[:79].ljust(self._length))
+            sys.stderr.flush()
+            self._length = len(text[:79])
+
+
+def _request(args: argparse.Namespace) -> MeasureRequest:
+    from jitter_workshop.flow.measure import MeasureRequest
+
+    return MeasureRequest(
+        workload=args.workload,
+        label=args.label,
+        preset=args.preset,
+        messages=args.messages,
+        duration_s=args.duration,
+        interval_ns=_ns(args.interval_us),
+        pacing=args.pacing,
+        placement=args.placement,
+        producer_cpu=args.producer_cpu,
+        accumulator_cpu=args.accumulator_cpu,
+        journaller_cpu=args.journaller_cpu,
+        no_journaller=args.no_journaller,
+        cpu=args.cpu,
+        duty=args.duty,
+        sched_priority=args.sched,
+        threshold_ns=None if args.threshold_us is None else _ns(args.threshold_us),
+        noise=args.noise,
+        wait_s=args.wait,
+    )
+
+
+def _open_session(name: str | None, host: str) -> tuple[OpenSession | None, str]:
+    """The session to keep the run in, or None and why there is none. A session that was named must open."""
+    from jitter_workshop.session.store import SessionStore
+
+    store = SessionStore()
+    if name is not None:
+        return store.open_or_create(name, host), ""
+    try:
+        return store.current_or_create(FIRST_SESSION, host), ""
+    except SessionError as error:
+        return None, f"the run was measured but not kept: {error.sentence()}"
+
+
+@contextmanager
+def _signals(token: CancelToken) -> Iterator[list[int]]:
+    """HUP, INT and TERM stop the run and TSTP suspends it. Yields the list of the signals that came."""
+    received: list[int] = []
+
+    def stop(signum: int, _frame: FrameType | None) -> None:
+        received.append(signum)
+        token.cancel(signal.Signals(signum).name)
+
+    def suspend(_signum: int, _frame: FrameType | None) -> None:
+        token.suspend()
+
+    wanted = {signal.SIGHUP: stop, signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGTSTP: suspend}
+    before = {signum: signal.getsignal(signum) for signum in wanted}
+    for signum, handler in wanted.items():
+        if before[signum] is not signal.SIG_IGN:
+            signal.signal(signum, handler)
+    try:
+        yield received
+    finally:
+        for signum, old in before.items():
+            signal.signal(signum, old)
+
+
+def _say_stopped(run: Run, kept: bool, not_kept: str) -> None:
+    done = f"stopped after {len(run.blocks)} finished blocks"
+    say(f"{done}; they are kept as run {run.id}" if kept else f"{done}; {not_kept}")
+
+
+def _print(run: Run, as_json: bool) -> None:
+    if as_json:
+        print_json(run)
+        return
+    from jitter_workshop.report.text import render
+
+    print(render(run), end="")
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"not a number: {text!r}") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"not a number to measure with: {text!r}")
+    return value
+
+
+def _priority(text: str) -> int:
+    """``other`` → 0, ``fifo:N`` → N."""
+    if text == "other":
+        return 0
+    kind, _, number = text.partition(":")
+    if kind != "fifo" or not (number.isascii() and number.isdigit()) or not 1 <= int(number[:4]) <= 49:
+        raise argparse.ArgumentTypeError(f"not a scheduling class: {text!r} (other, or fifo:1 to fifo:49)")
+    return int(number)
+
+
+def _ns(microseconds: float) -> int:
+    return round(microseconds * 1000)

@@ -1,0 +1,165 @@
+"""A run as text: the table that latency people read (mean, min, 50 … 99.9999 %, max, count), stalls, threads, clock.
+
+At most 80 columns, no escapes: it may go to a terminal, a file or a mail.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+
+from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, ThreadRecord
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats.scale import nice_ns
+
+WIDTH = 80
+
+_LABEL = 14
+_COLUMN = 16
+_PER_TABLE = 4
+_UNKNOWN = "–"
+_NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
+
+_SHOWN_NOTES = ("complete", "disturbed", "cpu_max", "blocks", "noise", "mlock", "memory_lock", "mlocked")
+"""Notes that change how a run is read; the others give reasons for nulls and are in the JSON."""
+
+
+def render(run: Run) -> str:
+    """The whole report of a run, ending with a line break."""
+    parts = [_headline(run), *_tables(run), _stalls(run), _threads(run), _facts(run)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _headline(run: Run) -> str:
+    what = [run.workload, f"placement {run.placement.mode}"]
+    if run.workload == "ring":
+        paced = f"a message every {nice_ns(run.interval_ns)}"
+        what.append(paced if run.pacing == "spin" else f"{paced}, on schedule")
+    if run.sched != "other":
+        what.append(clean(run.sched, 20))
+    if run.noise:
+        what.append(f"with {clean(run.noise, 20)}")
+    what.append(f"{nice_ns(run.duration_s * 1e9)} in {_count(len(run.blocks), 'block')}")
+    name = clean(run.label, 60) or "Run"
+    return f"{name} · {run.id}\n{' · '.join(what)}"
+
+
+def _tables(run: Run) -> list[str]:
+    """Tables of at most four histograms: times from send to receive first, times between messages after them."""
+    names = sorted(run.histograms, key=lambda name: name.endswith("_interval"))
+    groups: list[list[str]] = []
+    for name in names:
+        together = groups and groups[-1][0].endswith("_interval") == name.endswith("_interval")
+        if together and len(groups[-1]) < _PER_TABLE:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return [_table([(name, run.histograms[name]) for name in group]) for group in groups]
+
+
+def _table(columns: Sequence[tuple[str, HistogramSummary]]) -> str:
+    words = [clean(name, 40).rpartition("_") for name, _ in columns]
+    lines = [_row("", [first for first, _, _ in words]), _row("", [last for _, _, last in words])]
+    summaries = [summary for _, summary in columns]
+    lines.append(_row("mean", [nice_ns(s.mean) for s in summaries]))
+    lines.append(_row("min", [nice_ns(s.min) for s in summaries]))
+    lines += [_row(f"{p} %", [nice_ns(s.percentiles.get(p)) for s in summaries]) for p in PERCENTILES]
+    lines.append(_row("max", [nice_ns(s.max) for s in summaries]))
+    lines.append(_row("count", [f"{s.count:,}" for s in summaries]))
+    if any(s.overflow for s in summaries):
+        lines.append(_row("beyond range", [f"{s.overflow:,}" for s in summaries]))
+    return "\n".join(line for line in lines if line)
+
+
+def _row(label: str, cells: Sequence[str]) -> str:
+    return ("  " + label.ljust(_LABEL) + "".join(cell[:_COLUMN].rjust(_COLUMN) for cell in cells)).rstrip()
+
+
+def _stalls(run: Run) -> str:
+    if not run.stalls.rates:
+        return ""
+    lines = [_row("stalls over", ["count", "per second", "stolen / s"])]
+    lines += [
+        _row(nice_ns(r.threshold_ns), [f"{r.count:,}", _rate(r.per_second), nice_ns(r.stolen_ns_per_second)])
+        for r in run.stalls.rates
+    ]
+    return "\n".join(lines)
+
+
+def _threads(run: Run) -> str:
+    if not run.threads:
+        return ""
+    lines = ["  thread        waited  preempted   moved  faults   where its work was done"]
+    lines += [_thread(thread) for thread in run.threads]
+    return "\n".join(lines)
+
+
+def _thread(thread: ThreadRecord) -> str:
+    total = sum(thread.messages_by_cpu.values())
+    shares = sorted(thread.messages_by_cpu.items(), key=lambda item: -item[1])
+    where = ", ".join(f"CPU {cpu} {_percent(count, total)}" for cpu, count in shares[:3]) or _UNKNOWN
+    if len(shares) > 3:
+        where = f"{', '.join(f'{cpu} {_percent(n, total)}' for cpu, n in shares[:2])} and {len(shares) - 2} more CPUs"
+    faults = None
+    if thread.minor_faults is not None and thread.major_faults is not None:
+        faults = thread.minor_faults + thread.major_faults
+    numbers = (thread.voluntary_switches, thread.involuntary_switches, thread.migrations, faults)
+    waited, preempted, moved, faulted = (_UNKNOWN if n is None else f"{n:,}" for n in numbers)
+    return f"  {clean(thread.name, 12):<12}{waited:>8}{preempted:>11}{moved:>8}{faulted:>8}   {where}"
+
+
+def _facts(run: Run) -> str:
+    clock = (
+        f"{clean(run.clock.source, 20)}, {run.clock.cost_ns:.1f} ns a reading, steps of {run.clock.resolution_ns} ns"
+    )
+    if run.clock.offset_ns is not None and run.clock.offset_bound_ns is not None:
+        clock += f", between CPUs {run.clock.offset_ns} ± {run.clock.offset_bound_ns} ns"
+    facts = [("clock", clock), ("placement", clean(run.placement.why, 400))]
+    own = [b.parent_switches for b in run.blocks if b.parent_switches is not None]
+    seen = []
+    if run.core_hz is not None:
+        seen.append(f"core at {run.core_hz / 1e9:.2f} GHz")
+    if run.steal_ns is not None:
+        step = f" (steps of {nice_ns(run.steal_resolution_ns)})" if run.steal_resolution_ns else ""
+        seen.append(f"stolen by the hypervisor {nice_ns(run.steal_ns)}{step}")
+    if run.blocked_publishes:
+        seen.append(f"ring full {run.blocked_publishes:,} times")
+    if run.negative_deltas:
+        seen.append(f"{run.negative_deltas:,} negative differences left out")
+    if run.throttled_periods:
+        seen.append(f"throttled by its cgroup in {run.throttled_periods:,} periods")
+    if own:
+        seen.append(f"the workshop itself woke {sum(own):,} times during blocks")
+    if seen:
+        facts.append(("seen", "; ".join(seen)))
+    facts += [("note", clean(run.notes[name], 400)) for name in _SHOWN_NOTES if name in run.notes]
+    return "\n".join(_fact(name, text) for name, text in facts if text)
+
+
+def _fact(name: str, text: str) -> str:
+    indent = "  " + " " * _LABEL
+    # A number stays on the line of its unit.
+    joined = _NUMBER_AND_UNIT.sub("\\1\u00a0\\2", text)
+    filled = textwrap.fill(
+        joined, WIDTH, initial_indent="  " + name.ljust(_LABEL), subsequent_indent=indent, break_on_hyphens=False
+    )
+    return filled.replace("\u00a0", " ")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
+
+
+def _percent(part: int, whole: int) -> str:
+    """A share that never says 100 % of what is not all, nor 0 % of what is something."""
+    share = 100 * part / whole if whole else 0.0
+    if share >= 99.95 and part != whole:
+        return ">99.9 %"
+    if 0 < share < 0.05:
+        return "<0.1 %"
+    return f"{share:.3g} %"
