@@ -23,7 +23,7 @@ from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.topology import Topology
 
 _TRADE_MARKS = re.compile(r"\((?:R|TM|C)\)", re.IGNORECASE)
-_SALES_TALK = re.compile(r"\s+(?:CPU\b.*|@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$", re.IGNORECASE)
+_SALES_TALK = re.compile(r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$|(?<!Virtual) CPU\b")
 
 
 def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:

@@ -1,0 +1,213 @@
+"""Who the host is: processor, kernel, hypervisor, clock, idle states, isolation, limits."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.host.clocksource import Clocksource, read_clocksource
+from jitter_workshop.host.cpuidle import CpuIdle, IdleState, read_cpuidle
+from jitter_workshop.host.cpuinfo import CpuIdentity, parse_cpuinfo, read_cpu_identity
+from jitter_workshop.host.hypervisor import read_hypervisor
+from jitter_workshop.host.isolation import read_isolation
+from jitter_workshop.host.kernel import read_kernel
+from jitter_workshop.host.limits import read_limits
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from tests import hosttrees
+from tests.hosttrees import CPU, write
+
+DMI = "sys/class/dmi/id"
+
+
+def test_processors_by_their_architecture(host_tree: Callable[[str], Path]) -> None:
+    x86 = read_cpu_identity(HostRoot(host_tree("server64")))
+    assert (x86.model, x86.architecture) == ("Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz", "x86_64")
+    assert (x86.has("constant_tsc"), x86.has("hypervisor")) == (True, False)
+    arm = read_cpu_identity(HostRoot(host_tree("arm_server")))
+    assert arm == CpuIdentity("Cortex-A76", None, "aarch64")
+    assert arm.has("constant_tsc") is None
+
+
+def test_only_the_beginning_of_cpuinfo_is_read(tmp_path: Path) -> None:
+    write(tmp_path, {"proc/cpuinfo": hosttrees.cpuinfo(30_000, "Big")})
+    assert read_cpu_identity(HostRoot(tmp_path)).model == "Big"
+
+
+def test_a_device_tree_names_the_machine_where_the_processor_has_no_name(tmp_path: Path) -> None:
+    write(tmp_path, {"proc/cpuinfo": "processor : 0\nisa : rv64\n", "proc/device-tree/model": "Some Board\0"})
+    assert read_cpu_identity(HostRoot(tmp_path)) == CpuIdentity("Some Board", None, None)
+
+
+@given(st.text(max_size=300))
+def test_garbage_in_cpuinfo_never_raises(text: str) -> None:
+    for source in (text, f"model name : {text}\nflags : {text}\n"):
+        identity = parse_cpuinfo(source)
+        assert identity.model is None or identity.model.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("version", "file", "realtime"),
+    [
+        ("#1 SMP PREEMPT_RT Debian 6.12", "", True),
+        ("#1 SMP PREEMPT RT 4.19", "", True),
+        ("#1 SMP PREEMPT_DYNAMIC", "", False),
+        ("#1 SMP PREEMPT_DYNAMIC", "1", True),
+        ("#1 SMP PREEMPT_RTX", "0", False),
+        ("", "", None),
+    ],
+)
+def test_realtime_kernels(tmp_path: Path, version: str, file: str, realtime: bool | None) -> None:
+    write(tmp_path, {"proc/sys/kernel/version": version} | ({"sys/kernel/realtime": file} if file else {}))
+    assert read_kernel(HostRoot(tmp_path)).realtime is realtime
+
+
+def test_kernel_names_are_made_fit_to_print(tmp_path: Path) -> None:
+    write(tmp_path, hosttrees.kernel("evil\x1b[2J\nhost") | {"proc/sys/kernel/random/boot_id": "not-an-id"})
+    kernel = read_kernel(HostRoot(tmp_path))
+    assert kernel.hostname == "evil [2J host"
+    assert (kernel.release, kernel.architecture, kernel.boot_id) == ("6.12.9", "x86_64", None)
+
+
+def test_a_kernel_that_shows_nothing(tmp_path: Path) -> None:
+    kernel = read_kernel(HostRoot(tmp_path))
+    assert (kernel.hostname, kernel.release, kernel.architecture) == ("unnamed host", "unknown kernel", "unknown")
+    assert (kernel.realtime, kernel.boot_id, kernel.command_line) == (None, None, None)
+
+
+def test_the_architecture_of_an_older_recorded_kernel(host_tree: Callable[[str], Path], tmp_path: Path) -> None:
+    write(tmp_path, {"proc/cpuinfo": hosttrees.cpuinfo(1, "x")})
+    assert read_kernel(HostRoot(tmp_path)).architecture == "x86_64"
+
+
+def test_this_kernel_is_what_uname_says() -> None:
+    kernel = read_kernel(HostRoot())
+    names = os.uname()
+    assert (kernel.hostname, kernel.release, kernel.architecture) == (names.nodename, names.release, names.machine)
+
+
+def x86(flag: bool = True) -> dict[str, str]:
+    return {"proc/cpuinfo": hosttrees.cpuinfo(1, "CPU", "fpu tsc hypervisor" if flag else "fpu tsc")}
+
+
+def dmi(vendor: str, product: str) -> dict[str, str]:
+    return {f"{DMI}/sys_vendor": f"{vendor}\n", f"{DMI}/product_name": f"{product}\n"}
+
+
+ARM = {"proc/cpuinfo": "processor : 0\nCPU implementer : 0x41\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "guest", "name"),
+    [
+        (x86() | hosttrees.clock("tsc", "tsc kvm-clock"), True, "KVM"),
+        (x86() | hosttrees.clock("x", "hyperv_clocksource_tsc_page tsc"), True, "Hyper-V"),
+        (x86() | dmi("VMware, Inc.", "VMware20,1"), True, "VMware"),
+        (x86() | dmi("Microsoft Corporation", "Virtual Machine"), True, "Hyper-V"),
+        (x86() | dmi("innotek GmbH", "VirtualBox"), True, "VirtualBox"),
+        (x86() | dmi("QEMU", "Standard PC (Q35 + ICH9, 2009)"), True, "QEMU"),
+        (x86() | dmi("Amazon EC2", "m5.large"), True, "KVM"),
+        (x86() | {"sys/hypervisor/type": "xen\n"}, True, "Xen"),
+        (x86(), True, "unknown hypervisor"),
+        (x86() | dmi("Nobody", "Knows"), True, "unknown hypervisor"),
+        (x86(False) | {"sys/hypervisor/type": "xen\n"}, True, "Xen"),
+        (x86(False) | dmi("Microsoft Corporation", "Surface Laptop 4"), False, None),
+        (x86(False), False, None),
+        (x86(False) | dmi("Amazon EC2", "m5.metal"), False, None),
+        (ARM | dmi("Amazon EC2", "c7g.large"), True, "KVM"),
+        (ARM | dmi("Amazon EC2", "c7g.metal"), False, None),
+        (ARM | dmi("Ampere", "Altra"), False, None),
+        (ARM | {"proc/device-tree/compatible": "linux,dummy-virt\0"}, True, "KVM"),
+        (ARM | {"proc/device-tree/hypervisor/compatible": "xen,xen-4.17\0xen,xen\0"}, True, "Xen"),
+        (ARM | {"proc/device-tree/model": "Board\0"}, False, None),
+        (ARM, None, None),
+        ({}, None, None),
+    ],
+)
+def test_hypervisors(tmp_path: Path, files: dict[str, str], guest: bool | None, name: str | None) -> None:
+    found = read_hypervisor(HostRoot(write(tmp_path, files)))
+    assert (found.guest, found.name) == (guest, name)
+    assert found.source
+
+
+def test_a_maker_that_signs_its_acpi_tables(tmp_path: Path) -> None:
+    table = tmp_path / "sys/firmware/acpi/tables/FACP"
+    table.parent.mkdir(parents=True)
+    table.write_bytes(b"FACP\x14\x01\0\0\x06\xf6FIRECKFCVMFADT\0\0\0\0")
+    found = read_hypervisor(HostRoot(write(tmp_path, x86() | hosttrees.clock("tsc", "tsc kvm-clock"))))
+    assert (found.name, found.product) == ("KVM", "Firecracker")
+
+
+@pytest.mark.parametrize(
+    ("current", "flags", "trusted"),
+    [
+        ("tsc", "tsc constant_tsc nonstop_tsc", True),
+        ("tsc", "tsc constant_tsc", False),
+        ("tsc", "tsc nonstop_tsc", False),
+        ("hpet", "tsc constant_tsc nonstop_tsc", False),
+        ("kvm-clock", "tsc constant_tsc nonstop_tsc", False),
+    ],
+)
+def test_the_tsc_is_trusted_as_the_kernel_does(tmp_path: Path, current: str, flags: str, trusted: bool) -> None:
+    write(tmp_path, hosttrees.clock(current) | {"proc/cpuinfo": hosttrees.cpuinfo(1, "x", flags)})
+    clock = read_clocksource(HostRoot(tmp_path))
+    assert clock.tsc_trusted is trusted
+    assert (clock.current, clock.available) == (current, ("tsc", "hpet", "acpi_pm"))
+
+
+def test_no_clock_is_shown(tmp_path: Path) -> None:
+    assert read_clocksource(HostRoot(tmp_path)) == Clocksource(None, (), None, None)
+
+
+def test_idle_states_in_order(tmp_path: Path) -> None:
+    files = {f"{CPU}/cpuidle/current_driver": "intel_idle\n", f"{CPU}/cpuidle/current_governor_ro": "menu\n"}
+    for index, name in ((0, "POLL"), (2, "C6"), (1, "C1"), (10, "C10")):
+        folder = f"{CPU}/cpu1/cpuidle/state{index}"
+        files |= {f"{folder}/name": name, f"{folder}/desc": f"state {name}", f"{folder}/latency": f"{index * 10}\n"}
+        files |= {f"{folder}/disable": f"{index % 4}\n", f"{folder}/residency": "x"}
+    files[f"{CPU}/cpu0/uevent"] = ""
+    idle = read_cpuidle(HostRoot(write(tmp_path, files)))
+    assert (idle.driver, idle.governor, idle.cpu) == ("intel_idle", "menu", 1)
+    assert [(s.index, s.name, s.exit_latency_us) for s in idle.states] == [
+        (0, "POLL", 0),
+        (1, "C1", 10),
+        (2, "C6", 20),
+        (10, "C10", 100),
+    ]
+    # Bit 1 is the driver's own default and not somebody's wish.
+    assert [s.disabled for s in idle.states] == [False, True, False, False]
+    assert idle.states[0] == IdleState(0, "POLL", "state POLL", 0, None, False)
+
+
+def test_no_idle_driver(tmp_path: Path) -> None:
+    root = HostRoot(tmp_path)
+    assert read_cpuidle(root) == CpuIdle(None, None, None, ())
+    write(tmp_path, {f"{CPU}/cpuidle/current_driver": "none\n"})
+    assert read_cpuidle(root).driver is None
+
+
+def test_isolation_by_boot_and_by_partition(tmp_path: Path, host_tree: Callable[[str], Path]) -> None:
+    server = read_isolation(HostRoot(host_tree("server64")))
+    assert (str(server.isolated), server.nohz_full, server.partitions) == ("30-31,62-63", CpuSet(), CpuSet())
+    root = HostRoot(tmp_path)
+    assert read_isolation(root).nohz_full is None
+    assert read_isolation(root).isolated == CpuSet()
+    files = {f"{CPU}/isolated": "2\n", f"{CPU}/nohz_full": "2-3\n", "sys/fs/cgroup/cpuset.cpus.isolated": "5\n"}
+    both = read_isolation(HostRoot(write(tmp_path, files)))
+    assert (both.isolated, both.nohz_full) == (CpuSet((2, 5)), CpuSet((2, 3)))
+
+
+def test_limits_of_this_process_and_of_nobody(tmp_path: Path) -> None:
+    here = read_limits(HostRoot())
+    soft = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    assert here.memlock_bytes == (None if soft == resource.RLIM_INFINITY else soft)
+    assert here.is_root == (os.geteuid() == 0)
+    there = read_limits(HostRoot(tmp_path))
+    assert (there.memlock_bytes, there.rtprio, there.is_root) == (None, None, False)
+    assert there.reason
