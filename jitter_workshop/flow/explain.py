@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from jitter_workshop.flow.knee import knee_sentences, measured_seconds
 from jitter_workshop.model.course import PLACEHOLDERS, Chapter
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import Explanation, ThreadEvidence
@@ -15,8 +16,8 @@ _MOST_COUNTERS = 12
 _NAMES = {"LOC": "local timer", "RES": "rescheduling", "CAL": "function calls", "TLB": "TLB shootdowns"}
 
 
-def explain_run(chapter: Chapter, run: Run) -> Explanation:
-    """The evidence of one run for one chapter."""
+def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None) -> Explanation:
+    """The evidence of one run for one chapter. ``curve``: the run's main one, to set beside the arithmetic."""
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, measured_seconds(run))
     return Explanation(
@@ -24,7 +25,7 @@ def explain_run(chapter: Chapter, run: Run) -> Explanation:
         threads=tuple(_thread(t) for t in run.threads),
         interrupts=interrupts,
         softirqs=_busiest(run.softirqs, cpus, measured_seconds(run)),
-        knee=knee_sentences(run, interrupts),
+        knee=knee_sentences(run, interrupts, curve),
         foreign=tuple(
             f"{clean(f.name, 40)} (pid {f.pid}) used {f.cpu_percent:.0f} % of a CPU"
             + (f", last seen on CPU {f.cpu}" if f.cpu is not None else "")

@@ -1,14 +1,16 @@
-"""Read the knee: which rate of thief sits at which percentile, computed from this host's own figures.
+"""Read the knee: which rate of thief sits at which percentile, computed from a run's own figures.
 
-A thief that comes r times a second and takes S each time makes late what arrives while it works: at m messages a second
-S·m messages, one at least. So the share of late messages is r·max(S, 1/m), and its knee stands at the percentile
-100·(1 − r·max(S, 1/m)): 250 ticks among 100,000 messages at 99.75, one event a second at 99.999. A longer stall moves
-the knee left.
+A thief that comes r times a second and each time makes n of m messages a second late stands at the percentile
+100·(1 − r·n/m): 250 ticks among 100,000 messages at 99.75 (n = 1), one event a second at 99.999. A stall of S that is
+longer than the interval between messages makes n = S·m of them late, and so moves its knee left.
 """
 
 from __future__ import annotations
 
-from jitter_workshop.model.run import Run
+from dataclasses import dataclass
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.run import Run, Stalls
 from jitter_workshop.stats.scale import nice_ns
 
 _STALLS_TO_SPEAK = 10
@@ -16,7 +18,8 @@ _STALLS_TO_SPEAK = 10
 
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
-    """Where a thief's knee stands, 0..100. Shares of one or more (it is always there) give 0."""
+    """Where a thief's knee stands, 0..100, when each visit meets at least one message. A thief that takes all the time
+    stands at 0."""
     if messages_per_second <= 0:
         return 0.0
     late = rate_hz * max(stall_ns / 1e9, 1 / messages_per_second)
@@ -24,17 +27,14 @@ def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float)
 
 
 def nice_percentile(percentile: float) -> str:
-    """A percentile with as many nines as it has, and two digits behind them: p0, p37, p97.5, p99.75, p99.9991."""
+    """A percentile with two digits behind its nines: p37, p97.5, p99.75, p99.999."""
     beyond = 1 - percentile / 100
     if beyond >= 0.1:
         return f"p{percentile:.0f}"
-    if beyond < 1e-9:
-        return "p100"
-    digits = 1
-    while beyond * 10**digits < 10 and digits < 8:
-        digits += 1
-    text = f"{percentile:.{max(digits - 1, 1)}f}".rstrip("0").rstrip(".")
-    return f"p{text}"
+    nines = 1
+    while beyond * 10 ** (nines + 1) < 1 and nines < 9:
+        nines += 1
+    return "p" + f"{percentile:.{nines}f}".rstrip("0").rstrip(".") if nines < 9 else "p100"
 
 
 def measured_seconds(run: Run) -> float:
@@ -43,56 +43,94 @@ def measured_seconds(run: Run) -> float:
 
 
 def messages_per_second(run: Run) -> float | None:
-    """The rate at which messages really came (pauses and lateness included); None for an empty run."""
+    """The rate at which messages really came (lateness included); None for an empty run."""
     summary = run.histograms.get(run.main_histogram)
     seconds = measured_seconds(run)
     return summary.count / seconds if summary and summary.count and seconds > 0 else None
 
 
-def knee_sentences(run: Run, interrupts: tuple[tuple[str, int, int, float], ...]) -> tuple[str, ...]:
-    """A few sentences, largest share first: the run's own rate, its stalls by length, its most frequent interrupt."""
-    rate = messages_per_second(run)
-    if rate is None:
-        return ()
-    what = "messages" if run.workload == "ring" else "readings"
-    found = [
-        f"{rate:,.0f} {what} a second came through. One event a second that delays one of them stands at "
-        f"{nice_percentile(knee_percentile(1, 0, rate))}, 250 a second at "
-        f"{nice_percentile(knee_percentile(250, 0, rate))}."
-    ]
-    found.extend(_stall_sentences(run, rate))
-    if interrupts:
-        name, cpu, _, per_second = interrupts[0]
-        stands = nice_percentile(knee_percentile(per_second, 0, rate))
-        found.append(
-            f"The commonest interrupt, {name}, came {per_second:,.0f} times a second on CPU {cpu}. If each delays one "
-            f"message, its knee stands near {stands}."
-        )
-    return tuple(found)
+@dataclass(frozen=True, slots=True)
+class StallClass:
+    """Stalls of one decade of lengths. ``at_least_hz`` and ``at_least_share``: of these and all longer ones, their rate
+    and the share of time that they stole."""
+
+    low_ns: int
+    high_ns: int | None
+    count: int
+    per_second: float
+    mean_ns: float
+    at_least_hz: float
+    at_least_share: float
 
 
-def _stall_sentences(run: Run, rate: float) -> list[str]:
-    """One sentence for each decade of stall lengths (stalls of this length, not of this and more)."""
+def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
+    """The decades that hold stalls, shortest first (the rates that a run stores count "this long and longer")."""
     found = []
-    rates = sorted(run.stalls.rates, key=lambda r: r.threshold_ns)
+    rates = sorted(stalls.rates, key=lambda r: r.threshold_ns)
     for index, this in enumerate(rates):
         longer = rates[index + 1] if index + 1 < len(rates) else None
         count = this.count - (longer.count if longer else 0)
         per_second = this.per_second - (longer.per_second if longer else 0.0)
         stolen = this.stolen_ns_per_second - (longer.stolen_ns_per_second if longer else 0.0)
-        if count < _STALLS_TO_SPEAK or per_second <= 0 or stolen <= 0:
-            continue
-        mean_ns = stolen / per_second
-        late = max(1.0, mean_ns * rate / 1e9)
-        # The knee of this length stands left of what rarer, longer stalls add to it.
-        share = (stolen + (longer.stolen_ns_per_second if longer else 0.0)) / 1e9
-        share = max(share, (per_second + (longer.per_second if longer else 0.0)) / rate)
-        bounds = f"{nice_ns(this.threshold_ns)} to {nice_ns(longer.threshold_ns)}" if longer else ""
-        length = f"of {bounds}" if longer else f"over {nice_ns(this.threshold_ns)}"
-        made_late = "one message" if late < 1.5 else f"about {late:,.0f} messages"
+        if count > 0 and per_second > 0 and stolen > 0:
+            found.append(
+                StallClass(
+                    low_ns=this.threshold_ns,
+                    high_ns=longer.threshold_ns if longer else None,
+                    count=count,
+                    per_second=per_second,
+                    mean_ns=stolen / per_second,
+                    at_least_hz=this.per_second,
+                    at_least_share=this.stolen_ns_per_second / 1e9,
+                )
+            )
+    return tuple(found)
+
+
+def knee_sentences(
+    run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
+) -> tuple[str, ...]:
+    """The arithmetic of the knee with this run's figures: its own rate, its commonest interrupt, its stalls by length
+    (longest first), each with where it should stand and, given the curve, where the curve really climbs."""
+    rate = messages_per_second(run)
+    if rate is None:
+        return ()
+    what = "messages" if run.workload == "ring" else "readings"
+    one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
+    found = [
+        f"{rate:,.0f} {what} a second came through: one event a second that delays one of them stands at {one}, "
+        f"250 a second at {many}."
+    ]
+    if interrupts:
+        name, cpu, _, per_second = interrupts[0]
+        stands = nice_percentile(knee_percentile(per_second, 0, rate))
         found.append(
-            f"Stalls {length}: {per_second:,.3g} a second, {nice_ns(mean_ns)} each, {made_late} late each time. "
-            f"The curve climbs to them near {nice_percentile(100 * (1 - min(share, 1.0)))}."
+            f"The commonest interrupt, {name}, came {per_second:,.0f} times a second on CPU {cpu}: its knee stands at "
+            f"{stands} if each delays one of the {what}, further right if most fall between two."
         )
-    found.reverse()
-    return found
+    classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
+    found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
+    if classes and run.workload == "ring":
+        found.append(
+            "Stalls of the producer are among these, but hold messages back before their stamp: they show in the "
+            "curve from the intended send time, not in transit."
+        )
+    return tuple(found)
+
+
+def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: PercentileCurve | None) -> str:
+    length = f"over {nice_ns(stalls.low_ns)}"
+    if stalls.high_ns is not None:
+        length = f"of {nice_ns(stalls.low_ns)} to {nice_ns(stalls.high_ns)}"
+    late = max(1.0, stalls.mean_ns * rate / 1e9) if what == "messages" else 1.0
+    made_late = f"one of the {what}" if late < 1.5 else f"about {late:,.0f} {what}"
+    share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
+    stands = nice_percentile(100 * (1 - min(share, 1.0)))
+    text = (
+        f"Stalls {length}: {stalls.per_second:,.3g} a second, {nice_ns(stalls.mean_ns)} on average, each makes "
+        f"{made_late} late. Computed: the climb to them begins near {stands}."
+    )
+    seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
+    return (
+        text if seen is None else f"{text} Seen: the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."
+    )

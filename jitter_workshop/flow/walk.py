@@ -218,7 +218,10 @@ class Walk:
         else:
             runs = [r for s in SLOTS if (r := self.run_in(s)) is not None]
             run = max(runs, key=lambda r: r.started_at, default=None)
-        return explain_run(self.chapter, run) if run is not None else None
+        if run is None:
+            return None
+        drawn = self._desk.curve(run)
+        return explain_run(self.chapter, run, drawn.curve if drawn else None)
 
     def hint(self) -> str | None:
         """The next hint (remembered), or None when there are no more."""

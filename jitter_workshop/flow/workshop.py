@@ -62,7 +62,7 @@ class Workshop:
         else:
             handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
         desk = Desk(handle, host_root, host, topology)
-        desk.notices.extend(host_notices(host))
+        desk.notices.extend(measuring.warnings(host))
         if handle.session.host and handle.session.host != name:
             there = clean(handle.session.host, 40)
             desk.notices.append(f"This session was begun on {there}; this host is {name}. Their curves do not compare.")
@@ -107,11 +107,20 @@ class Workshop:
         return Walk(find_chapter(self.course, chapter_id), self._desk)
 
     def measure(self, request: MeasureRequest, observer: RunObserver, cancel: CancelToken) -> Run:
-        """Measure and keep the run in the session (see ``flow.measure.measure``)."""
+        """Measure and keep the run in the session (see ``flow.measure.measure``). A run that the session could not
+        store (a full disk) is returned, stays known until the workshop is left, and a notice says so."""
         if self._desk.root.recorded:
             raise HostError("a recorded host can be looked at, not measured", "leave out --root")
-        run = measuring.measure(request, self._desk.handle, observer, cancel)
-        self._desk.remember(run)
+        desk = self._desk
+        try:
+            run = measuring.measure(request, desk.handle, observer, cancel)
+        except measuring.RunNotKept as error:
+            desk.notices.append(f"{error.title}: {error.sentence()}.")
+            run = error.run
+        except measuring.MeasurementStopped as error:
+            desk.remember(error.run)
+            raise
+        desk.remember(run)
         return run
 
     def runs(self) -> tuple[Run, ...]:
@@ -156,17 +165,3 @@ def find_chapter(course: Course, chapter_id: str) -> Chapter:
     close = difflib.get_close_matches(chapter_id[:40], known, n=1)
     advice = f"did you mean '{close[0]}'?" if close else f"chapters: {', '.join(known)}"
     raise UsageError(f"there is no chapter '{clean(chapter_id, 40)}'", advice)
-
-
-def host_notices(host: HostSummary) -> list[str]:
-    """What about this host spoils measurements before they begin."""
-    found = []
-    if host.on_battery:
-        found.append("On battery: the firmware saves power, and curves differ from those on mains. Plug in if you can.")
-    if host.cpu_max_quota_us is not None and host.cpu_max_period_us:
-        cpus = host.cpu_max_quota_us / host.cpu_max_period_us
-        found.append(
-            f"This cgroup may use {cpus:.3g} CPUs (cpu.max). Our threads spin, so they run into that limit and are "
-            "stopped for the rest of each period: it will look like stalls of many ms."
-        )
-    return found

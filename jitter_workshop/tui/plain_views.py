@@ -78,7 +78,9 @@ def table(rows: Sequence[Sequence[str]], right: Iterable[int] = (), gap: int = 2
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
         (" " * gap)
-        .join(cell.rjust(w) if i in rights else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        .join(
+            cell.rjust(w) if i in rights else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
         .rstrip()
         for row in rows
     ]

@@ -1,0 +1,79 @@
+"""The guided workshop: where latency jitter on this host comes from, and how to remove it.
+
+On a terminal this is a full-screen workshop; --plain (or TERM=dumb) is the same line by line. Without a terminal it
+prints what this host is, which chapters there are and what to run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+SMALLEST_COLUMNS, SMALLEST_ROWS = 40, 10
+"""Below this the screen has no room for anything; the workshop then goes line by line."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plain", action="store_true", help="line by line instead of full screen")
+    parser.add_argument("--chapter", metavar="ID", help="go straight to a chapter")
+    parser.add_argument("--course", metavar="DIR", type=Path, help="a course of your own instead of the built-in one")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when the learner leaves. Errors before the first screen are one line and exit code 2."""
+    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+        from jitter_workshop.flow import tour
+        from jitter_workshop.tui.plain_tour import tour_text
+
+        taken = tour.take(args.session, args.course, args.root)
+        tour.check_chapter(taken, args.chapter)
+        sys.stdout.write(tour_text(taken))
+        return 0
+
+    from jitter_workshop.flow.workshop import Workshop, find_chapter
+
+    too_small = _too_small()
+    plain = args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(too_small)
+    workshop = Workshop.open(args.session, args.course, args.root)
+    try:
+        if args.chapter is not None:
+            find_chapter(workshop.course, args.chapter)
+        if plain:
+            from jitter_workshop.tui.plain import PlainWalk
+
+            if too_small and not args.plain:
+                sys.stdout.write(too_small)
+            return PlainWalk(workshop).run(args.chapter)
+        from jitter_workshop.tui.app import run as run_screen
+
+        return run_screen(workshop, args.chapter)
+    finally:
+        workshop.close()
+
+
+def _is_terminal(stream: object) -> bool:
+    """Whether a standard stream is there, open and a terminal."""
+    isatty = getattr(stream, "isatty", None)
+    try:
+        return bool(isatty and isatty())
+    except ValueError:
+        return False
+
+
+def _too_small() -> str:
+    """The sentence for a terminal that is too small for the screen, or ""."""
+    try:
+        size = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return ""
+    # A terminal that does not know its size says 0 × 0; the screen then assumes 80 × 24.
+    if not size.columns or not size.lines:
+        return ""
+    if size.columns >= SMALLEST_COLUMNS and size.lines >= SMALLEST_ROWS:
+        return ""
+    return (
+        f"This terminal has {size.columns}×{size.lines}; the screen needs {SMALLEST_COLUMNS}×{SMALLEST_ROWS}, "
+        "so here is the workshop line by line.\n"
+    )
