@@ -204,3 +204,8 @@ void jw_spinners_stop(jw_spinners *spinners);
 double jw_bench_clock_ns(const jw_clock *clock, int ordered, uint64_t readings);
 double jw_bench_record_ns(const jw_clock *clock, jw_histogram *into, const int64_t *values, size_t n, uint64_t rounds);
 double jw_bench_spin_loop_ns(const jw_clock *clock, uint64_t readings);
+
+/* ---- process.c: the child as a whole ---------------------------------------------------------------------------------- */
+
+int jw_die_with_parent(void);
+int jw_lock_memory(int future);

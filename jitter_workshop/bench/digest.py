@@ -1,0 +1,234 @@
+"""From the stamps of one block to histograms, stalls and residence (the arithmetic is in ``native/digest.c``).
+
+Everything here works on arrays, whoever made them: entry 0 is the last unrecorded message, the reference for the first
+interval, and entries 1 … n are the block's messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitter_workshop.bench.native import ffi, lib
+from jitter_workshop.bench.protocol import HistogramBlock, StallTotal
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.run import Stall
+from jitter_workshop.model.spec import STALL_DECADES_NS, Pacing
+from jitter_workshop.stats import histogram as histograms
+
+LISTED_STALLS = 500
+_CPUS = 65_536
+
+
+class Recorder:
+    """A histogram that native code counts into."""
+
+    def __init__(self, histogram: Any = None) -> None:
+        self.histogram = histogram if histogram is not None else histograms.new_histogram()
+        space = histograms.geometry(self.histogram)
+        # The counters belong to the Python histogram, which must outlive the native view of them.
+        self._counters = ffi.from_buffer("uint64_t[]", histograms.counters(self.histogram), require_writable=True)
+        self.native = ffi.new("jw_histogram *")
+        self.native.counts = self._counters
+        self.native.counts_len = space.counts_len
+        self.native.sub_bucket_half_count = space.sub_bucket_half_count
+        self.native.sub_bucket_mask = space.sub_bucket_mask
+        self.native.unit_magnitude = space.unit_magnitude
+        self.native.sub_bucket_half_count_magnitude = space.sub_bucket_half_count_magnitude
+        self.native.highest = space.highest_ns
+        lib.jw_histogram_reset(self.native)
+
+    @property
+    def negative(self) -> int:
+        """Values that were not recorded because they were negative."""
+        return int(self.native.negative)
+
+    def block(self) -> HistogramBlock:
+        """What was recorded, encoded."""
+        native = self.native
+        empty = native.count == 0
+        return HistogramBlock(
+            encoded=histograms.encode(self.histogram),
+            count=native.count,
+            min=None if empty else native.min,
+            max=None if empty else native.max,
+            total=native.total,
+            overflow=native.overflow,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """One thread's notes: ``times`` (``uint64_t *``, ticks) and ``cpus`` (``uint16_t *``), n + 1 entries each."""
+
+    times: Any
+    cpus: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start."""
+
+    start_ticks: int
+    end_ticks: int
+    histograms: dict[str, HistogramBlock]
+    stalls: tuple[Stall, ...]
+    totals: tuple[StallTotal, ...]
+    negative_deltas: int
+    messages_by_cpu: dict[str, dict[str, int]]
+
+
+def thresholds(threshold_ns: int) -> tuple[int, ...]:
+    """The run's own threshold, and the decades that are not below it."""
+    return tuple(sorted({threshold_ns, *(t for t in STALL_DECADES_NS if t >= threshold_ns)}))
+
+
+def ring_block(
+    clock: Any,
+    index: int,
+    count: int,
+    pacing: Pacing,
+    interval_ns: int,
+    threshold_ns: int,
+    producer: Stamps,
+    consumers: Mapping[str, Stamps],
+) -> Digest:
+    """Digest a block of the ring. ``clock``: a ``jw_clock *``; ``consumers``: ``accumulator`` and, where there is one,
+    ``journaller``. ``count`` messages, at least 1."""
+    if count < 1:
+        raise MeasureError("a block came to an end before its first message")
+    start = int(producer.times[0])
+    expected_ns = interval_ns if pacing == "schedule" else int(lib.jw_digest_median_gap(clock, producer.times, count))
+    if expected_ns < 0:
+        raise MeasureError("there is not enough memory to look through a block")
+    recorders = {"publisher_interval": Recorder()}
+    lib.jw_digest_intervals(clock, producer.times, count, recorders["publisher_interval"].native)
+    stalls = {"producer": _producer_stalls(clock, start, count, pacing, expected_ns, threshold_ns, producer)}
+    negative = 0
+    for name, consumer in consumers.items():
+        transit, interval, intended = (Recorder() for _ in range(3))
+        lib.jw_digest_transit(clock, producer.times, consumer.times, count, transit.native)
+        lib.jw_digest_intervals(clock, consumer.times, count, interval.native)
+        if pacing == "schedule":
+            lib.jw_digest_intended_schedule(clock, start, consumer.times, count, interval_ns, intended.native)
+        else:
+            lib.jw_digest_intended_spin(clock, producer.times, consumer.times, count, expected_ns, intended.native)
+        recorders |= {f"{name}_transit": transit, f"{name}_interval": interval, f"{name}_intended": intended}
+        stalls[name] = _consumer_stalls(clock, start, count, threshold_ns, producer, consumer)
+        negative += transit.negative
+    threads = {"producer": producer, **consumers}
+    return Digest(
+        start_ticks=start,
+        end_ticks=max(int(stamps.times[count]) for stamps in threads.values()),
+        histograms={name: recorder.block() for name, recorder in recorders.items()},
+        stalls=longest(index, stalls),
+        totals=totals(stalls["accumulator"], stalls["producer"], threshold_ns),
+        negative_deltas=negative,
+        messages_by_cpu={name: _residence(stamps, count) for name, stamps in threads.items()},
+    )
+
+
+def spin_block(
+    clock: Any, index: int, threshold_ns: int, result: Any, table: Any, table_len: int, gaps: Any, by_cpu: Any
+) -> Digest:
+    """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones."""
+    spin_gap = Recorder()
+    lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
+    stalls = _two_pass(
+        lambda out, room: lib.jw_digest_gap_stalls(clock, result.start, gaps, result.gaps, threshold_ns, out, room)
+    )
+    return Digest(
+        start_ticks=result.start,
+        end_ticks=result.end,
+        histograms={"spin_gap": spin_gap.block()},
+        stalls=longest(index, {"sampler": stalls}),
+        totals=totals(stalls, NO_STALLS, threshold_ns),
+        negative_deltas=result.negative,
+        messages_by_cpu={"sampler": _used(by_cpu)},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NativeStalls:
+    """A ``jw_stall[]`` and how many it holds, in order of time."""
+
+    items: Any
+    count: int
+
+
+NO_STALLS = NativeStalls(ffi.NULL, 0)
+
+
+def totals(one: NativeStalls, other: NativeStalls, threshold_ns: int) -> tuple[StallTotal, ...]:
+    """Distinct stalls by threshold: where both threads saw the same theft, it is one."""
+    limits = thresholds(threshold_ns)
+    counts = ffi.new("int64_t[]", len(limits))
+    stolen_ns = ffi.new("int64_t[]", len(limits))
+    lib.jw_digest_totals(
+        one.items, one.count, other.items, other.count, ffi.new("int64_t[]", limits), len(limits), counts, stolen_ns
+    )
+    return tuple(StallTotal(t, counts[i], stolen_ns[i]) for i, t in enumerate(limits))
+
+
+def longest(index: int, stalls: Mapping[str, NativeStalls]) -> tuple[Stall, ...]:
+    """The longest stalls of all threads, in order of time."""
+    found = [
+        Stall(index, thread, item.cpu, item.start_ns, item.end_ns, item.messages)
+        for thread, some in stalls.items()
+        for item in _top(some)
+    ]
+    found.sort(key=lambda stall: stall.duration_ns, reverse=True)
+    return tuple(sorted(found[:LISTED_STALLS], key=lambda stall: (stall.start_ns, stall.thread)))
+
+
+def _top(stalls: NativeStalls) -> Sequence[Any]:
+    """The longest of one thread, without making a Python object of every one of a million."""
+    if stalls.count <= LISTED_STALLS:
+        return [stalls.items[i] for i in range(stalls.count)]
+    order = sorted(
+        range(stalls.count), key=lambda i: int(stalls.items[i].end_ns - stalls.items[i].start_ns), reverse=True
+    )
+    return [stalls.items[i] for i in order[:LISTED_STALLS]]
+
+
+def _two_pass(find: Callable[[Any, int], int]) -> NativeStalls:
+    """Ask how many there are, then for all of them."""
+    count = int(find(ffi.NULL, 0))
+    if count == 0:
+        return NO_STALLS
+    items = ffi.new("jw_stall[]", count)
+    find(items, count)
+    return NativeStalls(items, count)
+
+
+def _consumer_stalls(
+    clock: Any, start: int, count: int, threshold_ns: int, producer: Stamps, consumer: Stamps
+) -> NativeStalls:
+    return _two_pass(
+        lambda out, room: lib.jw_digest_consumer_stalls(
+            clock, start, producer.times, consumer.times, consumer.cpus, count, threshold_ns, out, room
+        )
+    )
+
+
+def _producer_stalls(
+    clock: Any, start: int, count: int, pacing: Pacing, expected_ns: int, threshold_ns: int, producer: Stamps
+) -> NativeStalls:
+    scheduled = int(pacing == "schedule")
+    return _two_pass(
+        lambda out, room: lib.jw_digest_producer_stalls(
+            clock, start, producer.times, producer.cpus, count, expected_ns, scheduled, threshold_ns, out, room
+        )
+    )
+
+
+def _residence(stamps: Stamps, count: int) -> dict[str, int]:
+    by_cpu = ffi.new("uint64_t[]", _CPUS)
+    lib.jw_digest_residence(stamps.cpus, count, by_cpu)
+    return _used(by_cpu)
+
+
+def _used(by_cpu: Any) -> dict[str, int]:
+    counts = ffi.unpack(ffi.cast("uint64_t *", by_cpu), _CPUS)
+    return {str(cpu): messages for cpu, messages in enumerate(counts) if messages}

@@ -1,0 +1,128 @@
+"""The native core as Python sees it; imported by the measuring children only.
+
+``lib`` and ``ffi`` are cffi's: what they offer is declared in ``native/api.h``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import jitter_workshop.bench._native as _native
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.host.clocksource import read_clocksource
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.run import Clock
+
+ffi: Any = _native.ffi
+lib: Any = _native.lib
+
+NS_PER_S = 1_000_000_000
+_CALIBRATION_S = 0.1
+_OFFSET_ROUNDS = 2_000
+
+_SOURCES: dict[str, int] = {"tsc": lib.JW_CLOCK_TSC, "arch_sys_counter": lib.JW_CLOCK_CNTVCT}
+"""Clocksources of the kernel whose counter can be read directly; every other one goes through clock_gettime."""
+
+
+def check(status: int, what: str) -> None:
+    """Raise MeasureError when a native call gave ``-errno``."""
+    if status < 0:
+        raise MeasureError(f"{what}: {os.strerror(-status)}")
+
+
+@dataclass(frozen=True, slots=True)
+class TickClock:
+    """A calibrated clock. ``native``: a ``jw_clock *``. ``cost_ns``: of one reading; ``resolution_ns``: the commonest
+    step between two; ``rate_hz``: ticks a second by CLOCK_MONOTONIC_RAW."""
+
+    native: Any
+    name: str
+    cost_ns: float
+    resolution_ns: int
+    rate_hz: int
+
+    def ns(self, ticks: int) -> int:
+        return int(lib.jw_clock_ns(self.native, ticks))
+
+    def ticks(self, ns: int) -> int:
+        return int(lib.jw_clock_ticks(self.native, ns))
+
+    def monotonic_ns(self, ticks: int) -> int:
+        """CLOCK_MONOTONIC at a recent moment of this clock."""
+        now = bracket(self.native.source, time.CLOCK_MONOTONIC)
+        now_ns: int = now.ns
+        return now_ns - self.ns(now.ticks - ticks) if now.ticks >= ticks else now_ns
+
+    def describe(self, first_cpu: int | None, second_cpu: int | None) -> Clock:
+        """The clock as a run states it, with the offset between two CPUs where threads are bound to them."""
+        offset_ns = bound_ns = None
+        if first_cpu is not None and second_cpu is not None:
+            found = ffi.new("jw_offset *")
+            if lib.jw_clock_offset(self.native.source, first_cpu, second_cpu, _OFFSET_ROUNDS, found) == 0:
+                offset_ns = self.ns(abs(found.offset_ticks)) * (1 if found.offset_ticks >= 0 else -1)
+                bound_ns = self.ns(found.bound_ticks)
+        return Clock(self.name, self.cost_ns, self.resolution_ns, self.rate_hz, offset_ns, bound_ns)
+
+
+def bracket(source: int, posix_clock: int) -> Any:
+    """The same moment in ticks and on a POSIX clock (a ``jw_bracket *``)."""
+    found = ffi.new("jw_bracket *")
+    check(lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's")
+    return found
+
+
+def new_clock(source: int, rate_hz: int) -> Any:
+    """A ``jw_clock *``. Raises MeasureError for a source that this processor does not have or a rate out of reason."""
+    clock = ffi.new("jw_clock *")
+    check(lib.jw_clock_init(clock, source, rate_hz), f"a clock of {rate_hz} Hz cannot be used")
+    return clock
+
+
+def calibrate(root: HostRoot) -> TickClock:
+    """Choose the clock that the kernel itself trusts and measure its rate, cost and resolution (about 0.1 s)."""
+    kernel = read_clocksource(root)
+    source = _SOURCES.get(kernel.current or "", lib.JW_CLOCK_MONOTONIC)
+    if source == lib.JW_CLOCK_TSC and not kernel.tsc_trusted:
+        source = lib.JW_CLOCK_MONOTONIC
+    if not lib.jw_clock_usable(source):
+        source = lib.JW_CLOCK_MONOTONIC
+    if source == lib.JW_CLOCK_MONOTONIC:
+        name, rate_hz = "clock_monotonic", NS_PER_S
+    else:
+        name, rate_hz = kernel.current or "", _rate_hz(source)
+    native = new_clock(source, rate_hz)
+    cost_ns = lib.jw_clock_cost_ticks(source, 0) * NS_PER_S / rate_hz
+    resolution_ns = max(1, round(lib.jw_clock_step_ticks(source) * NS_PER_S / rate_hz))
+    return TickClock(native, name, round(cost_ns, 3), resolution_ns, rate_hz)
+
+
+def _rate_hz(source: int) -> int:
+    first = bracket(source, time.CLOCK_MONOTONIC_RAW)
+    time.sleep(_CALIBRATION_S)
+    last = bracket(source, time.CLOCK_MONOTONIC_RAW)
+    if last.ns <= first.ns or last.ticks <= first.ticks:
+        raise MeasureError("the processor's counter does not move with the kernel's clock")
+    return round((last.ticks - first.ticks) * NS_PER_S / (last.ns - first.ns))
+
+
+def lock_memory() -> tuple[bool, str]:
+    """Keep the whole process in memory. (True, "") or (False, the reason)."""
+    # Under a limit, mappings made later would fail once it is used up: then only what is there now is locked.
+    for future in (1, 0):
+        status = lib.jw_lock_memory(future)
+        if status == 0:
+            return True, ""
+    reason = "RLIMIT_MEMLOCK is too low" if -status in (errno.ENOMEM, errno.EPERM) else os.strerror(-status)
+    return False, f"the process could not be locked in memory: {reason}"
+
+
+def die_with_parent() -> None:
+    """End together with the thread that started this process, whatever happens to it."""
+    parent = os.getppid()
+    check(lib.jw_die_with_parent(), "the kernel refused to end this process with its parent")
+    if os.getppid() != parent:
+        raise SystemExit(0)

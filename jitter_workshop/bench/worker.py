@@ -1,0 +1,306 @@
+"""The measuring child: ``python -I -m jitter_workshop.bench.worker``.
+
+It says nothing but protocol lines (``protocol.py``) on stdout. Its main thread sleeps in native code while a block
+runs; a second one waits for the parent's words, so that the end of stdin ends the child at any moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import queue
+import resource
+import sys
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from jitter_workshop.bench import protocol, workloads
+from jitter_workshop.bench.native import TickClock, calibrate, die_with_parent, lock_memory
+from jitter_workshop.bench.protocol import BlockDone, Failed, Ready, ThreadBlock
+from jitter_workshop.errors import MeasureError, UsageError, WorkshopError
+from jitter_workshop.host import threads
+from jitter_workshop.host.cgroup import read_cgroup, read_throttled
+from jitter_workshop.host.hypervisor import read_hypervisor
+from jitter_workshop.host.interrupts import CounterTable, read_interrupts, read_softirqs
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.stat import CpuStat, read_stat, steal_between
+from jitter_workshop.model.codec import CodecError
+from jitter_workshop.model.run import Counter
+from jitter_workshop.model.spec import Placement, RunSpec
+
+SETTLE_S = 0.050
+PATIENCE_S = 30
+"""How long the child waits for a word after it has spoken: a parent that was stopped closes nothing."""
+
+HIGHEST_PRIORITY = 49
+_STACK_BYTES = 256 * 1024
+_LONGEST_LINE = 1 << 20
+_RT_MARGIN_S = PATIENCE_S + 15
+
+
+class Parent:
+    """The two pipes. Whatever else is written to stdout goes to stderr instead."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def listen(self) -> None:
+        """Begin to read stdin on a thread of its own, with a small stack (all memory is locked)."""
+        threading.stack_size(_STACK_BYTES)
+        threading.Thread(target=self._read, name="parent", daemon=True).start()
+
+    def say(self, kind: str, payload: Any = None) -> None:
+        rest = memoryview(protocol.line(kind, payload))
+        while rest:
+            rest = rest[self._out.write(rest) :]
+
+    def hear(self, patience_s: int = PATIENCE_S) -> tuple[str, Any]:
+        """The next word. Raises MeasureError when none comes, CodecError when it makes no sense."""
+        # Second by second: a child that was stopped and goes on must not find all its patience used up.
+        for _ in range(patience_s):
+            with contextlib.suppress(queue.Empty):
+                return protocol.parse(self._lines.get(timeout=1.0))
+        raise MeasureError(f"the measuring process heard nothing from its parent for {patience_s} s and ended")
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while line := sys.stdin.buffer.readline(_LONGEST_LINE):
+                self._lines.put(line)
+        # Nobody is left who wants a result, so nothing is worth finishing; all files are without names.
+        os._exit(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The kernel's counters at one moment."""
+
+    interrupts: CounterTable
+    softirqs: CounterTable
+    stat: CpuStat
+    throttled: int | None
+    parent_switches: int | None
+    migrations: dict[str, int | None]
+
+
+class Counters:
+    """Looks at the kernel's counters just before and just after a block."""
+
+    def __init__(self, root: HostRoot, placement: Placement, tids: dict[str, int]) -> None:
+        self._root = root
+        self._tids = tids
+        self._parent = os.getppid()
+        self._cgroup = read_cgroup(root)
+        self._guest = read_hypervisor(root).guest
+        placed = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
+        self._cpus = tuple(sorted({cpu for cpu in placed if cpu is not None})) or None
+
+    def look(self) -> Look:
+        root = self._root
+        return Look(
+            interrupts=read_interrupts(root),
+            softirqs=read_softirqs(root),
+            stat=read_stat(root, self._guest),
+            throttled=read_throttled(root, self._cgroup),
+            parent_switches=threads.context_switches(root, self._parent),
+            migrations={name: threads.migrations(root, os.getpid(), tid) for name, tid in self._tids.items()},
+        )
+
+    def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:
+        """The counters' part of a block; what the kernel does not show is None, with the reason in ``notes``."""
+        found = {
+            "interrupts": _grown(before.interrupts, after.interrupts, "interrupts", notes),
+            "softirqs": _grown(before.softirqs, after.softirqs, "softirqs", notes),
+            "steal_ns": steal_between(before.stat, after.stat, self._cpus),
+            "throttled_periods": difference(before.throttled, after.throttled),
+            "parent_switches": difference(before.parent_switches, after.parent_switches),
+        }
+        if found["steal_ns"] is None:
+            notes["steal_ns"] = after.stat.reason or (
+                "not a guest: nobody can steal time"
+                if after.stat.steal_available is False
+                else "this guest has shown no steal since boot: whether it has a steal clock cannot be told"
+            )
+        if found["throttled_periods"] is None:
+            notes["throttled_periods"] = self._cgroup.reason or "this process's cgroup does not count throttling"
+        if found["parent_switches"] is None:
+            notes["parent_switches"] = "the parent's threads cannot be read below /proc"
+        return found
+
+    def migrations(self, name: str, before: Look, after: Look, notes: dict[str, str]) -> int | None:
+        moved = difference(before.migrations[name], after.migrations[name])
+        if moved is None:
+            notes["migrations"] = "this kernel does not show se.nr_migrations (/proc/PID/sched)"
+        return moved
+
+
+def difference(before: int | None, after: int | None) -> int | None:
+    """What a counter grew by; None where one reading is missing."""
+    return None if before is None or after is None else max(0, after - before)
+
+
+def _grown(before: CounterTable, after: CounterTable, name: str, notes: dict[str, str]) -> dict[str, Counter] | None:
+    if not len(before) or not len(after):
+        notes[name] = before.reason or after.reason
+        return None
+    return dict(after.minus(before))
+
+
+class Worker:
+    """One run in this process."""
+
+    def __init__(self, parent: Parent, spec: RunSpec) -> None:
+        validate(spec)
+        self._parent = parent
+        self._spec = spec
+        self._root = HostRoot()
+        step_aside(spec.placement)
+        if spec.sched_priority:
+            bound_realtime(spec)
+        self._clock: TickClock = calibrate(self._root)
+        clock = self._clock.describe(spec.placement.producer, spec.placement.accumulator)
+        self._workload = workloads.start(spec, self._clock)
+        self._counters = Counters(self._root, spec.placement, self._workload.tids)
+        notes: dict[str, str] = {}
+        mlocked, reason = lock_memory()
+        if not mlocked:
+            part = "what the measured threads touch is locked" if self._workload.lock() else "nothing is locked"
+            notes["mlocked"] = f"{reason}; {part}"
+        if clock.offset_ns is None:
+            notes["clock.offset_ns"] = "measured only between two CPUs that the threads are bound to"
+        sched = f"fifo:{spec.sched_priority}" if spec.sched_priority else "other"
+        # No collection may walk through memory during a block, and what is there now will stay.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes))
+
+    def run(self) -> None:
+        """Block by block until the parent has enough."""
+        index = 0
+        while True:
+            kind, _ = self._parent.hear()
+            if kind == "end":
+                self._workload.close()
+                return
+            if kind != "go":
+                raise CodecError(f"'{kind}' is not a word for a calibrated child")
+            self._parent.say("block", self._block(index))
+            index += 1
+
+    def _block(self, index: int) -> BlockDone:
+        time.sleep(SETTLE_S)
+        before = self._counters.look()
+        measured = self._workload.block(index)
+        after = self._counters.look()
+        start_ns = self._clock.monotonic_ns(measured.digest.start_ticks)
+        end_ns = start_ns + self._clock.ns(measured.digest.end_ticks - measured.digest.start_ticks)
+        wall_start_s = time.time() - (time.monotonic_ns() - start_ns) / 1e9
+        notes = dict(measured.notes)
+        if measured.core_hz is None:
+            notes["core_hz"] = "no way to count this processor's cycles without rights"
+        found = measured.digest
+        return BlockDone(
+            index=index,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            wall_start_s=wall_start_s,
+            histograms=found.histograms,
+            threads=tuple(
+                ThreadBlock(
+                    name=name,
+                    messages_by_cpu=found.messages_by_cpu[name],
+                    voluntary_switches=usage.voluntary_switches,
+                    involuntary_switches=usage.involuntary_switches,
+                    migrations=self._counters.migrations(name, before, after, notes),
+                    minor_faults=usage.minor_faults,
+                    major_faults=usage.major_faults,
+                )
+                for name, usage in measured.usage.items()
+            ),
+            stalls=found.stalls,
+            stall_totals=found.totals,
+            blocked_publishes=measured.blocked_publishes,
+            negative_deltas=found.negative_deltas,
+            core_hz=measured.core_hz,
+            ping_pong_ns=measured.ping_pong_ns,
+            notes=notes,
+            **self._counters.fields(before, after, notes),
+        )
+
+
+def validate(spec: RunSpec) -> None:
+    """What no run can be. The parent says more, and earlier; a child does not rely on it."""
+    if not 0 < spec.blocks <= 1_000_000 or not 0 < spec.block_ns <= 3_600 * 10**9:
+        raise UsageError("a run has at least one block, and a block takes at most an hour")
+    if spec.messages is not None and spec.messages < 1:
+        raise UsageError("a run has at least one message")
+    if not 0 < spec.interval_ns <= 60 * 10**9:
+        raise UsageError("the interval between messages must be above 0 and at most a minute")
+    if spec.threshold_ns < 1:
+        raise UsageError("the threshold of a stall must be above 0")
+    if not 0 <= spec.sched_priority <= HIGHEST_PRIORITY:
+        raise UsageError(f"SCHED_FIFO priorities go from 1 to {HIGHEST_PRIORITY} here")
+
+
+def step_aside(placement: Placement) -> None:
+    """Keep everything but the measured threads off the hot CPUs. Where the scheduler shall be free, change nothing: the
+    measured threads inherit this mask."""
+    if placement.mode == "none":
+        return
+    allowed = os.sched_getaffinity(0)
+    for wanted in (allowed & set(placement.housekeeping), allowed - set(placement.hot)):
+        if wanted:
+            # A CPU may go offline at any moment: then the scheduler's choice is as good.
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(0, wanted)
+            return
+
+
+def bound_realtime(spec: RunSpec) -> None:
+    """No real-time thread may spin for ever (RLIMIT_RTTIME): longer than a block and a silent parent's patience."""
+    block_ns = spec.block_ns
+    if spec.messages is not None:
+        block_ns = workloads.messages_of_block(spec, 0) * spec.interval_ns * 2
+    limit_us = block_ns // 1_000 + _RT_MARGIN_S * 1_000_000
+    _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
+    if hard != resource.RLIM_INFINITY:
+        limit_us = min(limit_us, hard)
+    resource.setrlimit(resource.RLIMIT_RTTIME, (limit_us, limit_us))
+
+
+def main() -> int:
+    parent = Parent()
+    try:
+        die_with_parent()
+        parent.listen()
+        kind, data = parent.hear()
+        if kind != "spec":
+            raise CodecError(f"'{kind}' came where 'spec' was due")
+        Worker(parent, protocol.read_as(RunSpec, data)).run()
+    except WorkshopError as error:
+        parent.say("failed", Failed(error.message, error.advice))
+        return 2
+    except CodecError as error:
+        parent.say("failed", Failed(f"the measuring process did not understand its parent: {error}"))
+        return 2
+    except BrokenPipeError:
+        return 2
+    except Exception as error:
+        traceback.print_exc()
+        with contextlib.suppress(OSError):
+            parent.say("failed", Failed(f"the measuring process failed: {type(error).__name__}: {error}"))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stderr.flush()
+    # Not sys.exit: the thread that waits for the parent would hold the interpreter's lock on stdin.
+    os._exit(status)

@@ -1,0 +1,299 @@
+"""The workloads as the measuring child drives them: memory, threads, one block at a time."""
+
+from __future__ import annotations
+
+import errno
+import math
+import mmap
+import os
+import random
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from jitter_workshop.bench import digest
+from jitter_workshop.bench.digest import Digest, Stamps
+from jitter_workshop.bench.native import NS_PER_S, TickClock, ffi, lib
+from jitter_workshop.errors import HostError, MeasureError, UsageError
+from jitter_workshop.model.spec import RunSpec
+
+MOST_MESSAGES = 1 << 21
+"""What a block can hold: each message costs ten bytes a thread, all of it resident before the block begins."""
+
+UNRECORDED = 1_000
+_UNRECORDED_NS = NS_PER_S
+_RECORDS = 4_096
+_JOURNAL_RECORDS = 65_536
+_MOST_GAPS = 1 << 18
+_SMALL_GAP_NS = 1_000
+_LARGEST_TABLE = 1 << 20
+_RESOLVABLE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the kernel did to one thread during a block."""
+
+    voluntary_switches: int
+    involuntary_switches: int
+    minor_faults: int
+    major_faults: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One block of a workload. ``usage``: by thread name. ``blocked_publishes``: None where nothing is published."""
+
+    digest: Digest
+    usage: dict[str, Usage]
+    core_hz: int | None
+    ping_pong_ns: float | None
+    blocked_publishes: int | None
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+class Workload(Protocol):
+    """Made ready by its constructor: threads run and exchange unrecorded messages from then on, until ``close``."""
+
+    tids: dict[str, int]
+
+    def lock(self) -> bool:
+        """Lock only what the hot threads touch."""
+
+    def block(self, index: int) -> Measured:
+        """Measure one block; sleeps meanwhile."""
+
+    def close(self) -> None:
+        """End the threads and give the memory back."""
+
+
+def start(spec: RunSpec, clock: TickClock) -> Workload:
+    """Raises UsageError, HostError or MeasureError when this cannot be measured."""
+    if spec.workload == "ring":
+        return Ring(spec, clock)
+    if spec.workload == "spin":
+        return Spin(spec, clock)
+    raise UsageError(f"the workload '{spec.workload}' is not built yet", "use ring or spin")
+
+
+def messages_of_block(spec: RunSpec, index: int) -> int:
+    """The messages of block ``index`` when the run has a total; 0 = the block is timed."""
+    if spec.messages is None:
+        return 0
+    share, rest = divmod(spec.messages, spec.blocks)
+    return max(1, share + (1 if index < rest else 0))
+
+
+class Ring:
+    """Producer → accumulator and journaller."""
+
+    def __init__(self, spec: RunSpec, clock: TickClock) -> None:
+        if spec.interval_ns < clock.cost_ns:
+            raise UsageError(
+                f"an interval of {spec.interval_ns} ns is below what one reading of the clock costs here "
+                f"({clock.cost_ns:.1f} ns)",
+                "choose a longer --interval-us",
+            )
+        most = _most_messages(spec)
+        self._spec, self._clock = spec, clock
+        self._names = ("producer", "accumulator", "journaller")[: 3 if spec.placement.journaller_on else 2]
+        places = (spec.placement.producer, spec.placement.accumulator, spec.placement.journaller)
+        config = ffi.new("jw_ring_config *")
+        config.clock = clock.native[0]
+        config.slots = spec.ring_slots
+        config.most_messages = most
+        config.cpu = [-1 if cpu is None else cpu for cpu in places]
+        config.journaller = int(spec.placement.journaller_on)
+        config.fifo_priority = spec.sched_priority
+        config.pacing = lib.JW_PACING_SCHEDULE if spec.pacing == "schedule" else lib.JW_PACING_SPIN
+        config.interval_ns = spec.interval_ns
+        self._records = _scratch(spec, _RECORDS * lib.JW_RECORD_BYTES, "the records to send")
+        self._records[:] = random.Random(spec.ring_slots).randbytes(len(self._records))
+        config.records = self._records_view = ffi.from_buffer(self._records)
+        config.record_count = _RECORDS
+        self._journal = _scratch(spec, _JOURNAL_RECORDS * lib.JW_JOURNAL_BYTES, "the journal")
+        # Written once, because filling a shared mapping in advance does not make its pages writable.
+        self._journal[:] = bytes(len(self._journal))
+        config.journal = self._journal_view = ffi.from_buffer(self._journal, require_writable=True)
+        config.journal_count = _JOURNAL_RECORDS
+        error = ffi.new("int *")
+        self._ring = lib.jw_ring_new(config, error)
+        if self._ring == ffi.NULL:
+            if error[0] == -errno.EINVAL:
+                raise UsageError(f"a ring of {spec.ring_slots} slots cannot be made", "use a power of two from 16 on")
+            raise HostError("there is not enough memory for the stamps of a block", "measure shorter blocks")
+        status = lib.jw_ring_start(self._ring, error)
+        if status != 0:
+            lib.jw_ring_free(self._ring)
+            raise refused(-status, self._names[error[0]], places[error[0]], spec.sched_priority)
+        self.tids = {name: int(lib.jw_ring_tid(self._ring, i)) for i, name in enumerate(self._names)}
+        self._unrecorded = max(2, min(UNRECORDED, _UNRECORDED_NS // spec.interval_ns))
+        self._ping_pong = places[0] is not None and places[1] is not None and places[0] != places[1]
+
+    def lock(self) -> bool:
+        return bool(lib.jw_ring_lock_arrays(self._ring) == 0)
+
+    def block(self, index: int) -> Measured:
+        spec = self._spec
+        request = ffi.new("jw_block_request *")
+        request.messages = messages_of_block(spec, index)
+        request.duration_ticks = 0 if request.messages else self._clock.ticks(spec.block_ns)
+        request.unrecorded = self._unrecorded
+        request.ping_pong = int(self._ping_pong)
+        result = ffi.new("jw_block_result *")
+        if lib.jw_ring_block(self._ring, request, result) != 0:
+            raise MeasureError("the measured threads were stopped during a block")
+        for thread in range(1, len(self._names)):
+            if result.payload_sum[thread] != result.payload_sum[0]:
+                raise MeasureError(f"the {self._names[thread]} read other messages than the producer sent")
+        stamps = {
+            name: Stamps(lib.jw_ring_stamps(self._ring, i), lib.jw_ring_cpus(self._ring, i))
+            for i, name in enumerate(self._names)
+        }
+        found = digest.ring_block(
+            self._clock.native,
+            index,
+            int(result.count),
+            spec.pacing,
+            spec.interval_ns,
+            spec.threshold_ns,
+            stamps.pop("producer"),
+            stamps,
+        )
+        notes: dict[str, str] = {}
+        if self._unrecorded < UNRECORDED:
+            notes["unrecorded"] = f"{self._unrecorded} unrecorded messages before each block instead of {UNRECORDED}"
+        if not request.messages and result.count == _most_messages(spec):
+            notes["blocks"] = f"a block ends after {result.count} messages, sooner than its time"
+        measured = result.ping_pong_ns >= 0
+        if not measured:
+            notes["ping_pong_ns"] = (
+                "the line transfer before a block took too long"
+                if self._ping_pong
+                else "measured only between two CPUs that the threads are bound to"
+            )
+        return Measured(
+            digest=found,
+            usage={name: _usage(result.usage[i]) for i, name in enumerate(self._names)},
+            core_hz=int(result.core_hz) or None,
+            ping_pong_ns=round(result.ping_pong_ns, 3) if measured else None,
+            blocked_publishes=int(result.blocked),
+            notes=notes,
+        )
+
+    def close(self) -> None:
+        lib.jw_ring_free(self._ring)
+        self._ring = ffi.NULL
+
+
+class Spin:
+    """One thread that reads the clock without pause."""
+
+    def __init__(self, spec: RunSpec, clock: TickClock) -> None:
+        if spec.duty != 100:
+            raise UsageError(f"a duty of {spec.duty} % is not built yet", "use --duty 100")
+        # A reading itself must not look like a gap: the log is for what interrupts the loop.
+        shortest_ns = math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
+        if spec.threshold_ns < shortest_ns:
+            raise UsageError(
+                f"a threshold of {spec.threshold_ns} ns is too close to one reading of the clock "
+                f"({clock.cost_ns:.1f} ns)",
+                f"choose at least {shortest_ns} ns",
+            )
+        self._spec, self._clock = spec, clock
+        config = ffi.new("jw_spin_config *")
+        config.clock = clock.native[0]
+        self._small = min(max(1, clock.ticks(min(spec.threshold_ns, _SMALL_GAP_NS))), _LARGEST_TABLE)
+        config.small_ticks = self._small
+        config.most_gaps = _MOST_GAPS
+        place = spec.placement.sampler
+        config.cpu = -1 if place is None else place
+        config.fifo_priority = spec.sched_priority
+        error = ffi.new("int *")
+        self._spin = lib.jw_spin_new(config, error)
+        if self._spin == ffi.NULL:
+            raise HostError("there is not enough memory for the log of gaps")
+        status = lib.jw_spin_start(self._spin)
+        if status != 0:
+            lib.jw_spin_free(self._spin)
+            raise refused(-status, "sampler", place, spec.sched_priority)
+        self.tids = {"sampler": int(lib.jw_spin_tid(self._spin))}
+
+    def lock(self) -> bool:
+        return bool(lib.jw_spin_lock_arrays(self._spin) == 0)
+
+    def block(self, index: int) -> Measured:
+        readings = messages_of_block(self._spec, index)
+        duration = 0 if readings else self._clock.ticks(self._spec.block_ns)
+        result = ffi.new("jw_spin_result *")
+        if lib.jw_spin_block(self._spin, readings, duration, result) != 0:
+            raise MeasureError("the sampling thread was stopped during a block")
+        found = digest.spin_block(
+            self._clock.native,
+            index,
+            self._spec.threshold_ns,
+            result,
+            lib.jw_spin_table(self._spin),
+            self._small,
+            lib.jw_spin_gaps(self._spin),
+            lib.jw_spin_readings_by_cpu(self._spin),
+        )
+        notes = {"blocked_publishes": "a sampler publishes nothing", "ping_pong_ns": "one thread has no partner"}
+        if result.gaps + 64 > _MOST_GAPS:
+            notes["blocks"] = f"a block ends after {result.gaps} gaps over the threshold, sooner than its time"
+        return Measured(
+            digest=found,
+            usage={"sampler": _usage(result.usage)},
+            core_hz=int(result.core_hz) or None,
+            ping_pong_ns=None,
+            blocked_publishes=None,
+            notes=notes,
+        )
+
+    def close(self) -> None:
+        lib.jw_spin_free(self._spin)
+        self._spin = ffi.NULL
+
+
+def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostError:
+    """Why a thread could not be started or placed (``number``: an errno)."""
+    if number == errno.EPERM and priority > 0:
+        return HostError(
+            f"this user may not run threads with SCHED_FIFO priority {priority}",
+            "raise RLIMIT_RTPRIO (ulimit -r) or measure with --sched other",
+        )
+    if cpu is not None and number in (errno.EINVAL, errno.EPERM):
+        return HostError(
+            f"the {thread} cannot run on CPU {cpu}: it does not exist, is offline or not allowed to this process",
+            "choose another CPU",
+        )
+    return HostError(f"the {thread}'s thread could not be started: {os.strerror(number)}")
+
+
+def _most_messages(spec: RunSpec) -> int:
+    if spec.messages is not None:
+        most = messages_of_block(spec, 0)
+        if most > MOST_MESSAGES:
+            raise UsageError(
+                f"a block of {most} messages is more than the {MOST_MESSAGES} that one block can hold",
+                "cut the run into more blocks",
+            )
+        return most
+    return max(1, min(MOST_MESSAGES, spec.block_ns // spec.interval_ns + 2))
+
+
+def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
+    """A mapped file without a name, its blocks allocated now: a disk that is full must not end a block by SIGBUS."""
+    try:
+        with tempfile.TemporaryFile(dir=spec.scratch_dir, prefix="jitter-workshop-") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+            return mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
+    except OSError as error:
+        raise HostError(
+            f"{what} could not be put into {spec.scratch_dir}: {error.strerror or error}",
+            "free some space there, or set TMPDIR to a folder that has some",
+        ) from error
+
+
+def _usage(native: Any) -> Usage:
+    return Usage(native.voluntary_switches, native.involuntary_switches, native.minor_faults, native.major_faults)
