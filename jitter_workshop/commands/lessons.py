@@ -27,9 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 done; 1 when ``check`` found mistakes."""
     if args.action == "new":
-        raise UsageError(
-            "'lessons new' is not built yet", "copy a chapter's folder and change it; 'lessons check' helps"
-        )
+        raise UsageError("'lessons new' is not built yet", "copy a chapter's folder and run 'lessons check' on it")
     if args.id is not None:
         raise UsageError(f"'lessons {args.action}' takes no name", "see 'jitter-workshop lessons --help'")
     return _check(args) if args.action == "check" else _list(args)

@@ -15,8 +15,8 @@ __all__ = ["ChapterLine", "Problem", "chapters", "problems"]
 
 @dataclass(frozen=True, slots=True)
 class ChapterLine:
-    """One chapter of ``lessons list`` (DESIGN §9). ``here``: yes, or recorded where it cannot be done on this host, with
-    the ``reason``. ``setting`` is None where the chapter sets nothing."""
+    """One line of ``lessons list`` (DESIGN §9). ``here``: yes, or recorded where it cannot be done on this host (with
+    the ``reason``). ``setting`` is None where the chapter sets nothing."""
 
     id: str
     title: str

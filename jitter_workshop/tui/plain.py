@@ -191,13 +191,14 @@ class PlainWalk:
         elif answer == "r":
             walk.restart()
             return True
-        elif answer.isascii() and answer.isdigit():
-            self._jump(walk, int(answer[:4]))
         elif word == "cpus":
             walk.choose_cpus(*parse_cpus(rest))
             return True
         elif step == "predict" and self._can_predict(walk):
+            # Before the numbers of steps: who types "300" here means a time and is told that it lacks a unit.
             self._predict(walk, answer)
+        elif answer.isascii() and answer.isdigit():
+            self._jump(walk, int(answer[:4]))
         else:
             self._say(*views.wrap(f"'{clean(answer, 20)}' is nothing here; ? lists what is.", self._width))
         return False

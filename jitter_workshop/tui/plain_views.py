@@ -76,14 +76,11 @@ def table(rows: Sequence[Sequence[str]], right: Iterable[int] = (), gap: int = 2
         return []
     rights = set(right)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        (" " * gap)
-        .join(
-            cell.rjust(w) if i in rights else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        .rstrip()
-        for row in rows
-    ]
+
+    def cell(text: str, column: int) -> str:
+        return text.rjust(widths[column]) if column in rights else text.ljust(widths[column])
+
+    return [(" " * gap).join(cell(text, i) for i, text in enumerate(row)).rstrip() for row in rows]
 
 
 def mark(value: bool | None) -> str:
