@@ -18,6 +18,7 @@ WIDTH = 80
 _LABEL = 14
 _COLUMN = 16
 _PER_TABLE = 4
+_RESIDENCE = 52
 _UNKNOWN = "–"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
 
@@ -96,17 +97,28 @@ def _threads(run: Run) -> str:
 
 
 def _thread(thread: ThreadRecord) -> str:
-    total = sum(thread.messages_by_cpu.values())
-    shares = sorted(thread.messages_by_cpu.items(), key=lambda item: -item[1])
-    where = ", ".join(f"CPU {cpu} {_percent(count, total)}" for cpu, count in shares[:3]) or _UNKNOWN
-    if len(shares) > 3:
-        where = f"{', '.join(f'{cpu} {_percent(n, total)}' for cpu, n in shares[:2])} and {len(shares) - 2} more CPUs"
     faults = None
     if thread.minor_faults is not None and thread.major_faults is not None:
         faults = thread.minor_faults + thread.major_faults
     numbers = (thread.voluntary_switches, thread.involuntary_switches, thread.migrations, faults)
     waited, preempted, moved, faulted = (_UNKNOWN if n is None else f"{n:,}" for n in numbers)
-    return f"  {clean(thread.name, 12):<12}{waited:>8}{preempted:>11}{moved:>8}{faulted:>8}   {where}"
+    return f"  {clean(thread.name, 12):<12}{waited:>8}{preempted:>11}{moved:>8}{faulted:>8}   {_residence(thread)}"
+
+
+def _residence(thread: ThreadRecord) -> str:
+    """Where a thread did its work, the busiest CPU first, as far as the line goes: ``CPU 1 75 %, 0 20 % +2 more``."""
+    total = sum(thread.messages_by_cpu.values())
+    shares = sorted(thread.messages_by_cpu.items(), key=lambda item: (-item[1], int(item[0])))
+    shown: list[str] = []
+    text = ""
+    for cpu, count in shares:
+        shown.append(f"{cpu} {_percent(count, total)}")
+        hidden = len(shares) - len(shown)
+        longer = f"CPU {', '.join(shown)}" + (f" +{hidden} more" if hidden else "")
+        if text and len(longer) > WIDTH - _RESIDENCE:
+            break
+        text = longer
+    return text or _UNKNOWN
 
 
 def _facts(run: Run) -> str:

@@ -1,0 +1,175 @@
+"""Measuring for every use, with a scripted child: what is kept, what is said, and the verb's exit codes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop import cli
+from jitter_workshop.bench import launch
+from jitter_workshop.bench.lock import TURN_VARIABLE
+from jitter_workshop.flow.measure import (
+    CancelToken,
+    MeasurementStopped,
+    MeasureRequest,
+    RunNotKept,
+    measure,
+    warnings,
+)
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.model.codec import from_plain
+from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.run import Run
+from jitter_workshop.report.text import render
+from jitter_workshop.session.store import SessionStore
+
+
+@pytest.fixture(autouse=True)
+def own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+
+
+@pytest.fixture
+def child(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Measure with the scripted child in a mode."""
+    real = launch.command
+
+    def use(mode: str) -> None:
+        monkeypatch.setattr(launch, "command", lambda module, *arguments: real("scripted_worker", mode))
+
+    use("ok")
+    return use
+
+
+SPIN = MeasureRequest(workload="spin", duration_s=0.5, label="  a \x1b[31mlabel\n")
+
+
+def test_a_run_is_kept_with_all_it_knows(child: Callable[[str], None]) -> None:
+    with SessionStore().create("mine", "here") as session:
+        run = measure(SPIN, session, SilentObserver(), CancelToken())
+    assert run.complete
+    assert (run.label, run.workload, run.preset, len(run.blocks)) == ("a [31mlabel", "spin", None, 2)
+    assert run.histograms["spin_gap"].count == 8
+    assert run.host["name"]
+    assert (run.steal_ns, run.steal_resolution_ns) == (0, 10_000_000)
+    for field in ("preset", "softirqs", "throttled_periods", "threads.migrations", "percentiles"):
+        assert run.notes[field], field
+    with SessionStore().open("mine") as session:
+        (stored,) = session.runs()
+        assert stored == run
+        assert session.histogram(run.id, "spin_gap").get_total_count() == 8
+
+
+def test_a_dead_child_keeps_the_finished_blocks_and_says_so(child: Callable[[str], None]) -> None:
+    child("die:1")
+    with SessionStore().create("mine", "here") as session:
+        with pytest.raises(MeasurementStopped) as caught:
+            measure(SPIN, session, SilentObserver(), CancelToken())
+        (stored,) = session.runs()
+    assert "was killed by SIGKILL after 1 of 2 blocks; the finished blocks are kept as run" in caught.value.sentence()
+    assert stored == caught.value.run
+    assert not stored.complete
+    assert stored.notes["complete"].startswith("1 of 2 blocks, the measuring process was killed by SIGKILL")
+
+
+def test_a_session_that_cannot_be_written_does_not_lose_the_run(child: Callable[[str], None]) -> None:
+    store = SessionStore()
+    with store.create("mine", "here"), store.open("mine") as second:
+        with pytest.raises(RunNotKept, match="measured but not kept") as caught:
+            measure(SPIN, second, SilentObserver(), CancelToken())
+        assert caught.value.run.histograms["spin_gap"].count == 8
+
+
+def test_battery_and_cgroup_limits_are_said_before_measuring() -> None:
+    host = dataclasses.replace(
+        summarise(HostRoot()), on_battery=True, cpu_max_quota_us=50_000, cpu_max_period_us=100_000
+    )
+    battery, limit = warnings(host)
+    assert "runs on battery" in battery
+    assert "cpu.max allows 0.5 CPUs each 100 ms" in limit
+    assert warnings(dataclasses.replace(host, on_battery=None, cpu_max_quota_us=None)) == ()
+
+
+def test_the_verb_prints_a_report_within_80_columns(
+    child: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["measure", "--workload", "spin", "--label", "first"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert max(map(len, out.splitlines())) <= 80
+    for row in ("mean", "min", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %", "max", "count"):
+        assert f"\n  {row} " in out
+    assert "stalls over" in out
+    assert "in session workshop" in out
+
+
+def test_the_verb_prints_one_json_object_that_reads_back(
+    child: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["measure", "--workload", "spin", "--json", "--session", "class of 9"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    run = from_plain(Run, value)
+    assert value["format_version"] == 1
+    with SessionStore().open("class of 9") as session:
+        assert session.find("@1") == run
+
+
+def test_an_unwritable_state_folder_still_gives_the_result(
+    child: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(os.environ["XDG_STATE_HOME"]).write_text("a file where a folder should be")
+    assert cli.main(["measure", "--workload", "spin", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["histograms"]["spin_gap"]["count"] == 80
+    assert err.startswith("the run was measured but not kept: ")
+    assert err.count("\n") == 1
+
+
+def test_a_dead_child_is_exit_2_with_an_empty_stdout(
+    child: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    child("die:3")
+    assert cli.main(["measure", "--workload", "spin", "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "after 3 of 20 blocks" in err
+
+
+def test_progress_is_one_line_on_a_terminal(
+    child: Callable[[str], None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert cli.main(["measure", "--workload", "spin", "--duration", "0.5"]) == 0
+    err = capsys.readouterr().err
+    assert "\n" not in err
+    assert "block 2/2 · p50 90 ns" in err
+    assert err.endswith("\r")
+
+
+def test_the_report_of_a_ring_with_all_histograms_stays_narrow(child: Callable[[str], None]) -> None:
+    run = measure(SPIN, None, SilentObserver(), CancelToken())
+    gap = run.histograms["spin_gap"]
+    names = ("transit", "interval", "intended")
+    histograms = {f"{who}_{what}": gap for what in names for who in ("accumulator", "journaller")}
+    many = {str(cpu): 10**6 for cpu in range(64)}
+    wide = dataclasses.replace(
+        run,
+        workload="ring",
+        histograms={**histograms, "publisher_interval": dataclasses.replace(gap, count=10**10, overflow=3)},
+        threads=(dataclasses.replace(run.threads[0], messages_by_cpu=many, minor_faults=None),),
+        notes={**run.notes, "complete": "\x1b[2J" + "word " * 60},
+    )
+    text = render(wide)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+    assert "10,000,000,000" in text
+    assert "beyond range" in text
+    assert " more" in text

@@ -1,0 +1,124 @@
+"""Limits and blocks of what a person may ask for."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.resolve import LONGEST_S, blocks, check, resolve, threads
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.topology import Cache, Cpu, Topology
+
+TWO = Topology(
+    tuple(Cpu(n, 0, n, 0, True, True, CpuSet.of([n])) for n in range(2)),
+    (Cache(3, "Unified", 1 << 20, CpuSet.of([0, 1])),),
+)
+
+
+def ask(**fields: Any) -> MeasureRequest:
+    return MeasureRequest(**fields)
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        (ask(workload="wakeup"), "the workload 'wakeup' is not built yet"),
+        (ask(workload="ack"), "the workload 'ack' is not built yet"),
+        (ask(workload="ri\x1bng"), "there is no workload 'ri ng'"),
+        (ask(workload="spin", duty=50), "a duty of 50 % is not built yet"),
+        (ask(preset="eternal"), "there is no preset 'eternal'"),
+        (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners"),
+        (ask(messages=0), "a run sends from 1 to 8,640,000,000 messages at this interval (24 h), not 0"),
+        (ask(messages=-5), "not -5"),
+        (ask(messages=10**12), "not 1,000,000,000,000"),
+        (ask(messages=10**12, interval_ns=100), "from 1 to 864,000,000,000 messages"),
+        (ask(messages=1, duration_s=1.0), "contradict each other"),
+        (ask(duration_s=0.0), "a run lasts from 0.01 s to 24 h, not 0 s"),
+        (ask(duration_s=-1.0), "not -1 s"),
+        (ask(duration_s=1e9), "not 1e+09 s"),
+        (ask(duration_s=float("nan")), "not nan s"),
+        (ask(interval_ns=0), "the interval goes from 0.1 µs to 1 s"),
+        (ask(interval_ns=-10), "the interval goes from"),
+        (ask(interval_ns=99), "the interval goes from"),
+        (ask(interval_ns=10**12), "the interval goes from"),
+        (ask(threshold_ns=0), "the stall threshold goes from 0.1 µs to 10 s"),
+        (ask(sched_priority=50), "a SCHED_FIFO priority goes from 1 to 49"),
+        (ask(sched_priority=-1), "a SCHED_FIFO priority"),
+        (ask(wait_s=-1.0), "the time to wait"),
+        (ask(wait_s=float("nan")), "the time to wait"),
+        (ask(workload="spin", messages=5), "--messages is for the ring"),
+        (ask(workload="spin", pacing="schedule"), "--pacing is for the ring"),
+        (ask(workload="spin", no_journaller=True), "--no-journaller is for the ring"),
+        (ask(placement="best"), "there is no placement 'best'"),
+    ],
+)
+def test_nonsense_is_refused_in_one_sentence(request_: MeasureRequest, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve(request_, TWO, CpuSet(), "/nowhere")
+    assert sentence in caught.value.sentence()
+    assert "\n" not in caught.value.sentence()
+
+
+def test_realtime_on_two_cpus_is_refused_for_the_ring_and_not_for_spin() -> None:
+    with pytest.raises(HostError, match="SCHED_FIFO would leave no CPU"):
+        resolve(ask(sched_priority=10), TWO, CpuSet(), "/nowhere")
+    spec = resolve(ask(workload="spin", sched_priority=10), TWO, CpuSet(), "/nowhere")
+    assert (spec.sched_priority, spec.placement.sampler, threads(spec)) == (10, 1, 1)
+
+
+@pytest.mark.parametrize(("preset", "count", "total_s"), [("quick", 20, 5), ("standard", 40, 40), ("long", 3600, 3600)])
+def test_presets_keep_their_blocks(preset: str, count: int, total_s: int) -> None:
+    cut = blocks(ask(preset=preset))
+    assert (cut.count, cut.count * cut.block_ns, cut.preset) == (count, total_s * 10**9, preset)
+
+
+def test_a_run_shorter_than_a_block_is_one_shorter_block() -> None:
+    cut = blocks(ask(duration_s=0.1))
+    assert (cut.count, cut.block_ns, cut.preset) == (1, 100_000_000, None)
+
+
+@given(
+    st.floats(0.01, LONGEST_S),
+    st.integers(100, 1_000_000_000),
+    st.sampled_from(["quick", "standard", "long"]),
+    st.sampled_from(["ring", "spin"]),
+)
+def test_a_duration_is_kept_and_no_block_is_too_long(
+    duration_s: float, interval_ns: int, preset: str, workload: str
+) -> None:
+    cut = blocks(ask(duration_s=duration_s, interval_ns=interval_ns, preset=preset, workload=workload))
+    assert cut.messages is None
+    assert abs(cut.count * cut.block_ns - duration_s * 1e9) <= cut.count + 1
+    assert cut.block_ns <= 1_000_000_000
+    if workload == "ring":
+        assert cut.block_ns <= interval_ns * 1_000_001
+
+
+@given(st.integers(1, 10**10), st.integers(100, 1_000_000_000))
+def test_a_number_of_messages_fits_its_blocks(messages: int, interval_ns: int) -> None:
+    request = ask(messages=messages, interval_ns=interval_ns)
+    if messages * interval_ns > LONGEST_S * 10**9:
+        with pytest.raises(UsageError):
+            blocks(request)
+        return
+    cut = blocks(request)
+    share = -(-messages // cut.count)
+    assert cut.messages == messages
+    assert 1 <= cut.count <= messages
+    assert share <= 1_000_000
+    assert cut.block_ns > share * interval_ns
+
+
+def test_the_spec_carries_what_was_asked() -> None:
+    request = dataclasses.replace(ask(), threshold_ns=5_000, noise="spinners", pacing="schedule", interval_ns=20_000)
+    spec = resolve(request, TWO, CpuSet(), "/scratch")
+    assert (spec.threshold_ns, spec.noise, spec.pacing, spec.interval_ns) == (5_000, "spinners", "schedule", 20_000)
+    assert (spec.scratch_dir, spec.preset, spec.blocks, spec.duty) == ("/scratch", "quick", 20, 100)
+    assert threads(spec) == 2
+    check(request)
