@@ -1,7 +1,8 @@
 """Temperatures and throttling (Documentation/driver-api/thermal/sysfs-api.rst, hwmon/sysfs-interface.rst, and
 thermal_throttle in ABI/testing/sysfs-devices-system-cpu).
 
-Some sensors are read by interrupting their CPU: never read during a block.
+Some sensors are read by interrupting their CPU: never read during a block. Sensors of disks are not read at all:
+each reading is a command to the disk, which may wake it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ _PLAUSIBLE_CELSIUS = (-40.0, 150.0)
 """Sensors that are not wired up report values such as -273 °C or 255 °C."""
 
 _CPU_SENSOR = re.compile(r"coretemp|k10temp|k8temp|zenpower|x86_pkg_temp|cpu|soc|tctl|package", re.IGNORECASE)
+_DISK_CHIPS = ("nvme", "drivetemp")
 _MAX_INPUTS = 64
 
 
@@ -36,8 +38,9 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Thermal:
-    """All temperatures that a host shows. ``throttle_events``: how often cores and packages were slowed down because
-    they were too hot since boot, each core and package once; None where not counted (AMD, ARM, guests)."""
+    """The temperatures of a host: its zones, and of its hwmon chips the processor's (the others only where no sensor is
+    the processor's). ``throttle_events``: how often cores and packages were slowed down since boot because they were too
+    hot, each core and package once; None where not counted (AMD, ARM, guests)."""
 
     zones: tuple[Sensor, ...] = ()
     sensors: tuple[Sensor, ...] = ()
@@ -52,12 +55,12 @@ class Thermal:
 
 
 def read_thermal(root: HostRoot) -> Thermal:
-    """Read all zones, hwmon inputs and throttle counters."""
+    """Read zones, hwmon chips and throttle counters."""
     zones = tuple(
         _sensor(root, printable(root.text(f"{folder}/type") or "", 40) or f"thermal_zone{n}", f"{folder}/temp")
         for n, folder in root.numbered("/sys/class/thermal", "thermal_zone")
     )
-    return Thermal(zones, _hwmon(root), read_throttle_events(root))
+    return Thermal(zones, _hwmon(root, any(z.of_cpu for z in zones)), read_throttle_events(root))
 
 
 def read_throttle_events(root: HostRoot) -> int | None:
@@ -90,10 +93,16 @@ def parse_millicelsius(text: str | None) -> float | None:
     return celsius if low <= celsius <= high else None
 
 
-def _hwmon(root: HostRoot) -> tuple[Sensor, ...]:
+def _hwmon(root: HostRoot, cpu_zone: bool) -> tuple[Sensor, ...]:
+    chips = [
+        (printable(root.text(f"{folder}/name") or "", 40) or f"hwmon{number}", folder)
+        for number, folder in root.numbered("/sys/class/hwmon", "hwmon")
+    ]
+    chosen = [(chip, folder) for chip, folder in chips if _CPU_SENSOR.search(chip)]
+    if not chosen and not cpu_zone:
+        chosen = [(chip, folder) for chip, folder in chips if chip not in _DISK_CHIPS]
     found: list[Sensor] = []
-    for number, folder in root.numbered("/sys/class/hwmon", "hwmon"):
-        chip = printable(root.text(f"{folder}/name") or "", 40) or f"hwmon{number}"
+    for chip, folder in chosen:
         inputs = sorted(
             int(match[1]) for name in root.list_dir(folder) if (match := re.fullmatch(r"temp(\d{1,4})_input", name))
         )

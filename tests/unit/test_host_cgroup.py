@@ -77,7 +77,8 @@ def test_a_container_without_a_namespace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/../..", "/../../other", "/a/../../b", "/" + "deep/" * 200])
 def test_paths_outside_the_mount_fall_back_to_it(tmp_path: Path, path: str) -> None:
-    root = HostRoot(hosttrees.write(tmp_path, hosttrees.cgroup2(path, {"cpu.max": "1000 2000\n"})))
+    outside = {"sys/cpu.max": "1 2000\n", "sys/fs/cpu.max": "1 2000\n", "sys/fs/other/cpu.max": "1 2000\n"}
+    root = HostRoot(hosttrees.write(tmp_path, outside | hosttrees.cgroup2(path, {"cpu.max": "1000 2000\n"})))
     assert read_cgroup(root).cpu_limit == 0.5
 
 

@@ -64,7 +64,7 @@ def test_no_turbo_wins_over_silence(tmp_path: Path) -> None:
 def test_heat_of_a_server_is_its_processors(host_tree: Callable[[str], Path]) -> None:
     thermal = read_thermal(HostRoot(host_tree("server64")))
     assert [(z.name, z.celsius) for z in thermal.zones] == [("x86_pkg_temp", 50.0), ("x86_pkg_temp", 54.0)]
-    assert [s.name for s in thermal.sensors] == ["coretemp Package id 0", "coretemp Package id 1", "nvme"]
+    assert [s.name for s in thermal.sensors] == ["coretemp Package id 0", "coretemp Package id 1"]
     assert thermal.hottest_celsius == 54.0
     # Core 3 of both packages counted 2, each package 5; their other threads count the same events again.
     assert thermal.throttle_events == 2 + 2 + 5 + 5
@@ -73,6 +73,20 @@ def test_heat_of_a_server_is_its_processors(host_tree: Callable[[str], Path]) ->
 def test_a_host_without_sensors(host_tree: Callable[[str], Path]) -> None:
     assert read_thermal(HostRoot(host_tree("guest"))) == Thermal((), (), None)
     assert Thermal().hottest_celsius is None
+
+
+def test_other_chips_are_read_only_where_no_processor_has_a_sensor(tmp_path: Path) -> None:
+    chips = {0: ("nvme", 71_000), 1: ("drivetemp", 60_000), 2: ("nct6798", 38_000)}
+    for n, (name, heat) in chips.items():
+        hosttrees.write(
+            tmp_path, {f"sys/class/hwmon/hwmon{n}/name": name, f"sys/class/hwmon/hwmon{n}/temp1_input": str(heat)}
+        )
+    root = HostRoot(tmp_path)
+    assert [s.name for s in read_thermal(root).sensors] == ["nct6798"]
+    zone = "sys/class/thermal/thermal_zone0"
+    hosttrees.write(tmp_path, {f"{zone}/type": "cpu-thermal\n", f"{zone}/temp": "45000\n"})
+    thermal = read_thermal(root)
+    assert (thermal.sensors, thermal.hottest_celsius) == ((), 45.0)
 
 
 def test_any_sensor_is_better_than_none() -> None:

@@ -106,6 +106,7 @@ def test_links_stay_inside_the_tree(tmp_path: Path) -> None:
         "absolute": "/real/file",
         "relative": "real/file",
         "real/deep/up": "../file",
+        "real/deep/top": "/real/file",
         "host": "/etc/hostname",
         "folder": "real",
         "chain": "absolute",
@@ -119,7 +120,15 @@ def test_links_stay_inside_the_tree(tmp_path: Path) -> None:
     for name, target in links.items():
         (tree / name).symlink_to(target)
     root = HostRoot(tree)
-    for name in ("absolute", "relative", "real/deep/up", "folder/file", "chain", "folder/deep/../file"):
+    for name in (
+        "absolute",
+        "relative",
+        "real/deep/up",
+        "real/deep/top",
+        "folder/file",
+        "chain",
+        "folder/deep/../file",
+    ):
         assert root.text(name) == "inside", name
     assert root.text("host") == "the recorded host"
     for name in ("climbs", "climbs_far", "../secret", "/../secret", "real/../../secret"):
@@ -131,6 +140,15 @@ def test_links_stay_inside_the_tree(tmp_path: Path) -> None:
         assert not root.is_dir(name)
     assert root.list_dir("folder") == ("deep", "file")
     assert root.list_dir("climbs") == ()
+
+
+def test_a_chain_of_links_is_followed_as_far_as_the_kernel_would(tmp_path: Path) -> None:
+    (tmp_path / "link0").write_text("end")
+    for n in range(1, 42):
+        (tmp_path / f"link{n}").symlink_to(f"link{n - 1}")
+    root = HostRoot(tmp_path)
+    assert root.text("link40") == (tmp_path / "link40").read_text() == "end"
+    assert root.text("link41") is None
 
 
 def test_links_that_grow_without_end_are_given_up(tmp_path: Path) -> None:
