@@ -190,9 +190,10 @@ def _by_hand(table: Table) -> tuple[ByHand, ...]:
         why = inner.text("why", limit=500)
         if "\n" in command:
             inner.wrong("command", "a command is one line")
-        for name in _PLACEHOLDER.findall(command):
-            if name not in PLACEHOLDERS:
-                inner.wrong("command", f"unknown placeholder {{{name}}}{nearest(name[:40], PLACEHOLDERS)}")
+        for key, text in (("command", command), ("why", why)):
+            for name in _PLACEHOLDER.findall(text):
+                if name not in PLACEHOLDERS:
+                    inner.wrong(key, f"unknown placeholder {{{name}}}{nearest(name[:40], PLACEHOLDERS)}")
         inner.finish()
         found.append(ByHand(command, why))
     return tuple(found)

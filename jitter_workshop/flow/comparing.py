@@ -49,8 +49,8 @@ def luck(a: Run, b: Run) -> str:
         ratios.append(f"stalls over 100 µs by {_times(rate)}")
     if not ratios:
         return start + "they are too short to say by how much they differ."
-    text = " and ".join(ratios)
-    return f"{start}{text}. A change has to beat that before it means anything."
+    company = " Others used these CPUs meanwhile, which is part of it." if a.disturbed or b.disturbed else ""
+    return f"{start}{' and '.join(ratios)}.{company} A change has to beat that before it means anything."
 
 
 def _percentile(run: Run) -> int | None:

@@ -31,7 +31,7 @@ def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None
             + (f", last seen on CPU {f.cpu}" if f.cpu is not None else "")
             for f in run.disturbed
         ),
-        by_hand=tuple((fill_in(b.command, run), b.why) for b in chapter.by_hand),
+        by_hand=tuple((fill_in(b.command, run), fill_in(b.why, run)) for b in chapter.by_hand),
     )
 
 
@@ -48,8 +48,8 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
     return tuple(sorted(shares, key=lambda s: (-s[1], s[0])))
 
 
-def fill_in(command: str, run: Run) -> str:
-    """A by-hand command with this run's thread ids and CPUs in place of its placeholders."""
+def fill_in(text: str, run: Run) -> str:
+    """A by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
     only_tid = next(iter(tids.values()), None)
@@ -65,8 +65,8 @@ def fill_in(command: str, run: Run) -> str:
     }
     for name in PLACEHOLDERS:
         value = values[name]
-        command = command.replace("{" + name + "}", name.upper() if value is None else str(value))
-    return command
+        text = text.replace("{" + name + "}", name.upper() if value is None else str(value))
+    return text
 
 
 def _thread(thread: ThreadRecord) -> ThreadEvidence:

@@ -16,6 +16,9 @@ from jitter_workshop.stats.scale import nice_ns
 _STALLS_TO_SPEAK = 10
 """Of fewer stalls no rate is stated: the next run would have another one."""
 
+_LARGEST_SHARE = 0.1
+"""Beyond this thefts overlap and hold back the producer as well, so that messages no longer come at a steady rate."""
+
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
     """Where a thief's knee stands, 0..100, when each visit meets at least one message. A thief that takes all the time
@@ -110,6 +113,12 @@ def knee_sentences(
         )
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
+    stolen = max((c.at_least_share for c in classes), default=0.0)
+    if stolen > _LARGEST_SHARE:
+        found.append(
+            f"In all, stalls take {100 * stolen:.0f} % of the time. That is too much for the simple sum: where no "
+            "figure was computed, thefts overlap and hold up the producer as well."
+        )
     if classes and run.workload == "ring":
         found.append(
             "Stalls of the producer are among these, but hold messages back before their stamp: they show in the "
@@ -125,11 +134,12 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     late = max(1.0, stalls.mean_ns * rate / 1e9) if what == "messages" else 1.0
     made_late = f"one of the {what}" if late < 1.5 else f"about {late:,.0f} {what}"
     share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
-    stands = nice_percentile(100 * (1 - min(share, 1.0)))
     text = (
         f"Stalls {length}: {stalls.per_second:,.3g} a second, {nice_ns(stalls.mean_ns)} on average, each makes "
-        f"{made_late} late. Computed: the climb to them begins near {stands}."
+        f"{made_late} late."
     )
+    if share <= _LARGEST_SHARE:
+        text += f" Computed: the climb to them begins near {nice_percentile(100 * (1 - share))}."
     seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
     return (
         text if seen is None else f"{text} Seen: the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."

@@ -150,6 +150,8 @@ class Walk:
         chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
         if chosen and self.chapter.changes != "placement":
             raise UsageError("this chapter leaves the placement alone")
+        if len(set(chosen.values())) < len(chosen):
+            raise HostError("two threads cannot have the same CPU", "they wait for each other: give each its own")
         try:
             self._plan_of(self._request("again", chosen))
         except UsageError as error:

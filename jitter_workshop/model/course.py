@@ -30,7 +30,7 @@ LOOK_TOPICS = (
 """What a chapter's ``look`` may name; each is read from the host by ``flow.hostview``."""
 
 PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
-"""Words in braces that a ``by_hand`` command may hold; filled in from the run that is explained."""
+"""Words in braces that a ``by_hand`` command and its ``why`` may hold; filled in from the run that is explained."""
 
 NOISE_KINDS = ("spinners",)
 

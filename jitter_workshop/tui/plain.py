@@ -128,9 +128,7 @@ class PlainWalk:
             try:
                 if answer == "p" or (answer == "" and not self._enter(walk, step)):
                     return
-                if answer == "" and walk.current == step:
-                    shown = step if self._is_open(walk, step) else None
-                elif answer and self._command(walk, step, answer):
+                if answer and self._command(walk, step, answer):
                     shown = None
             except WorkshopError as error:
                 self._say(*views.wrap(f"! {error.sentence()}.", self._width, "", "  "))
@@ -193,7 +191,7 @@ class PlainWalk:
             return True
         elif word == "cpus":
             walk.choose_cpus(*parse_cpus(rest))
-            return True
+            self._say("", *views.plan_lines(walk.plan(), self._width), "")
         elif step == "predict" and self._can_predict(walk):
             # Before the numbers of steps: who types "300" here means a time and is told that it lacks a unit.
             self._predict(walk, answer)
@@ -235,7 +233,9 @@ class PlainWalk:
         elif step == "compare":
             self._show_comparison(walk)
         elif step == "explain" and (explanation := walk.explain()) is not None:
-            self._say(*views.explain_lines(explanation, width), "")
+            first = walk.explain("measure")
+            before = first if first is not None and first.run.id != explanation.run.id else None
+            self._say(*views.explain_lines(explanation, width, before), "")
 
     def _show_prediction(self, walk: Walk) -> None:
         task = walk.chapter.prediction

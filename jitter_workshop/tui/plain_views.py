@@ -23,6 +23,7 @@ from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
 _BAR = 20
+_MOST_CPUS = 8
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
@@ -198,31 +199,26 @@ def _figure(row: ComparisonRow, value: float | None) -> str:
 def _ratio(ratio: float | None) -> str:
     if ratio is None:
         return "–"
-    return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.3g}×"
+    if ratio >= 100:
+        return f"{ratio:,.0f}×"
+    return f"{ratio:.3g}×" if ratio >= 0.01 else f"1/{1 / ratio:,.0f}" if ratio > 0 else "0"
 
 
-def explain_lines(view: Explanation, width: int) -> list[str]:
-    lines = [f"The run '{clean(view.run.label, 40)}':", ""]
-    rows = [["thread", "voluntary", "involuntary", "migrations"]]
-    for t in view.threads:
-        counts = (t.voluntary_switches, t.involuntary_switches, t.migrations)
-        rows.append([clean(t.name, 20), *("not known" if c is None else f"{c:,}" for c in counts)])
-    lines += ["  " + line for line in table(rows, right=(1, 2, 3))]
-    lines += ["", "  Where the messages were handled:"]
-    for t in view.threads:
-        for i, (cpu, count, share) in enumerate(t.residence[:8]):
-            bar = "█" * max(round(share * _BAR), 1)
-            name = clean(t.name, 12) if i == 0 else ""
-            lines.append(f"  {name:<12} CPU {cpu:<4} {bar:<{_BAR}} {_share(share)}  {count:,}"[:width])
-        if len(t.residence) > 8:
-            lines.append(f"  {'':<12} and {len(t.residence) - 8} CPUs more")
+def explain_lines(view: Explanation, width: int, before: Explanation | None = None) -> list[str]:
+    """The evidence of a run; ``before``: the chapter's first run, whose threads are shown above for comparison."""
+    lines: list[str] = []
+    if before is not None:
+        lines = [f"The run '{clean(before.run.label, 40)}', before:", "", *_thread_lines(before, width), ""]
+    lines += [f"The run '{clean(view.run.label, 40)}':", "", *_thread_lines(view, width)]
     for heading, counters in (("Interrupts", view.interrupts), ("Softirqs", view.softirqs)):
         if counters:
             shown = [[f"  {name}", f"CPU {cpu}", f"{rate:,.1f}/s"] for name, cpu, _, rate in counters[:6]]
             lines += ["", f"  {heading} on these CPUs while it was measured:"]
             lines += ["  " + line[: width - 2] for line in table(shown, right=(2,))]
-    for sentence in view.foreign:
-        lines += ["", *wrap(f"Somebody else: {sentence}. This run was disturbed.", width, "  ")]
+    if view.foreign:
+        lines += ["", *wrap("This run was disturbed: others used these CPUs meanwhile.", width, "  ")]
+        for sentence in view.foreign:
+            lines += wrap(sentence, width, "  - ", "    ")
     if view.knee:
         lines += ["", "  The knee, in figures of this run:"]
         for sentence in view.knee:
@@ -231,6 +227,23 @@ def explain_lines(view: Explanation, width: int) -> list[str]:
         lines += ["", "  The same by hand:"]
         for command, why in view.by_hand:
             lines += ["", f"    {clean(command, 400)}", *wrap(why, width, "      ")]
+    return lines
+
+
+def _thread_lines(view: Explanation, width: int) -> list[str]:
+    rows = [["thread", "voluntary", "involuntary", "migrations"]]
+    for t in view.threads:
+        counts = (t.voluntary_switches, t.involuntary_switches, t.migrations)
+        rows.append([clean(t.name, 20), *("not known" if c is None else f"{c:,}" for c in counts)])
+    lines = ["  " + line for line in table(rows, right=(1, 2, 3))]
+    lines += ["", "  Where the messages were handled:"]
+    for t in view.threads:
+        for i, (cpu, count, share) in enumerate(t.residence[:_MOST_CPUS]):
+            bar = "█" * max(round(share * _BAR), 1)
+            name = clean(t.name, 12) if i == 0 else ""
+            lines.append(f"  {name:<12} CPU {cpu:<4} {bar:<{_BAR}} {_share(share)}  {count:,}"[:width])
+        if len(t.residence) > _MOST_CPUS:
+            lines.append(f"  {'':<12} and {len(t.residence) - _MOST_CPUS} CPUs more")
     return lines
 
 
