@@ -125,8 +125,11 @@ class Child:
                     return Event("suspend")
 
     def stop(self) -> None:
-        """Freeze the child and all in its group."""
+        """Freeze the child and all in its group; returns once it stands still (or has ended)."""
         self._signal(signal.SIGSTOP)
+        with contextlib.suppress(ChildProcessError):
+            # WNOWAIT leaves what it sees for Popen, which does the reaping.
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
