@@ -15,7 +15,7 @@ from jitter_workshop.model.curve import PercentileCurve
 X_LIMIT = 12.0
 """No curve reaches further right: 10^12 samples."""
 
-_STEP = 0.5
+_STEP = 0.25
 _MARGIN = 0.1
 _LEAST_X = 3.0
 _LEAST_DECADES = 2.0
@@ -81,7 +81,7 @@ def decade_ticks(y_low: float, y_high: float) -> tuple[Tick, ...]:
 
 
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:
-    """Ranges that hold all curves and marks (percentile, ns), in half decades so that a growing curve rescales rarely.
+    """Ranges that hold all curves and marks (percentile, ns), in quarters of a decade: a growing curve rescales rarely.
 
     The y axis spans two decades at least: a quiet host's curve must look flat, not dramatic.
     """

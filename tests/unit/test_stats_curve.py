@@ -137,7 +137,7 @@ def test_ranges_hold_every_point_and_mark(values: list[int], mark: int) -> None:
     for value in [*values, mark]:
         assert r.y_low <= scale.y_of_ns(value) <= r.y_high
     assert r.y_high - r.y_low >= 2
-    assert math.isclose(r.y_low * 2 % 1, 0)
+    assert math.isclose(r.y_low * 4 % 1, 0)
 
 
 def test_an_empty_chart_has_axes() -> None:

@@ -1,0 +1,203 @@
+"""How curves look in a terminal: colours and marks by theme, and the legend that stands beside the canvas.
+
+Every curve differs from its neighbours by colour and by its mark, so that a screen without colours, and eyes that tell
+some apart badly, see the same chart. Needs Rich only: the plain walk and ``chart`` use it too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.color import Color
+from rich.style import Style
+from rich.text import Text
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.scale import nice_ns
+
+Mark = tuple[float, int]
+"""A point on the chart that is no curve: percentile (0..100) and ns."""
+
+MARK_GLYPH = "×"
+_GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
+_REFERENCE_GLYPHS = ("○", "□", "◇", "△")
+_QUIETER = 0.35
+_WIDE_LEGEND = 60
+_FIGURES: tuple[tuple[str, float | None], ...] = (("p50", 50.0), ("p99.9", 99.9), ("max", None))
+
+
+@dataclass(frozen=True, slots=True)
+class ChartTheme:
+    """Colours as ``#rrggbb``; an empty one leaves the terminal's own."""
+
+    background: str
+    text: str
+    dim: str
+    grid: str
+    mark: str
+    curves: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+THEMES: dict[str, ChartTheme] = {
+    "dark": ChartTheme(
+        background="#12161c",
+        text="#d6dde8",
+        dim="#8f9bad",
+        grid="#343d4b",
+        mark="#ff8ad8",
+        curves=("#7db7e8", "#e5b567", "#86c793", "#c4b5f0", "#ec8a7e", "#6fd0c5"),
+        references=("#98a2b3", "#7d8798", "#677183"),
+    ),
+    "light": ChartTheme(
+        background="#fbfaf7",
+        text="#22272f",
+        dim="#5c6878",
+        grid="#d5d3cb",
+        mark="#b0127f",
+        curves=("#1b5e9e", "#b06a00", "#23713a", "#6741a0", "#b3261e", "#00706a"),
+        references=("#6f7885", "#868e99", "#9aa1ab"),
+    ),
+    "high-contrast": ChartTheme(
+        background="#000000",
+        text="#ffffff",
+        dim="#e0e0e0",
+        grid="#6a6a6a",
+        mark="#ff7ae0",
+        curves=("#7fd4ff", "#ffd500", "#6bff8a", "#e0c8ff", "#ff9a90", "#5ff5e6"),
+        references=("#e0e0e0", "#c4c4c4", "#a8a8a8"),
+    ),
+    "mono": ChartTheme("", "", "", "", "", ("",), ("",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CurveLook:
+    """A curve's mark and the styles of its line and of its mark."""
+
+    glyph: str
+    line: Style
+    point: Style
+
+
+def theme_named(name: str) -> ChartTheme:
+    """The theme of a name (unknown ones: dark); without colours where NO_COLOR asks for that."""
+    if os.environ.get("NO_COLOR"):
+        return THEMES["mono"]
+    return THEMES.get(name, THEMES["dark"])
+
+
+def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
+    """A style of one colour; where the theme has none, ``dim`` stands in for faint colours."""
+    if colour:
+        return Style(color=colour, bold=bold or None)
+    return Style(dim=dim or None, bold=bold or None)
+
+
+def looks(curves: Sequence[PercentileCurve], theme: ChartTheme, highlight: int | None) -> list[CurveLook]:
+    """One look a curve, by its place among the measured or the published ones. With a highlighted curve the others
+    step back towards the background."""
+    found: list[CurveLook] = []
+    measured = published = 0
+    for number, curve in enumerate(curves):
+        if curve.origin:
+            glyph = _REFERENCE_GLYPHS[published % len(_REFERENCE_GLYPHS)]
+            colour = theme.references[published % len(theme.references)]
+            published += 1
+        else:
+            glyph = _GLYPHS[measured % len(_GLYPHS)]
+            colour = theme.curves[measured % len(theme.curves)]
+            measured += 1
+        bright = highlight == number
+        back = highlight is not None and not bright
+        shown = _blend(colour, theme.background, _QUIETER) if back and colour and not curve.origin else colour
+        line = plain_style(shown, dim=back or bool(curve.origin), bold=bright)
+        found.append(CurveLook(glyph, line, plain_style(shown, dim=back, bold=not back)))
+    return found
+
+
+def legend(
+    curves: Sequence[PercentileCurve],
+    *,
+    theme: str = "dark",
+    highlight: int | None = None,
+    marks: Sequence[Mark] = (),
+    width: int = 80,
+) -> list[Text]:
+    """The legend: mark, label, p50, p99.9 and maximum of each curve, and the marks; no line wider than ``width``.
+
+    Wide, a line a curve; narrow, two lines a curve below a line of column heads. A value that the samples cannot give
+    is ``–``.
+    """
+    style = theme_named(theme)
+    every = looks(curves, style, highlight)
+    wide = width >= _WIDE_LEGEND
+    lines = [] if wide or not curves else [_heads(style, width)]
+    for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
+        made = _wide_line if wide else _narrow_lines
+        lines += made(curve, look, style, width, number == highlight)
+    dim = plain_style(style.dim, dim=True)
+    for percentile, value_ns in marks:
+        line = Text(no_wrap=True, end="")
+        line.append(MARK_GLYPH, plain_style(style.mark, bold=True))
+        line.append(" your guess  ", plain_style(style.text))
+        line.append(f"p{percentile:g} ", dim)
+        line.append(nice_ns(value_ns), plain_style(style.text))
+        lines.append(line)
+    for line in lines:
+        line.truncate(max(width, 1), overflow="ellipsis")
+    return lines
+
+
+def _figures(curve: PercentileCurve) -> list[tuple[str, str]]:
+    last = curve.points[-1].value_ns if curve.points else None
+    return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in _FIGURES]
+
+
+def _wide_line(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, width: int, bright: bool) -> list[Text]:
+    dim = plain_style(theme.dim, dim=True)
+    line = Text(no_wrap=True, end="")
+    line.append(f"{look.glyph} ", look.point)
+    room = max(width - 2 - 3 * 16, 8)
+    name = Text(clean(curve.label, room), plain_style(theme.text, bold=bright))
+    if curve.origin:
+        name.append(f"  {clean(curve.origin, 20)}", dim)
+    name.truncate(room - 1, overflow="ellipsis", pad=True)
+    line.append_text(name)
+    for head, value in _figures(curve):
+        line.append(f"{head:>6} ", dim)
+        line.append(f"{value:<9}", plain_style(theme.text, bold=bright))
+    line.rstrip()
+    return [line]
+
+
+def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, width: int, bright: bool) -> list[Text]:
+    dim = plain_style(theme.dim, dim=True)
+    first = Text(no_wrap=True, end="")
+    first.append(f"{look.glyph} ", look.point)
+    first.append(clean(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
+    if curve.origin and first.cell_len + len(curve.origin) + 2 <= width:
+        first.append(f"  {clean(curve.origin, 20)}", dim)
+    second = Text(_columns([value for _, value in _figures(curve)], width), plain_style(theme.text), end="")
+    return [first, second]
+
+
+def _heads(theme: ChartTheme, width: int) -> Text:
+    heads = _columns([name for name, _ in _FIGURES], width)
+    return Text(heads, plain_style(theme.dim, dim=True), no_wrap=True, end="")
+
+
+def _columns(cells: Sequence[str], width: int) -> str:
+    each = max(min((width - 2) // max(len(cells), 1), 11), 1)
+    return "  " + "".join(f"{cell:<{each}}" for cell in cells).rstrip()
+
+
+def _blend(colour: str, background: str, share: float) -> str:
+    """``colour`` with a share of the background in it."""
+    front, back = Color.parse(colour).get_truecolor(), Color.parse(background).get_truecolor()
+    mixed = (round(f + (b - f) * share) for f, b in zip(front, back, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)

@@ -1,0 +1,161 @@
+"""The chart as text: sizes, axes that line up, colours that are never alone, input that cannot break it."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.stats import scale
+from jitter_workshop.tui.widgets import canvas, canvas_style
+
+
+def curve(label: str, heights: list[int], solid: int | None = None, origin: str = "") -> PercentileCurve:
+    n = len(heights)
+    points = tuple(
+        CurvePoint(scale.percentile_of_x(5 * i / max(n - 1, 1)), v, i < (n if solid is None else solid))
+        for i, v in enumerate(sorted(heights))
+    )
+    return PercentileCurve(label, points, 100_000, origin)
+
+
+LOW = curve("pinned", [100] * 30 + [4_000] * 20, solid=40)
+HIGH = curve("baseline", [150] * 15 + [2_000_000] * 35)
+PUBLISHED = curve("laptop", [168, 256, 8_126_495], origin="published 2015")
+
+
+def braille(text: str) -> set[tuple[int, int]]:
+    return {
+        (c, r) for r, line in enumerate(text.split("\n")) for c, ch in enumerate(line) if "\u2801" <= ch <= "\u28ff"
+    }
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(24, 220),
+    st.integers(4, 60),
+    st.lists(st.lists(st.integers(0, 60_000_000_000), max_size=12), max_size=4),
+    st.sampled_from(["dark", "light", "high-contrast", "mono", "nonsense"]),
+    st.one_of(st.none(), st.integers(-1, 5)),
+    st.lists(st.tuples(st.floats(0, 100), st.integers(0, 10**12)), max_size=2),
+)
+def test_every_size_and_every_curve_fits(
+    width: int,
+    height: int,
+    heights: list[list[int]],
+    theme: str,
+    highlight: int | None,
+    marks: list[tuple[float, int]],
+) -> None:
+    curves = [curve(f"c{i}", values) for i, values in enumerate(heights)]
+    text = canvas.render(curves, width, height, theme, highlight, marks)
+    lines = text.split("\n", allow_blank=True)
+    assert len(lines) == height
+    assert max(line.cell_len for line in lines) <= width
+    assert text.plain.count(canvas_style.MARK_GLYPH) <= len(marks)
+    assert all(line.cell_len <= 30 for line in canvas.legend(curves, theme=theme, marks=marks, width=30))
+
+
+@pytest.mark.parametrize(("width", "height"), [(0, 0), (10, 3), (23, 10), (80, 3), (-5, -5)])
+def test_too_small_is_empty_and_not_an_error(width: int, height: int) -> None:
+    assert canvas.render([LOW], width, height).plain.strip() == ""
+
+
+@pytest.mark.parametrize(("width", "height"), [(60, 12), (76, 14), (120, 35), (200, 60)])
+def test_a_flat_curve_lies_on_its_tick_and_ends_at_its_percentile(width: int, height: int) -> None:
+    flat = PercentileCurve("flat", tuple(CurvePoint(p, 10_000, True) for p in (0.0, 90.0, 99.0, 99.9)), 10_000)
+    lines = canvas.render([flat], width, height, "mono").plain.split("\n")
+    (row,) = [r for r, line in enumerate(lines) if line.startswith(" 10 µs")]
+    dots = braille("\n".join(lines))
+    assert {r for _, r in dots} == {row}
+    label = lines[-1].index("99.9%")
+    end = max(max(c for c, _ in dots), lines[row].rindex("●"))
+    assert label <= end <= label + len("99.9%")
+
+
+def test_every_decade_has_the_same_number_of_rows() -> None:
+    lines = canvas.render([LOW, HIGH], 120, 35).plain.split("\n")
+    rows = [r for r, line in enumerate(lines) if "┤" in line]
+    assert len({b - a for a, b in itertools.pairwise(rows)}) == 1
+    assert len(rows) >= 4
+
+
+def test_few_samples_are_dotted() -> None:
+    solid = canvas.render([curve("a", [1_000] * 50)], 100, 20, "mono").plain
+    dotted = canvas.render([curve("a", [1_000] * 50, solid=25)], 100, 20, "mono").plain
+    assert len(braille(dotted)) < len(braille(solid)) * 0.85
+    left = {c for c, _ in braille(dotted) if c < 45}
+    assert left == {c for c, _ in braille(solid) if c < 45}
+
+
+def test_curves_differ_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = canvas.render([LOW, HIGH, PUBLISHED], 80, 20, "dark")
+    assert not any(getattr(span.style, "color", None) for span in text.spans)
+    for glyph in ("●", "■", "○"):
+        assert glyph in text.plain
+    heads = [line.plain[0] for line in canvas.legend([LOW, HIGH, PUBLISHED], width=80)]
+    assert heads == ["●", "■", "○"]
+    monkeypatch.delenv("NO_COLOR")
+    assert any(
+        getattr(span.style, "color", None) for span in canvas.render([LOW, HIGH, PUBLISHED], 80, 20, "dark").spans
+    )
+
+
+def test_the_highlighted_curve_is_drawn_last_and_bold() -> None:
+    one, two = curve("one", [1_000] * 50), curve("two", [1_000] * 50)
+    for bright in (0, 1):
+        text = canvas.render([one, two], 80, 15, "dark", bright)
+        wanted = canvas_style.looks([one, two], canvas_style.THEMES["dark"], bright)[bright].line
+        drawn = [span.style for span in text.spans if braille(text.plain[span.start : span.end])]
+        assert wanted.bold
+        assert set(drawn) == {wanted}
+
+
+def test_the_mark_sits_on_its_percentile_and_value() -> None:
+    lines = canvas.render([LOW], 76, 14, "mono", None, [(99.0, 10_000)]).plain.split("\n")
+    (row,) = [r for r, line in enumerate(lines) if "×" in line]
+    assert lines[row].startswith(" 10 µs")
+    column = lines[row].index("×")
+    assert lines[-1][column - 2 : column + 3].strip(" %") in ("99", "9")
+
+
+def test_the_legend_says_value_origin_and_guess() -> None:
+    wide = [line.plain for line in canvas.legend([LOW, PUBLISHED], marks=[(99.9, 200_000)], width=80)]
+    assert wide[0].split() == ["●", "pinned", "p50", "100", "ns", "p99.9", "4", "µs", "max", "4", "µs"]
+    assert "published 2015" in wide[1]
+    assert "8.13 ms" in wide[1]
+    assert wide[2] == "× your guess  p99.9 200 µs"
+    narrow = [line.plain for line in canvas.legend([LOW, PUBLISHED], width=36)]
+    assert narrow[0].split() == ["p50", "p99.9", "max"]
+    assert narrow[2].split() == ["100", "ns", "4", "µs", "4", "µs"]
+
+
+def test_hostile_labels_stay_text() -> None:
+    evil = curve("[bold red]x[/]\x1b[2J\n\u202eabc" + "y" * 500, [100, 200])
+    for width in (36, 80):
+        for line in canvas.legend([evil], width=width):
+            assert "\x1b" not in line.plain
+            assert "\n" not in line.plain
+            assert line.cell_len <= width
+        assert any("[bold red]" in line.plain for line in canvas.legend([evil], width=width))
+
+
+def test_what_is_returned_may_be_changed() -> None:
+    canvas.render([LOW], 60, 12).append("spoilt")
+    assert "spoilt" not in canvas.render([LOW], 60, 12).plain
+
+
+def test_drawing_needs_no_textual_and_importing_no_plotext() -> None:
+    code = (
+        "import sys\n"
+        "from jitter_workshop.tui.widgets import canvas\n"
+        "assert 'plotext' not in sys.modules\n"
+        "assert not any(m.split('.')[0] in ('textual', 'hdrh') for m in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
