@@ -39,8 +39,8 @@ class Sensor:
 @dataclass(frozen=True, slots=True)
 class Thermal:
     """The temperatures of a host: its zones, and of its hwmon chips the processor's (the others only where no sensor is
-    the processor's). ``throttle_events``: how often cores and packages were slowed down since boot because they were too
-    hot, each core and package once; None where not counted (AMD, ARM, guests)."""
+    the processor's). ``throttle_events``: how often cores and packages were slowed down by heat since boot, each core
+    and package once; None where not counted (AMD, ARM, guests)."""
 
     zones: tuple[Sensor, ...] = ()
     sensors: tuple[Sensor, ...] = ()
