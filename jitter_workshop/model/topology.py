@@ -9,7 +9,11 @@ from jitter_workshop.model.cpuset import CpuSet
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """One logical CPU. ``core_type`` is ``performance``, ``efficiency`` or None where all are alike or unknown."""
+    """One logical CPU. ``core_type`` is ``performance``, ``efficiency`` or None where all are alike or unknown.
+
+    ``smt_siblings``: the online threads of its core, itself included, as the kernel lists them. An offline CPU shows
+    neither package, core nor node: they are -1.
+    """
 
     id: int
     package: int
