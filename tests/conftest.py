@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests import hosttrees, madeup
+
+# The same examples each time, and no verdict by the clock: a busy machine must not fail a test.
+settings.register_profile("workshop", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("workshop")
 
 
 @pytest.fixture(scope="session")
