@@ -16,7 +16,7 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +52,10 @@ class Holder:
 
 
 @contextmanager
-def host_turn(wait_s: float = 0.0, cancel: CancelToken | None = None) -> Iterator[None]:
-    """Hold the host's turn. Queues up to ``wait_s`` seconds without polling.
+def host_turn(
+    wait_s: float = 0.0, cancel: CancelToken | None = None, queued: Callable[[Holder], None] = lambda holder: None
+) -> Iterator[None]:
+    """Hold the host's turn. Queues up to ``wait_s`` seconds without polling; ``queued`` is told behind whom.
 
     Raises BusyError naming who holds it once the time is up or ``cancel`` is pressed.
     """
@@ -63,7 +65,7 @@ def host_turn(wait_s: float = 0.0, cancel: CancelToken | None = None) -> Iterato
         turn = _take(name)
         if turn is not None:
             break
-        _wait_for_end(name, deadline, cancel)
+        _wait_for_end(name, deadline, cancel, queued)
     with turn:
         yield
 
@@ -81,7 +83,7 @@ def _take(name: str) -> socket.socket | None:
     return turn
 
 
-def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None) -> None:
+def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, queued: Callable[[Holder], None]) -> None:
     """Return when the holder ended, or after a moment when the queue is full. Raises BusyError at the deadline."""
     left_s = deadline - time.monotonic()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
@@ -105,6 +107,8 @@ def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None) -> Non
         poller.register(asking, select.POLLIN)
         if cancel is not None:
             poller.register(cancel.fileno(), select.POLLIN)
+        if left_s > 0:
+            queued(holder)
         if left_s <= 0 or not poller.poll(left_s * 1000):
             raise BusyError(f"{holder} on this host", _advice())
         if cancel is not None and cancel.take_suspend():

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     token = flow.CancelToken()
     try:
         with _signals(token) as received:
-            measured = flow.measure(request, session, progress, token)
+            measured = flow.measure(request, session, progress, token, queued=say)
     except flow.RunNotKept as error:
         measured, not_kept = error.run, error.sentence()
     except Exception:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from jitter_workshop import paths
@@ -12,7 +14,7 @@ from jitter_workshop.bench import foreign, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.protocol import BlockDone
-from jitter_workshop.errors import MeasureError, SessionError
+from jitter_workshop.errors import HostError, MeasureError, SessionError
 from jitter_workshop.flow.resolve import check, resolve
 from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.host.root import HostRoot
@@ -37,6 +39,9 @@ __all__ = [
 ]
 
 LABEL_LIMIT = 60
+
+_SCRATCH_BYTES = 64 << 20
+"""Room for the ring's record and journal files with plenty to spare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +92,14 @@ class RunNotKept(SessionError):
         self.run = run
 
 
-def measure(request: MeasureRequest, session: OpenSession | None, observer: RunObserver, cancel: CancelToken) -> Run:
-    """Measure on this host and keep the run in ``session`` (None: nowhere).
+def measure(
+    request: MeasureRequest,
+    session: OpenSession | None,
+    observer: RunObserver,
+    cancel: CancelToken,
+    queued: Callable[[str], None] = lambda sentence: None,
+) -> Run:
+    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits.
 
     Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
@@ -100,7 +111,7 @@ def measure(request: MeasureRequest, session: OpenSession | None, observer: RunO
     root = HostRoot()
     topology = read_topology(root)
     spec = resolve(request, topology, read_isolation(root).isolated, _scratch_dir())
-    with host_turn(request.wait_s, cancel):
+    with host_turn(request.wait_s, cancel, lambda holder: queued(f"Waiting: {holder}.")):
         summary = summarise(root, topology)
         before = foreign.snapshot()
         result = runner.run(spec, observer, cancel)
@@ -139,13 +150,18 @@ def _cpu_limit(host: HostSummary) -> str:
 
 
 def _scratch_dir() -> str:
-    """Where the ring's files are made; the system's place for temporary files where the cache folder is unusable."""
+    """Where the ring's files are made: the cache folder, or where that is unusable or full, the system's place for
+    temporary files (which TMPDIR chooses)."""
     folder = paths.cache_dir()
-    try:
+    with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
+        room = os.statvfs(folder)
+        if os.access(folder, os.W_OK | os.X_OK) and room.f_bavail * room.f_frsize >= _SCRATCH_BYTES:
+            return str(folder)
+    try:
         return tempfile.gettempdir()
-    return str(folder) if os.access(folder, os.W_OK | os.X_OK) else tempfile.gettempdir()
+    except OSError as error:
+        raise HostError(f"no folder for temporary files can be written ({folder} neither)", "set TMPDIR") from error
 
 
 def _watched(placement: Placement) -> set[int]:

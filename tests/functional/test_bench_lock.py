@@ -12,7 +12,7 @@ import pytest
 
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.bench.lock import TURN_VARIABLE, host_turn
+from jitter_workshop.bench.lock import TURN_VARIABLE, Holder, host_turn
 from jitter_workshop.errors import BusyError
 
 HOLD = (
@@ -49,9 +49,14 @@ def test_the_holder_is_named(holder: subprocess.Popen[str]) -> None:
 
 
 def test_the_turn_comes_when_the_holder_is_killed(holder: subprocess.Popen[str]) -> None:
-    threading.Timer(0.05, holder.kill).start()
-    with host_turn(wait_s=20):
-        pass
+    behind: list[int] = []
+
+    def queued(who: Holder) -> None:
+        behind.append(who.pid)
+        holder.kill()
+
+    with host_turn(wait_s=20, queued=queued):
+        assert behind[0] == holder.pid
 
 
 def test_a_wait_ends_in_time(holder: subprocess.Popen[str]) -> None:

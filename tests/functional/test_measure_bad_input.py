@@ -113,9 +113,13 @@ def test_two_runs_on_one_host() -> None:
 def test_a_queued_run_begins_when_the_turn_is_free() -> None:
     with host_turn():
         waiting = subprocess.Popen(
-            measure_command("--workload", "spin", "--duration", "0.1", "--wait", "60", "--json"), stdout=subprocess.PIPE
+            measure_command("--workload", "spin", "--duration", "0.1", "--wait", "60", "--json"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-        assert waiting.poll() is None
+        assert waiting.stderr is not None
+        assert f"pid {os.getpid()}" in waiting.stderr.readline()
     out, _ = waiting.communicate(timeout=PATIENCE_S)
     assert waiting.returncode == 0
     assert json.loads(out)["complete"] is True
@@ -153,7 +157,7 @@ def test_a_full_disk_does_not_lose_the_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(len(ALLOWED) < 2, reason="the ring needs two CPUs")
-def test_a_full_disk_where_the_ring_keeps_its_files() -> None:
+def test_a_full_disk_where_the_ring_keeps_its_files_sends_them_elsewhere() -> None:
     folder = Path(os.environ["XDG_CACHE_HOME"])
     folder.mkdir()
     prefix = _small_disk(folder)
@@ -167,9 +171,46 @@ def test_a_full_disk_where_the_ring_keeps_its_files() -> None:
         timeout=PATIENCE_S,
         check=False,
     )
-    # A folder cannot be made on the full disk either, so the system's place for temporary files is used.
-    assert done.returncode in (0, 2), done.stderr
-    assert done.stderr.count("\n") <= 1
+    assert (done.returncode, done.stderr) == (0, "")
+    assert only_run().complete
+
+
+@pytest.fixture
+def half_a_cpu() -> Iterator[Path]:
+    """A new cgroup that may use half a CPU; its ``cgroup.procs``."""
+    name = f"jitter-workshop-test-{os.getpid()}"
+    old, new = Path("/sys/fs/cgroup/cpu") / name, Path("/sys/fs/cgroup") / name
+    try:
+        if Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").exists():
+            group, limit, value = old, old / "cpu.cfs_quota_us", "50000"
+        elif "cpu" in Path("/sys/fs/cgroup/cgroup.subtree_control").read_text().split():
+            group, limit, value = new, new / "cpu.max", "50000 100000"
+        else:
+            pytest.skip("no cgroup hierarchy hands out CPU limits here")
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error.strerror}")
+    try:
+        limit.write_text(value)
+        yield group / "cgroup.procs"
+    finally:
+        group.rmdir()
+
+
+def test_a_container_with_a_cpu_limit_is_told_before_and_noted_after(half_a_cpu: Path) -> None:
+    enter = ["sh", "-c", f'echo $$ >"{half_a_cpu}" && exec "$@"', "sh"]
+    done = subprocess.run(
+        [*enter, *measure_command("--workload", "spin", "--duration", "0.5", "--json")],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("The cgroup's cpu.max allows 0.5 CPUs each 100 ms: busy threads will be throttled")
+    run = json.loads(done.stdout)
+    assert "allows 0.5 CPUs" in run["notes"]["cpu_max"]
+    assert run["throttled_periods"] > 0
 
 
 @contextmanager
