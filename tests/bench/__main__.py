@@ -1,0 +1,33 @@
+"""``python -m tests.bench [PART …]``: parts are native, ring, screen, chart, startup, peers; all when none is named."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from pathlib import Path
+
+from tests.bench.figures import report
+
+PARTS = ("native", "chart", "startup", "ring", "screen", "peers")
+
+
+def main(names: list[str]) -> int:
+    unknown = [n for n in names if n not in PARTS]
+    if unknown:
+        print(f"unknown part {unknown[0]}: {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    folder = Path("bench-results") / time.strftime("%Y%m%d-%H%M%S")
+    folder.mkdir(parents=True)
+    figures = []
+    for name in names or PARTS:
+        print(f"{name} …", flush=True)
+        figures += importlib.import_module(f"tests.bench.{name}").run(folder)
+    table = report(folder, figures)
+    (folder / "report.txt").write_text(table + "\n")
+    print(f"\n{table}\n\nraw data: {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

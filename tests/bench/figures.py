@@ -1,0 +1,71 @@
+"""What a benchmark gives: a figure, the goal it stands against, and how it was got."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the report. ``goal`` None = reported only; met when ``value`` ≤ ``goal``."""
+
+    name: str
+    value: float
+    unit: str
+    goal: float | None
+    how: str
+
+    @property
+    def met(self) -> bool | None:
+        return None if self.goal is None else self.value <= self.goal
+
+
+def spread(values: list[float]) -> str:
+    """Min, median and max in words, for ``how``."""
+    return f"min {min(values):.4g}, median {statistics.median(values):.4g}, max {max(values):.4g}, n = {len(values)}"
+
+
+def keep(folder: Path, name: str, data: Any) -> None:
+    """Raw data beside the report."""
+    (folder / f"{name}.json").write_text(json.dumps(data, indent=1))
+
+
+def report(folder: Path, figures: list[Figure]) -> str:
+    """The table, also kept as JSON."""
+    keep(folder, "figures", [asdict(f) | {"met": f.met} for f in figures])
+    lines = []
+    for f in figures:
+        mark = {None: " ", True: "✓", False: "✗"}[f.met]
+        goal = "" if f.goal is None else f"(goal ≤ {f.goal:g})"
+        lines.append(f"{mark} {f.name:<58} {f.value:>9.4g} {f.unit:<6} {goal:<16} {f.how}")
+    return "\n".join(lines)
+
+
+def pyperf_command(folder: Path, name: str, command: list[str]) -> list[float]:
+    """Times a whole command with pyperf; the values in seconds. The pyperf file stays in ``folder``."""
+    out = folder / f"{name}.pyperf.json"
+    base = [sys.executable, "-m", "pyperf", "command", "--quiet", "--processes", "10", "--values", "2", "--name", name]
+    subprocess.run([*base, "-o", str(out), "--", *command], check=True, stdout=subprocess.DEVNULL)
+    return pyperf_values(out)[name]
+
+
+def pyperf_script(folder: Path, script: str) -> dict[str, list[float]]:
+    """Runs a script built on ``pyperf.Runner``; benchmark name → values in seconds."""
+    out = folder / f"{script}.pyperf.json"
+    path = Path(__file__).parent / f"{script}.py"
+    subprocess.run(
+        [sys.executable, str(path), "--quiet", "--processes", "8", "-o", str(out)], check=True, stdout=subprocess.DEVNULL
+    )
+    return pyperf_values(out)
+
+
+def pyperf_values(path: Path) -> dict[str, list[float]]:
+    import pyperf
+
+    return {b.get_name(): list(b.get_values()) for b in pyperf.BenchmarkSuite.load(str(path)).get_benchmarks()}
