@@ -72,7 +72,7 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
 
 
 def higher_at(comparison: Comparison, measure: str) -> bool | None:
-    """Whether B is higher at a measure (``99.9``, ``max``, …); None where the comparison has no such row."""
+    """Whether B is higher at a measure (``p99.9``, ``mean``, …); None where the comparison has no such row."""
     row = next((r for r in comparison.rows if r.measure == measure), None)
     if row is None or row.a is None or row.b is None:
         return None
@@ -98,7 +98,7 @@ def _stall_rows(a: Run, b: Run) -> list[ComparisonRow]:
 
 def _value_rows(a: HistogramSummary, b: HistogramSummary, step_ns: int) -> list[ComparisonRow]:
     pairs: list[tuple[str, float | None, float | None]] = [("mean", a.mean, b.mean)]
-    pairs += [(p, a.percentiles.get(p), b.percentiles.get(p)) for p in PERCENTILES]
+    pairs += [(f"p{p}", a.percentiles.get(p), b.percentiles.get(p)) for p in PERCENTILES]
     pairs.append((MAX, a.max, b.max))
     return [_row(what, x, y, step_ns) for what, x, y in pairs if x is not None and y is not None]
 
@@ -148,14 +148,13 @@ def _rate_in_words(x: Side, y: Side, a_s: float, b_s: float) -> str:
 
 
 def _percentile_in_words(rows: dict[str, ComparisonRow], step_ns: int) -> str:
-    known = [p for p in reversed(PERCENTILES) if p in rows]
-    preferred = next((p for p in ("99.9", *known) if p in rows), None)
+    preferred = next((p for p in ("p99.9", *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
     if preferred is None:
         return ""
     row = rows[preferred]
     if row.ratio == 1.0:
-        return f"p{preferred} the same to within the clock's {step_ns} ns"
-    return f"p{preferred} {nice_ns(row.a)}, then {nice_ns(row.b)}"
+        return f"{preferred} the same to within the clock's {step_ns} ns"
+    return f"{preferred} {nice_ns(row.a)}, then {nice_ns(row.b)}"
 
 
 def _times(ratio: float) -> str:

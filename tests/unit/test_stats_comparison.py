@@ -32,13 +32,13 @@ def test_stalls_come_first_then_percentiles_then_the_maximum(make_run: MakeRun) 
         "stalls_per_second_over_1000_ns",
         "stolen_ns_per_second",
         "mean",
-        "50",
-        "90",
-        "99",
+        "p50",
+        "p90",
+        "p99",
         "max",
     ]
     rows = {r.measure: r for r in found.rows}
-    assert rows["50"].ratio == pytest.approx(1.5, rel=0.01)
+    assert rows["p50"].ratio == pytest.approx(1.5, rel=0.01)
     assert rows["max"].b == 2_000
     assert (found.run, found.label, found.comparable) == ("b", "pinned", True)
     assert "Worst seen: 5 ms in 250 ms, then 2 µs in 250 ms" in found.text
@@ -47,19 +47,19 @@ def test_stalls_come_first_then_percentiles_then_the_maximum(make_run: MakeRun) 
 def test_percentiles_without_enough_samples_are_left_out(make_run: MakeRun) -> None:
     a, _ = make_run([[100] * 2_000])
     b, _ = make_run([[100] * 50])
-    assert "99" not in {r.measure for r in cp.compare(a, b).rows}
-    assert "90" in {r.measure for r in cp.compare(a, b).rows}
+    assert "p99" not in {r.measure for r in cp.compare(a, b).rows}
+    assert "p90" in {r.measure for r in cp.compare(a, b).rows}
 
 
 def test_differences_below_the_clocks_resolution_are_the_same(make_run: MakeRun) -> None:
     a, _ = make_run([[100] * 2_000])
     b, _ = make_run([[109] * 2_000])
     found = cp.compare(a, b)
-    assert {r.measure: r.ratio for r in found.rows}["99.9"] == 1.0
+    assert {r.measure: r.ratio for r in found.rows}["p99.9"] == 1.0
     assert "p99.9 the same to within the clock's 10 ns" in found.text
     coarse = dataclasses.replace(a, clock=dataclasses.replace(a.clock, resolution_ns=1))
     fine = dataclasses.replace(b, clock=dataclasses.replace(b.clock, resolution_ns=1))
-    assert {r.measure: r.ratio for r in cp.compare(coarse, fine).rows}["99.9"] == pytest.approx(1.09)
+    assert {r.measure: r.ratio for r in cp.compare(coarse, fine).rows}["p99.9"] == pytest.approx(1.09)
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ def test_whether_b_is_higher(make_run: MakeRun) -> None:
     a, _ = make_run([[100] * 100])
     b, _ = make_run([[109] * 50 + [5_000] * 50])
     found = cp.compare(a, b)
-    assert cp.higher_at(found, "99") is True
-    assert cp.higher_at(cp.compare(b, a), "99") is False
-    assert cp.higher_at(found, "50") is False
-    assert cp.higher_at(found, "99.9") is None
+    assert cp.higher_at(found, "p99") is True
+    assert cp.higher_at(cp.compare(b, a), "p99") is False
+    assert cp.higher_at(found, "p50") is False
+    assert cp.higher_at(found, "p99.9") is None
 
 
 def test_another_metric(make_run: MakeRun) -> None:

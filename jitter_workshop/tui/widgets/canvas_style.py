@@ -27,6 +27,7 @@ _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
 _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
 _QUIETER = 0.35
 _WIDE_LEGEND = 60
+_VALUE = 9
 _FIGURES: tuple[tuple[str, float | None], ...] = (("p50", 50.0), ("p99.9", 99.9), ("max", None))
 
 
@@ -162,15 +163,16 @@ def _wide_line(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, width
     dim = plain_style(theme.dim, dim=True)
     line = Text(no_wrap=True, end="")
     line.append(f"{look.glyph} ", look.point)
-    room = max(width - 2 - 3 * 16, 8)
-    name = Text(clean(curve.label, room), plain_style(theme.text, bold=bright))
-    if curve.origin:
-        name.append(f"  {clean(curve.origin, 20)}", dim)
-    name.truncate(room - 1, overflow="ellipsis", pad=True)
+    # The origin keeps its room: a published curve must never pass for one that was measured here.
+    origin = f"  {clean(curve.origin, 20)}" if curve.origin else ""
+    room = max(width - 2 - sum(len(head) + _VALUE + 2 for head, _ in _FIGURES), 8)
+    name = Text(clean(curve.label, max(room - len(origin) - 1, 4)), plain_style(theme.text, bold=bright))
+    name.append(origin, dim)
+    name.truncate(room, overflow="ellipsis", pad=True)
     line.append_text(name)
     for head, value in _figures(curve):
-        line.append(f"{head:>6} ", dim)
-        line.append(f"{value:<9}", plain_style(theme.text, bold=bright))
+        line.append(f" {head} ", dim)
+        line.append(f"{value:<{_VALUE}}", plain_style(theme.text, bold=bright))
     line.rstrip()
     return [line]
 

@@ -1,0 +1,176 @@
+"""List, show, choose or remove sessions.
+
+  sessions               all sessions; * marks the one in use. Damaged files are set aside and named; exit 1 then
+  sessions show ID       one session: its chapters and its runs
+  sessions use ID        work in this session from now on
+  sessions remove ID     remove a session with all its runs (asks; --yes does not)
+
+ID is an id, the unique beginning of one, a name (the newest session that has it), or @1 for the newest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.text import clean
+from jitter_workshop.session.store import Damaged, SessionStore
+
+if TYPE_CHECKING:
+    from jitter_workshop.model.run import Run
+    from jitter_workshop.model.session import Session
+
+ACTIONS = ("list", "show", "use", "import", "remove")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
+    parser.add_argument("id", nargs="*", metavar="ID", help="the session that show, use and remove are about")
+    parser.add_argument("--yes", action="store_true", help="remove without asking")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 done; 1 where a file was damaged."""
+    if args.action == "import":
+        raise UsageError("'sessions import' is not built yet", "copy the session's folder into the sessions folder")
+    if args.action == "list":
+        if args.id:
+            raise UsageError("'sessions list' takes no ID", f"try 'sessions show {clean(args.id[0], 40)}'")
+        return _list(args)
+    if len(args.id) != 1:
+        raise UsageError(f"'sessions {args.action}' takes one ID", "see 'jitter-workshop sessions'")
+    return {"show": _show, "use": _use, "remove": _remove}[args.action](args, args.id[0])
+
+
+def _list(args: argparse.Namespace) -> int:
+    store = SessionStore()
+    sessions, damaged = store.list(check_runs=True)
+    current = store.current_id()
+    if args.json:
+        print_json(_as_json(sessions, damaged, current))
+    else:
+        sys.stdout.write(_table(sessions, current) if sessions else "No sessions yet. Start one: jitter-workshop\n")
+        for problem in damaged:
+            where = f"set aside as {clean(problem.set_aside_as, 300)}" if problem.set_aside_as else "left where it is"
+            sys.stdout.write(f"damaged: {clean(problem.file, 300)} ({problem.reason}); {where}\n")
+    return 1 if damaged else 0
+
+
+def _show(args: argparse.Namespace, wanted: str) -> int:
+    store = SessionStore()
+    with store.open(wanted) as opened:
+        session, runs, notices = opened.session, opened.runs(), tuple(opened.notices)
+    if args.json:
+        payload = _as_json((session,), (), store.current_id())
+        print_json(
+            {**payload, "chapters": session.chapters, "run_list": [_run_json(r) for r in runs], "notices": notices}
+        )
+        return 0
+    lines = [
+        f"{clean(session.name)} · {session.id}",
+        f"on {clean(session.host) or 'an unknown host'}, since {_when(session.created_at)}",
+    ]
+    lines += [
+        f"  {clean(ident, 30):<16} {'done' if progress.done else 'at ' + clean(progress.step, 20)}"
+        for ident, progress in session.chapters.items()
+    ]
+    lines += ["", *_run_lines(runs)]
+    lines += [f"note: {clean(notice, 300)}" for notice in notices]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _use(args: argparse.Namespace, wanted: str) -> int:
+    session = SessionStore().use(wanted)
+    if args.json:
+        print_json(_as_json((session,), (), session.id))
+    else:
+        sys.stdout.write(f"Working in {clean(session.name)} ({session.id}) from now on.\n")
+    return 0
+
+
+def _remove(args: argparse.Namespace, wanted: str) -> int:
+    store = SessionStore()
+    session = store.find(wanted)
+    if not args.yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(f"session {session.id} is not removed without being asked for", "add --yes")
+        sys.stderr.write(f"Remove {clean(session.name)} with {len(session.runs)} runs? [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise UsageError("nothing was removed")
+    removed = store.remove(session.id)
+    if args.json:
+        sessions, damaged = store.list()
+        print_json(_as_json(sessions, damaged, store.current_id()))
+    else:
+        sys.stdout.write(f"Removed {clean(removed.name)} ({removed.id}) with {len(removed.runs)} runs.\n")
+    return 0
+
+
+def _as_json(sessions: tuple[Session, ...], damaged: tuple[Damaged, ...], current: str | None) -> dict[str, Any]:
+    return {
+        "sessions": [
+            {
+                "id": s.id,
+                "name": s.name,
+                "host": s.host,
+                "created_at": s.created_at,
+                "updated_at": s.updated_at,
+                "runs": s.runs,
+                "current": s.id == current,
+            }
+            for s in sessions
+        ],
+        "damaged": damaged,
+    }
+
+
+def _run_json(run: Run) -> dict[str, Any]:
+    main = run.histograms.get(run.main_histogram)
+    return {
+        "id": run.id,
+        "label": run.label,
+        "workload": run.workload,
+        "placement": run.placement.mode,
+        "started_at": run.started_at,
+        "duration_s": run.duration_s,
+        "complete": run.complete,
+        "main_histogram": run.main_histogram,
+        "percentiles": main.percentiles if main else None,
+        "max": main.max if main else None,
+    }
+
+
+def _table(sessions: tuple[Session, ...], current: str | None) -> str:
+    wide = max(len("NAME"), *(len(clean(s.name, 30)) for s in sessions))
+    lines = [f"  {'ID':<21} {'NAME':<{wide}} {'RUNS':>4}  LAST CHANGE       HOST"]
+    for s in sessions:
+        mark = "*" if s.id == current else " "
+        name, host = clean(s.name, 30), clean(s.host, 30)
+        lines.append(f"{mark} {s.id:<21} {name:<{wide}} {len(s.runs):>4}  {_when(s.updated_at)}  {host}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _run_lines(runs: tuple[Run, ...]) -> list[str]:
+    from jitter_workshop.stats.scale import nice_ns
+
+    if not runs:
+        return ["No runs yet."]
+    lines = [f"  {'RUN':<21} {'LABEL':<18} {'WORKLOAD':<9} {'P50':>9} {'P99.9':>9} {'MAX':>9}"]
+    for run in runs:
+        main = run.histograms.get(run.main_histogram)
+        percentiles = main.percentiles if main else {}
+        figures = (percentiles.get("50"), percentiles.get("99.9"), main.max if main else None)
+        shown = " ".join(f"{nice_ns(v):>9}" for v in figures)
+        part = "" if run.complete else "  stopped early"
+        lines.append(f"  {run.id:<21} {clean(run.label, 18):<18} {clean(run.workload, 9):<9} {shown}{part}")
+    return lines
+
+
+def _when(stamp: str) -> str:
+    return clean(stamp.replace("T", " "), 24)[:16]

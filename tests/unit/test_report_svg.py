@@ -1,0 +1,78 @@
+"""The chart as SVG: valid, self-contained, and closed to what others named."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.report.svg import render_svg
+from jitter_workshop.stats import scale
+
+NS = "{http://www.w3.org/2000/svg}"
+
+
+def curve(label: str, values: list[int], solid: int | None = None, origin: str = "") -> PercentileCurve:
+    n = len(values)
+    points = tuple(
+        CurvePoint(scale.percentile_of_x(5 * i / max(n - 1, 1)), v, i < (n if solid is None else solid))
+        for i, v in enumerate(sorted(values))
+    )
+    return PercentileCurve(label, points, 100_000, origin)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=20), st.lists(st.integers(0, 10**11), max_size=8), st.text(max_size=5)), max_size=5
+    ),
+    st.text(max_size=30),
+)
+def test_whatever_the_labels_are_it_is_valid_and_harmless(
+    given_curves: list[tuple[str, list[int], str]], title: str
+) -> None:
+    text = render_svg([curve(label, values, 3, origin) for label, values, origin in given_curves], title)
+    root = ElementTree.fromstring(text)
+    assert root.tag == f"{NS}svg"
+    allowed = {"svg", "title", "desc", "style", "rect", "text", "tspan", "line", "polyline", "circle", "polygon"}
+    assert {e.tag.removeprefix(NS) for e in root.iter()} <= allowed
+    assert not [a for e in root.iter() for a in e.attrib if a.lower().startswith(("on", "href", "{http"))]
+
+
+def test_a_hostile_label_is_text() -> None:
+    text = render_svg([curve("<script>alert(1)</script>&\x1b[31m\u202e", [100, 200])])
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in text
+
+
+def test_axes_legend_dots_and_published_curves() -> None:
+    text = render_svg(
+        [curve("laptop", [168, 256, 8_126_495], origin="published 2015"), curve("mine", [100] * 5 + [9_000] * 5, 6)]
+    )
+    root = ElementTree.fromstring(text)
+    words = ["".join(e.itertext()) for e in root.iter(f"{NS}text")]
+    for wanted in ("99.99 %", "1 µs", "percentile", "latency", "laptop published 2015", "mine", "8.13 ms", "9 µs"):
+        assert wanted in words
+    lines = [e.get("class") for e in root.iter(f"{NS}polyline")]
+    assert lines == ["line r0 reference", "line c0", "line c0 few"]
+    assert "prefers-color-scheme: dark" in text
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize("curves", [[], [PercentileCurve("empty", (), 0)], [curve("one", [5])]])
+def test_little_to_draw_is_still_a_chart(curves: list[PercentileCurve]) -> None:
+    assert "10 µs" in render_svg(curves) or "10 ns" in render_svg(curves)
+
+
+@given(st.lists(st.integers(1, 10**10), min_size=2, max_size=20))
+def test_curves_stay_inside_the_plot(values: list[int]) -> None:
+    root = ElementTree.fromstring(render_svg([curve("c", values)]))
+    for line in root.iter(f"{NS}polyline"):
+        for pair in (line.get("points") or "").split():
+            x, y = (float(v) for v in pair.split(","))
+            assert 84 <= x <= 960 - 28
+            assert 56 <= y <= 56 + 440
