@@ -60,7 +60,9 @@ def pyperf_script(folder: Path, script: str) -> dict[str, list[float]]:
     out = folder / f"{script}.pyperf.json"
     path = Path(__file__).parent / f"{script}.py"
     subprocess.run(
-        [sys.executable, str(path), "--quiet", "--processes", "8", "-o", str(out)], check=True, stdout=subprocess.DEVNULL
+        [sys.executable, str(path), "--quiet", "--processes", "8", "-o", str(out)],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     return pyperf_values(out)
 
