@@ -146,10 +146,10 @@ class _Conductor:
             failure = error
         notes = {**ready.notes, **self._gathered.notes}
         if self._noise is not None and self._noise.wait(timeout_s=0).kind == "end":
-            notes["noise"] = "the noise ended before the run did: the last blocks were measured without it"
+            notes["noise_ended"] = "the noise ended before the run did: the last blocks were measured without it"
         if self._repeated:
             times = "once" if self._repeated == 1 else f"{self._repeated} times"
-            notes["blocks"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
+            notes["suspended"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
         return RunResult(
             spec=self._spec,
             clock=ready.clock,

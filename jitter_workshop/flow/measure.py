@@ -7,7 +7,7 @@ import datetime
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from jitter_workshop import paths
 from jitter_workshop.bench import foreign, runner
@@ -15,6 +15,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError, SessionError
+from jitter_workshop.flow.notes import cpu_limit, with_notes
 from jitter_workshop.flow.resolve import check, resolve
 from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.host.root import HostRoot
@@ -24,7 +25,7 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import FORMAT_VERSION, ForeignLoad, PlacementRecord, Run
-from jitter_workshop.model.spec import Pacing, Placement, RunSpec, WorkloadName
+from jitter_workshop.model.spec import Pacing, Placement, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.ids import new_id
 from jitter_workshop.session.store import OpenSession
@@ -132,21 +133,10 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
     said: list[str] = []
     if host.on_battery:
         said.append("This machine runs on battery: its CPUs may be slower and sleep deeper than on mains power.")
-    limit = _cpu_limit(host)
+    limit = cpu_limit(host)
     if limit:
         said.append(limit)
     return tuple(said)
-
-
-def _cpu_limit(host: HostSummary) -> str:
-    if not host.cpu_max_quota_us or not host.cpu_max_period_us:
-        return ""
-    cpus = host.cpu_max_quota_us / host.cpu_max_period_us
-    period_ms = host.cpu_max_period_us / 1000
-    return (
-        f"The cgroup's cpu.max allows {cpus:.3g} CPUs each {period_ms:g} ms: busy threads will be throttled, and that "
-        "looks like a scheduler fault."
-    )
 
 
 def _scratch_dir() -> str:
@@ -221,55 +211,7 @@ def _as_run(
         applied=request.applied,
         notes={},
     )
-    return _with_notes(run, spec, result, host)
-
-
-def _with_notes(run: Run, spec: RunSpec, result: runner.RunResult, host: HostSummary) -> Run:
-    """The run with a reason for everything that it does not know, and with what its reader must know."""
-    notes = dict(result.notes)
-    for name, reason in _reasons(run, spec).items():
-        notes.setdefault(name, reason)
-    if not run.complete:
-        why = result.failure.message if result.failure is not None else f"stopped: {result.cancelled}"
-        notes["complete"] = f"{len(run.blocks)} of {spec.blocks} blocks, {clean(why, 200)}"
-    if run.disturbed:
-        names = ", ".join(f"{load.name} ({load.cpu_percent:g} %)" for load in run.disturbed)
-        notes["disturbed"] = f"other tasks used the measured CPUs: {names}"
-    limit = _cpu_limit(host)
-    if limit:
-        notes["cpu_max"] = limit
-    return replace(run, notes=notes)
-
-
-def _reasons(run: Run, spec: RunSpec) -> dict[str, str]:
-    """Field → why it is null, for those that are."""
-    reasons: dict[str, str] = {}
-    if run.preset is None:
-        reasons["preset"] = "the length was given by --messages or --duration"
-    if spec.placement.mode == "none":
-        reasons["placement"] = "the scheduler was free to move the threads"
-    elif spec.workload == "ring" and not spec.placement.journaller_on:
-        reasons["placement.journaller"] = "no journaller ran"
-    if run.blocked_publishes is None:
-        reasons["blocked_publishes"] = f"the {spec.workload} workload publishes nothing"
-    for name in ("interrupts", "softirqs", "steal_ns", "core_hz", "throttled_periods"):
-        if getattr(run, name) is None:
-            reasons[name] = "this host does not show it"
-    if run.steal_resolution_ns is None:
-        reasons["steal_resolution_ns"] = "see steal_ns"
-    if run.clock.offset_ns is None:
-        reasons["clock.offset_ns"] = "measured between two fixed CPUs only"
-    if run.clock.rate_hz is None:
-        reasons["clock.rate_hz"] = "this clock counts nanoseconds"
-    for name in ("temperature_celsius", "throttle_events", "core_hz", "ping_pong_ns", "parent_switches"):
-        if any(getattr(block, name) is None for block in run.blocks):
-            reasons[f"blocks.{name}"] = "not shown by this host, or not measured with this placement and workload"
-    if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
-        reasons["percentiles"] = "null where fewer samples were taken than 1/(1-p)"
-    for name in ("voluntary_switches", "involuntary_switches", "migrations", "minor_faults", "major_faults"):
-        if any(getattr(thread, name) is None for thread in run.threads):
-            reasons[f"threads.{name}"] = "this kernel does not show it"
-    return reasons
+    return with_notes(run, spec, result, host)
 
 
 def _placement_record(placement: Placement) -> PlacementRecord:

@@ -185,7 +185,7 @@ def test_a_suspended_run_measures_the_cut_block_again() -> None:
         "token = CancelToken()\n"
         "watching = Watching(lambda done: token.suspend() if done == 1 else None)\n"
         "result = run('ok', observer=watching, cancel=token)\n"
-        "print(len(result.gathered.blocks), result.complete, result.notes['blocks'])\n"
+        "print(len(result.gathered.blocks), result.complete, result.notes['suspended'])\n"
     )
     child = subprocess.Popen([sys.executable, "-c", code, launch.command("x")[4]], stdout=subprocess.PIPE, text=True)
     _, status = os.waitpid(child.pid, os.WUNTRACED)

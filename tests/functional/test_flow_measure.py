@@ -59,7 +59,7 @@ def test_a_run_is_kept_with_all_it_knows(child: Callable[[str], None]) -> None:
     assert run.histograms["spin_gap"].count == 8
     assert run.host["name"]
     assert (run.steal_ns, run.steal_resolution_ns) == (0, 10_000_000)
-    for field in ("preset", "softirqs", "throttled_periods", "threads.migrations", "percentiles"):
+    for field in ("preset", "softirqs", "throttled_periods", "threads.migrations", "histograms"):
         assert run.notes[field], field
     with SessionStore().open("mine") as session:
         (stored,) = session.runs()

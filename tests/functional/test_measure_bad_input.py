@@ -325,7 +325,7 @@ def test_ctrl_z_freezes_parent_and_child_and_the_cut_block_is_measured_again() -
     assert process.returncode == 0
     run = json.loads(out)
     assert (run["complete"], len(run["blocks"])) == (True, 6)
-    assert run["notes"]["blocks"].startswith("the run was suspended once")
+    assert run["notes"]["suspended"].startswith("the run was suspended once")
 
 
 def test_no_terminal_means_no_progress_and_no_escapes() -> None:
@@ -357,3 +357,36 @@ def test_a_number_of_messages_is_met_exactly() -> None:
     run = json.loads(done.stdout)
     assert run["histograms"]["accumulator_transit"]["count"] == 20_001
     assert sum(block["count"] for block in run["blocks"]) == 20_001
+
+
+def nulls(value: Any, path: str = "") -> Iterator[str]:
+    """The paths of all nulls, without the numbers of list items."""
+    if value is None:
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from nulls(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from nulls(item, path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(
+            ["--workload", "ring"], marks=pytest.mark.skipif(len(ALLOWED) < 2, reason="the ring needs two CPUs")
+        ),
+        ["--workload", "spin"],
+        ["--workload", "spin", "--placement", "none"],
+    ],
+)
+def test_every_null_has_its_reason(arguments: list[str]) -> None:
+    done = run_measure(*arguments, "--duration", "0.2", "--json")
+    assert done.returncode == 0, done.stderr
+    run = json.loads(done.stdout)
+    for notes, part, prefix in ((run["notes"], run, ""), (run["host"]["notes"], run["host"], "host.")):
+        for path in set(nulls({k: v for k, v in part.items() if k != "host"})):
+            words = path.split(".")
+            reasons = [notes.get(".".join(words[:length])) for length in range(1, len(words) + 1)]
+            assert any(reasons), f"{prefix}{path} is null without a reason"

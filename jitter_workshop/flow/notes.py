@@ -1,0 +1,109 @@
+"""Why a run does not know something, and what its reader must know: the ``notes`` of a run, by field.
+
+A key is the field's path (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``); a note on a path
+speaks for all below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+from jitter_workshop.bench.runner import RunResult
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.run import Block, Run, ThreadRecord
+from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.text import clean
+
+_UNSEEN = "this host does not show it"
+_FEW_SAMPLES = "null where fewer samples were taken than 1/(1-p)"
+
+
+def with_notes(run: Run, spec: RunSpec, result: RunResult, host: HostSummary) -> Run:
+    """The run with a reason for everything that it does not know. The child's own reasons come first."""
+    notes = {_path(run, name): reason for name, reason in result.notes.items()}
+    for name, reason in _reasons(run, spec):
+        notes.setdefault(name, reason)
+    if not run.complete:
+        why = result.failure.message if result.failure is not None else f"stopped: {result.cancelled}"
+        notes["complete"] = f"{len(run.blocks)} of {spec.blocks} blocks, {clean(why, 200)}"
+    if run.disturbed:
+        names = ", ".join(f"{load.name} ({load.cpu_percent:g} %)" for load in run.disturbed)
+        notes["disturbed"] = f"other tasks used the measured CPUs: {names}"
+    limit = cpu_limit(host)
+    if limit:
+        notes["cpu_max"] = limit
+    return replace(run, notes=notes)
+
+
+def cpu_limit(host: HostSummary) -> str:
+    """What the cgroup's bandwidth limit does to a measurement, or ""."""
+    if not host.cpu_max_quota_us or not host.cpu_max_period_us:
+        return ""
+    cpus = host.cpu_max_quota_us / host.cpu_max_period_us
+    return (
+        f"The cgroup's cpu.max allows {cpus:.3g} CPUs each {host.cpu_max_period_us / 1000:g} ms: busy threads will be "
+        "throttled, and that looks like a scheduler fault."
+    )
+
+
+def _path(run: Run, name: str) -> str:
+    """The path of a field that the child names without saying whose it is."""
+    if "." in name or hasattr(run, name):
+        return name
+    for prefix, record in (("blocks", Block), ("threads", ThreadRecord)):
+        if name in {f.name for f in fields(record)}:
+            return f"{prefix}.{name}"
+    return name
+
+
+def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
+    """Field and reason of all that is null."""
+    if run.preset is None:
+        yield "preset", "the length was given by --messages or --duration"
+    if run.noise is None:
+        yield "noise", "none was asked for"
+    yield from _placement_reasons(spec)
+    if run.blocked_publishes is None:
+        yield "blocked_publishes", f"the {spec.workload} workload publishes nothing"
+    for name in ("interrupts", "softirqs", "steal_ns", "core_hz", "throttled_periods"):
+        if getattr(run, name) is None:
+            yield name, _UNSEEN
+    if run.steal_resolution_ns is None:
+        yield "steal_resolution_ns", "see steal_ns"
+    if run.clock.offset_ns is None:
+        yield "clock.offset_ns", "measured between two fixed CPUs only"
+    if run.clock.offset_bound_ns is None:
+        yield "clock.offset_bound_ns", "see clock.offset_ns"
+    if run.clock.rate_hz is None:
+        yield "clock.rate_hz", "this clock counts nanoseconds"
+    block_reasons = {
+        "temperature_celsius": "this host shows no temperature",
+        "throttle_events": "this host counts no thermal throttling",
+        "core_hz": _UNSEEN,
+        "ping_pong_ns": "measured between two fixed CPUs only",
+        "parent_switches": _UNSEEN,
+    }
+    for name, reason in block_reasons.items():
+        if any(getattr(block, name) is None for block in run.blocks):
+            yield f"blocks.{name}", reason
+    for name in ("p50", "p99", "p999", "max"):
+        if any(getattr(block, name) is None for block in run.blocks):
+            yield f"blocks.{name}", _FEW_SAMPLES
+    if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
+        yield "histograms", _FEW_SAMPLES
+    for name in ("voluntary_switches", "involuntary_switches", "migrations", "minor_faults", "major_faults"):
+        if any(getattr(thread, name) is None for thread in run.threads):
+            yield f"threads.{name}", "this kernel does not show it"
+
+
+def _placement_reasons(spec: RunSpec) -> Iterator[tuple[str, str]]:
+    if spec.placement.mode == "none":
+        yield "placement", "the scheduler was free to move the threads"
+    elif spec.workload == "ring":
+        yield "placement.sampler", "the ring has no sampler"
+        if not spec.placement.journaller_on:
+            yield "placement.journaller", "no journaller ran"
+    else:
+        for thread in ("producer", "accumulator", "journaller"):
+            yield f"placement.{thread}", f"the {spec.workload} workload has none"

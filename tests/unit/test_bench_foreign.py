@@ -1,0 +1,54 @@
+"""Who else used the measured CPUs, from made-up processes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from jitter_workshop.bench import foreign
+from jitter_workshop.bench.foreign import Snapshot
+
+Row = tuple[tuple[int, float], float, int | None, str, int]
+
+ME = os.getpid()
+
+
+def rows(monkeypatch: pytest.MonkeyPatch, found: list[Row]) -> None:
+    monkeypatch.setattr(foreign, "_processes", lambda: found)
+    monkeypatch.setattr(foreign.time, "monotonic", lambda: 110.0)
+
+
+def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Snapshot(100.0, {(50, 1.0): 3.0, (51, 1.0): 0.0, (60, 1.0): 8.0})
+    found: list[Row] = [
+        ((50, 1.0), 4.0, 1, "kwork\x1b[31mer", 2),  # 1 s of 10 s on CPU 1
+        ((51, 1.0), 5.0, 0, "elsewhere", 1),  # on a CPU that was not measured
+        ((52, 1.0), 0.05, 1, "brief", 1),  # half a percent
+        ((60, 2.0), 2.0, 1, "reused pid", 1),  # began anew: its own 2 s count
+        ((ME, 1.0), 9.0, 1, "ourselves", 1),
+        ((70, 1.0), 9.0, 1, "our child", ME),
+        ((71, 1.0), 9.0, 1, "our grandchild", 70),
+    ]
+    rows(monkeypatch, found)
+    loads = foreign.since(before, {1})
+    assert [(load.pid, load.name, load.cpu, load.cpu_percent) for load in loads] == [
+        (60, "reused pid", 1, 20.0),
+        (50, "kwork [31mer", 1, 10.0),
+    ]
+
+
+def test_without_fixed_cpus_everybody_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows(monkeypatch, [((51, 1.0), 5.0, 0, "elsewhere", 1)])
+    assert [load.pid for load in foreign.since(Snapshot(100.0, {}), set())] == [51]
+
+
+def test_a_short_run_does_not_name_a_single_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows(monkeypatch, [((51, 1.0), 0.02, 0, "a tick or two", 1)])
+    assert foreign.since(Snapshot(109.9, {}), set()) == ()
+
+
+def test_this_very_host_can_be_looked_at() -> None:
+    seen = foreign.snapshot()
+    assert any(pid == ME for pid, _ in seen.cpu_seconds)
+    assert all(load.pid != ME for load in foreign.since(seen, set()))

@@ -1,0 +1,105 @@
+"""What blocks add up to, against plain sums."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.bench.gather import Gathered
+from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal, ThreadBlock
+from jitter_workshop.model.run import Counter, Stall
+from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.stats import histogram
+
+SPEC = RunSpec("spin", Placement("none"), blocks=9, block_ns=1_000, threshold_ns=1_000)
+COUNTS = st.integers(0, 1_000)
+MAYBE = st.none() | COUNTS
+BY_CPU = st.dictionaries(st.sampled_from(["0", "2", "10"]), COUNTS)
+
+
+@st.composite
+def block(draw: st.DrawFn) -> BlockDone:
+    values = draw(st.lists(st.integers(1, 10**10), max_size=20))
+    counted = histogram.new_histogram()
+    for value in values:
+        histogram.record(counted, value)
+    length = draw(st.integers(1, 10**9))
+    stalls = draw(st.lists(st.integers(1_000, 10**6), max_size=3))
+    counters = draw(st.none() | st.dictionaries(st.sampled_from(["LOC", "36"]), BY_CPU))
+    return BlockDone(
+        index=draw(COUNTS),
+        start_ns=draw(st.integers(0, 10**12)),
+        end_ns=0,
+        wall_start_s=0.0,
+        histograms={
+            "spin_gap": HistogramBlock(
+                histogram.encode(counted),
+                len(values),
+                min(values, default=None),
+                max(values, default=None),
+                sum(values),
+                draw(COUNTS),
+            )
+        },
+        threads=(ThreadBlock("sampler", draw(BY_CPU), draw(MAYBE), draw(MAYBE), draw(MAYBE), None, draw(COUNTS)),),
+        stalls=tuple(Stall(0, "sampler", 1, 5, 5 + s, 1) for s in stalls),
+        stall_totals=(StallTotal(1_000, len(stalls), sum(stalls)),),
+        blocked_publishes=None,
+        negative_deltas=draw(COUNTS),
+        core_hz=draw(MAYBE),
+        ping_pong_ns=None,
+        interrupts=None if counters is None else {k: Counter(k, dict(v)) for k, v in counters.items()},
+        softirqs=None,
+        steal_ns=draw(MAYBE),
+        throttled_periods=None,
+        parent_switches=0,
+        notes={"length": str(length)},
+    )
+
+
+def known(values: list[int | None]) -> int | None:
+    return None if None in values else sum(v for v in values if v is not None)
+
+
+@given(st.lists(block(), min_size=1, max_size=5))
+def test_a_run_is_the_sum_of_its_blocks(blocks: list[BlockDone]) -> None:
+    whole = [dataclasses.replace(b, end_ns=b.start_ns + int(b.notes["length"])) for b in blocks]
+    gathered = Gathered(SPEC)
+    for done in whole:
+        gathered.add(done)
+
+    parts = [b.histograms["spin_gap"] for b in whole]
+    summary = gathered.merged["spin_gap"].summary()
+    assert summary.count == sum(p.count for p in parts)
+    assert summary.overflow == sum(p.overflow for p in parts)
+    assert summary.min == min((p.min for p in parts if p.min is not None), default=None)
+    assert summary.max == max((p.max for p in parts if p.max is not None), default=None)
+    if summary.count:
+        assert summary.mean == sum(p.total for p in parts) / summary.count
+
+    assert [b.index for b in gathered.blocks] == list(range(len(whole)))
+    assert sum(b.duration_ns for b in gathered.blocks) == sum(int(b.notes["length"]) for b in blocks)
+    assert [b.stalls for b in gathered.blocks] == [len(b.stalls) for b in whole]
+    stalls = gathered.stalls()
+    assert stalls.count == sum(len(b.stalls) for b in whole)
+    origin = whole[0].start_ns
+    assert {(s.block, s.start_ns) for s in stalls.worst} == {
+        (i, b.start_ns - origin + 5) for i, b in enumerate(whole) for _ in b.stalls
+    }
+
+    (thread,) = gathered.threads({"sampler": 77})
+    assert thread.tid == 77
+    assert sum(thread.messages_by_cpu.values()) == sum(sum(b.threads[0].messages_by_cpu.values()) for b in whole)
+    assert list(thread.cpus) == sorted(thread.cpus)
+    assert thread.migrations == known([b.threads[0].migrations for b in whole])
+    assert thread.minor_faults is None
+    assert gathered.sum_of(lambda b: b.steal_ns) == known([b.steal_ns for b in whole])
+    assert gathered.softirqs is None
+    if any(b.interrupts is None for b in whole):
+        assert gathered.interrupts is None
+    else:
+        assert gathered.interrupts is not None
+        total = sum(sum(c.per_cpu.values()) for c in gathered.interrupts.values())
+        assert total == sum(sum(c.per_cpu.values()) for b in whole for c in (b.interrupts or {}).values())
