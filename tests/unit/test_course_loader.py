@@ -1,0 +1,308 @@
+"""Courses: the built-in one, every kind of mistake with its file and line, and hostile files."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jitter_workshop.course.files import MAX_BYTES, SourceText
+from jitter_workshop.course.loader import check_course, load_course
+from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.pages import read_pages
+from jitter_workshop.course.problems import Problems
+from jitter_workshop.course.table import parse_table
+from jitter_workshop.errors import LessonError
+from jitter_workshop.model.course import STEPS
+
+COURSE = """\
+format_version = 1
+id = "mine"
+title = "My course"
+chapters = ["one"]
+"""
+
+LESSON = """\
+format_version = 1
+id = "first"
+title = "First"
+summary = "What it is about."
+minutes = 3
+hot_cpus = 2
+changes = "nothing"
+steps = ["look", "measure"]
+look = ["system"]
+hints = ["Think."]
+
+[[measurement]]
+slot = "measure"
+label = "base"
+workload = "ring"
+placement = "none"
+preset = "quick"
+
+[[by_hand]]
+command = "perf stat -C {cpus}"
+why = "to see"
+"""
+
+PAGES = "# First\n\n## look\n\nLook here.\n\n## measure\n\nMeasure this.\n"
+
+PREDICTION = """\
+
+[prediction]
+kind = "mark"
+question = "How long?"
+slot = "measure"
+percentile = "99.9"
+
+[[prediction.answer]]
+id = "short"
+text = "short"
+up_to_ns = 1000
+explanation = "Because."
+
+[[prediction.answer]]
+id = "long"
+text = "long"
+explanation = "Because not."
+"""
+
+
+def course(folder: Path, lesson: str = LESSON, pages: str = PAGES, top: str = COURSE) -> Path:
+    (folder / "one").mkdir(parents=True, exist_ok=True)
+    (folder / "course.toml").write_text(top, encoding="utf-8")
+    (folder / "one" / "lesson.toml").write_text(lesson, encoding="utf-8")
+    (folder / "one" / "lesson.md").write_text(pages, encoding="utf-8")
+    return folder
+
+
+def sentences(folder: Path) -> list[str]:
+    return [problem.sentence() for problem in check_course(folder)]
+
+
+def test_a_small_course_loads(tmp_path: Path) -> None:
+    chapter = load_course(course(tmp_path)).chapters[0]
+    assert (chapter.id, chapter.steps, chapter.look) == ("first", ("look", "measure"), ("system",))
+    assert chapter.pages == {"look": "Look here.", "measure": "Measure this."}
+    measurement = chapter.measurement("measure")
+    assert measurement is not None
+    assert (measurement.workload, measurement.placement, measurement.noise) == ("ring", "none", None)
+
+
+def test_the_built_in_course_has_no_mistakes_and_short_pages() -> None:
+    assert check_course() == ()
+    loaded = load_course()
+    assert [c.id for c in loaded.chapters] == ["baseline", "migration", "pinning"]
+    for chapter in loaded.chapters:
+        assert 2 <= len(chapter.hints) <= 4
+        assert chapter.by_hand
+        assert chapter.learnt
+        assert chapter.prediction is not None
+        for step, page in chapter.pages.items():
+            lines = page.split("\n")
+            assert max(map(len, lines)) <= 76, (chapter.id, step)
+            assert len(lines) <= 24, (chapter.id, step, len(lines))
+
+
+def test_the_first_chapter_compares_the_host_with_itself() -> None:
+    chapter = load_course().chapters[0]
+    first, second = chapter.measurement("measure"), chapter.measurement("again")
+    assert first is not None
+    assert second is not None
+    assert (first.workload, first.placement, first.preset, first.noise) == (
+        second.workload,
+        second.placement,
+        second.preset,
+        second.noise,
+    )
+    assert not {"plan", "apply"} & set(chapter.steps)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "what"),
+    [
+        ("minutes = 3", "minutes = ", "one/lesson.toml:5:", "not TOML"),
+        ("minutes = 3", 'minutes = "3"', "one/lesson.toml:5:", "whole number"),
+        ("minutes = 3", "minutes = true", "one/lesson.toml:5:", "whole number"),
+        ("minutes = 3", "minuets = 3", "one/lesson.toml:5:", "did you mean 'minutes'?"),
+        ("format_version = 1", "format_version = 2", "one/lesson.toml:1:", "this workshop reads 1"),
+        ('title = "First"', 'title = ""', "one/lesson.toml:3:", "empty"),
+        ('title = "First"', 'title = "a\\u001b[31m"', "one/lesson.toml:3:", "control"),
+        ('title = "First"', f'title = "{"x" * 41}"', "one/lesson.toml:3:", "longer than 40"),
+        ('id = "first"', 'id = "../x"', "one/lesson.toml:2:", "an id begins"),
+        ('changes = "nothing"', 'changes = "placment"', "one/lesson.toml:7:", "did you mean 'placement'?"),
+        ('steps = ["look", "measure"]', 'steps = ["look", "mesure"]', "one/lesson.toml:8:", "did you mean 'measure'?"),
+        ('steps = ["look", "measure"]', 'steps = ["measure", "look"]', "one/lesson.toml:8:", "order of the loop"),
+        ('steps = ["look", "measure"]', 'steps = ["look", "look"]', "one/lesson.toml:8:", "twice"),
+        ('steps = ["look", "measure"]', "steps = []", "one/lesson.toml:8:", "steps is empty"),
+        ('steps = ["look", "measure"]', 'steps = ["look", "predict", "measure"]', "one/lesson.toml:8:", "[prediction]"),
+        ('steps = ["look", "measure"]', 'steps = ["look", "measure", "again"]', "one/lesson.toml:8:", "'again'"),
+        ('look = ["system"]', 'look = ["sistem"]', "one/lesson.toml:9:", "did you mean 'system'?"),
+        ('hints = ["Think."]', 'hints = "Think."', "one/lesson.toml:10:", "list of at most"),
+        ('slot = "measure"', 'slot = "again"', "one/lesson.toml:13:", "not among the chapter's steps"),
+        ('workload = "ring"', 'workload = "rnig"', "one/lesson.toml:15:", "did you mean 'ring'?"),
+        ('preset = "quick"', 'preset = "quik"', "one/lesson.toml:17:", "did you mean 'quick'?"),
+        ('preset = "quick"', 'preset = "quick"\nnoise = "spiners"', "one/lesson.toml:18:", "did you mean 'spinners'?"),
+        ("{cpus}", "{cpu}", "one/lesson.toml:20:", "did you mean 'cpus'?"),
+        ('command = "perf stat -C {cpus}"', "command = 3", "one/lesson.toml:20:", "text in quotes"),
+        ('why = "to see"', "", "one/lesson.toml:19:", "why is missing"),
+        ("[[by_hand]]", "[by_hand]", "one/lesson.toml:19:", "each [[by_hand]]"),
+    ],
+)
+def test_a_mistake_in_a_lesson_names_its_line(tmp_path: Path, old: str, new: str, where: str, what: str) -> None:
+    assert LESSON.count(old) >= 1
+    found = sentences(course(tmp_path, lesson=LESSON.replace(old, new, 1)))
+    assert any(s.startswith(where) and what in s for s in found), found
+    with pytest.raises(LessonError) as caught:
+        load_course(tmp_path)
+    assert caught.value.message == found[0]
+
+
+@pytest.mark.parametrize(
+    ("pages", "where", "what"),
+    [
+        (PAGES.replace("## look", "## lok"), "one/lesson.md:3:", "did you mean 'look'?"),
+        (PAGES.replace("## measure", "## look"), "one/lesson.md:7:", "the first is on line 3"),
+        (PAGES.replace("## measure\n\nMeasure this.\n", ""), "one/lesson.md:1:", "'measure' is missing"),
+        (PAGES.replace("Measure this.", ""), "one/lesson.md:7:", "missing or empty"),
+        (PAGES + "\n## explain\n\nmore\n", "one/lesson.md:11:", "not among the chapter's steps"),
+        (PAGES.replace("Look here.", "[a](file:///etc)"), "one/lesson.md:5:", "https://"),
+        (PAGES.replace("Look here.", "[a](javascript:x)"), "one/lesson.md:5:", "https://"),
+        (PAGES.replace("Look here.", "[a]: ftp://x"), "one/lesson.md:5:", "https://"),
+        (PAGES.replace("Look here.", "![a](https://x/y.png)"), "one/lesson.md:5:", "picture"),
+        (PAGES.replace("Look here.", "<script>x</script>"), "one/lesson.md:5:", "HTML"),
+        (PAGES.replace("Look here.", "a\x1b[2Jb"), "one/lesson.md:5:", "U+001B"),
+        (PAGES.replace("Look here.", "a\u202eb"), "one/lesson.md:5:", "U+202E"),
+        (PAGES.replace("Look here.", "```\nopen"), "one/lesson.md:5:", "never closed"),
+        (PAGES.replace("Look here.", "x\n" * 61), "one/lesson.md:3:", "longer than 60 lines"),
+        ("stray\n" + PAGES, "one/lesson.md:1:", "before the first page"),
+    ],
+)
+def test_a_mistake_in_the_pages_names_its_line(tmp_path: Path, pages: str, where: str, what: str) -> None:
+    found = sentences(course(tmp_path, pages=pages))
+    assert any(s.startswith(where) and what in s for s in found), found
+
+
+def test_what_looks_like_markup_inside_code_is_text(tmp_path: Path) -> None:
+    pages = PAGES.replace(
+        "Look here.", "Use `a <b> ![c]` or\n\n```\n## look\n<html>\n```\n\nhttps: <https://kernel.org/x>"
+    )
+    assert sentences(course(tmp_path, pages=pages)) == []
+
+
+@pytest.mark.parametrize(
+    ("top", "what"),
+    [
+        (COURSE.replace('["one"]', '["../one"]'), "plain name"),
+        (COURSE.replace('["one"]', '["/etc"]'), "plain name"),
+        (COURSE.replace('["one"]', '[".."]'), "plain name"),
+        (COURSE.replace('["one"]', '["one", "one"]'), "twice"),
+        (COURSE.replace('["one"]', "[]"), "at least one folder"),
+        (COURSE.replace('chapters = ["one"]', ""), "at least one folder"),
+    ],
+)
+def test_chapters_are_plain_folders_of_the_course(tmp_path: Path, top: str, what: str) -> None:
+    found = sentences(course(tmp_path, top=top))
+    assert any(s.startswith("course.toml:") and what in s for s in found), found
+
+
+def test_two_chapters_with_one_id(tmp_path: Path) -> None:
+    course(tmp_path, top=COURSE.replace('["one"]', '["one", "two"]'))
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    assert sentences(tmp_path) == ["two/lesson.toml:1: the id 'first' is already another chapter's"]
+
+
+@pytest.mark.parametrize("order", [("1000", "1000"), ("5000", "1000")])
+def test_the_ranges_of_a_mark_must_grow(tmp_path: Path, order: tuple[str, str]) -> None:
+    lesson = LESSON.replace('["look", "measure"]', '["look", "predict", "measure"]')
+    pages = PAGES.replace("## measure", "## predict\n\nGuess.\n\n## measure")
+    assert sentences(course(tmp_path, lesson=lesson + PREDICTION, pages=pages)) == []
+    extra = PREDICTION.replace("up_to_ns = 1000", f"up_to_ns = {order[0]}").replace(
+        '[[prediction.answer]]\nid = "long"',
+        f'[[prediction.answer]]\nid = "middle"\ntext = "m"\nup_to_ns = {order[1]}\nexplanation = "e"\n\n'
+        '[[prediction.answer]]\nid = "long"',
+    )
+    assert any("growing up_to_ns" in s for s in sentences(course(tmp_path, lesson=lesson + extra, pages=pages)))
+
+
+def test_files_that_are_not_files(tmp_path: Path) -> None:
+    course(tmp_path)
+    page = tmp_path / "one" / "lesson.md"
+    page.unlink()
+    os.mkfifo(page)
+    assert any("one/lesson.md:1: not a regular file" in s for s in sentences(tmp_path))
+    page.unlink()
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.md"
+    outside.write_text(PAGES)
+    page.symlink_to(outside)
+    assert any("outside the course's folder" in s for s in sentences(tmp_path))
+    page.unlink()
+    page.symlink_to(page.name)
+    assert any("one/lesson.md:1: cannot be read" in s for s in sentences(tmp_path))
+    page.unlink()
+    assert any("one/lesson.md:1: this file is missing" in s for s in sentences(tmp_path))
+    page.write_text("x" * (MAX_BYTES + 1))
+    assert any("larger than" in s for s in sentences(tmp_path))
+    page.write_bytes(b"## look\n\n\xff\n")
+    assert any("one/lesson.md:3: not UTF-8" in s for s in sentences(tmp_path))
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match="there is no folder"):
+        load_course(tmp_path / "nowhere")
+    with pytest.raises(LessonError, match=r"course\.toml:1: this file is missing"):
+        load_course(tmp_path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32), which=st.integers(0, 6))
+def test_a_damaged_lesson_gives_a_course_or_a_lesson_error(tmp_path: Path, seed: int, which: int) -> None:
+    folder = tmp_path / "course"
+    if not folder.exists():
+        shutil.copytree(builtin_course(), folder, ignore=shutil.ignore_patterns("__pycache__"))
+    paths = sorted(p for p in folder.rglob("*") if p.suffix in (".toml", ".md"))
+    path = paths[which % len(paths)]
+    original = path.read_bytes()
+    try:
+        path.write_bytes(damaged(original, random.Random(seed)))
+        problems = check_course(folder)
+        if problems:
+            assert all(p.file.endswith((".toml", ".md")) and p.line >= 1 for p in problems)
+            with pytest.raises(LessonError):
+                load_course(folder)
+        else:
+            assert all(set(c.steps) <= set(STEPS) for c in load_course(folder).chapters)
+    finally:
+        path.write_bytes(original)
+
+
+def damaged(data: bytes, made: random.Random) -> bytes:
+    out = bytearray(data)
+    for _ in range(made.randint(1, 6)):
+        at = made.randrange(len(out))
+        kind = made.randrange(4)
+        if kind == 0:
+            out[at] = made.randrange(256)
+        elif kind == 1:
+            del out[at : at + made.randint(1, 40)]
+        elif kind == 2:
+            out[at:at] = made.choice([b'"', b"[[", b"]", b"=", b"\n## ", b"{x}", b"'''", b"\x00", b"9" * 30])
+        else:
+            other = made.randrange(len(out))
+            out[at:at] = out[other : other + 60]
+    return bytes(out)
+
+
+@given(st.text(max_size=300))
+def test_any_text_as_toml_or_pages_is_survived(text: str) -> None:
+    problems = Problems()
+    table = parse_table(SourceText("a.toml", text), problems)
+    assert (table is None) == bool(problems.found)
+    pages, starts = read_pages(SourceText("a.md", text), Problems())
+    assert set(pages) == set(starts) <= set(STEPS)

@@ -1,0 +1,68 @@
+"""Facts of machines that a test runner is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow.hostview import TOPICS, View, facts
+from jitter_workshop.flow.workshop import look_at
+from jitter_workshop.model.course import LOOK_TOPICS
+from tests import hosttrees
+
+Trees = Callable[[str], Path]
+
+
+def test_the_lessons_names_and_the_functions_are_the_same() -> None:
+    assert set(TOPICS) == set(LOOK_TOPICS)
+    assert {topic for chapter in load_course().chapters for topic in chapter.look} <= set(TOPICS)
+
+
+@pytest.mark.parametrize("name", sorted(hosttrees.EVERY))
+def test_every_machine_gives_printable_facts(host_tree: Trees, name: str) -> None:
+    root, topology, host = look_at(host_tree(name))
+    found = facts(View(root, host, topology), LOOK_TOPICS)
+    assert {"System", "CPUs", "May run on", "Clock"} <= {f.title for f in found}
+    for fact in found:
+        assert fact.value
+        assert all(text.isprintable() for text in (fact.title, fact.value, fact.meaning, fact.source))
+
+
+def test_an_empty_tree_has_facts_and_no_traceback(tmp_path: Path) -> None:
+    root, topology, host = look_at(tmp_path)
+    assert facts(View(root, host, topology), LOOK_TOPICS)
+
+
+def test_what_spoils_a_measurement_is_said(host_tree: Trees) -> None:
+    root, topology, host = look_at(host_tree("guest"))
+    limited = replace(host, cpu_max_quota_us=50_000, cpu_max_period_us=100_000, memlock_limit_bytes=65_536)
+    said = {f.title: f for f in facts(View(root, limited, topology), LOOK_TOPICS)}
+    assert said["CPU limit"].value == "50000 µs in every 100000 µs"
+    assert said["Locked memory"].value == "at most 64 KiB"
+    free = replace(host, cpu_max_quota_us=None, cpu_max_period_us=None, memlock_limit_bytes=None)
+    assert not {"CPU limit", "Locked memory"} & {f.title for f in facts(View(root, free, topology), LOOK_TOPICS)}
+
+
+def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
+    hosttrees.write(
+        tmp_path,
+        {
+            **hosttrees.kernel("box"),
+            "boot/config-6.12.9": "CONFIG_HZ_250=y\nCONFIG_HZ=250\n",
+            "proc/loadavg": "0.10 0.2 0.3 2/345 999\n",
+        },
+    )
+    root, topology, host = look_at(tmp_path)
+    said = {f.title: f.value for f in facts(View(root, host, topology), ("tick", "neighbours", "load"))}
+    assert said == {"Tick": "250 Hz", "Tasks": "345 exist, 2 can run now", "Load": "0.10 over the last minute"}
+
+
+@pytest.mark.parametrize("loadavg", ["", "x", "1 2 3 4 5", "1 2 3 a/b 5", "\x1b 2 3 1/2 5"])
+def test_a_garbled_loadavg_says_nothing(tmp_path: Path, loadavg: str) -> None:
+    hosttrees.write(tmp_path, {"proc/loadavg": loadavg})
+    root, topology, host = look_at(tmp_path)
+    assert all(f.value.isprintable() for f in facts(View(root, host, topology), ("neighbours", "load")))

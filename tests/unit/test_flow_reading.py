@@ -1,0 +1,216 @@
+"""What is read from a run: the knee, the evidence, the guess and the distance between two equal runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow.comparing import compare_runs, same_state
+from jitter_workshop.flow.explain import explain_run, fill_in, residence
+from jitter_workshop.flow.knee import knee_percentile, knee_sentences, nice_percentile, stall_classes
+from jitter_workshop.flow.predictions import NEAR_FACTOR, answer_for_value, judge, outcome
+from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.run import Block, Counter, ForeignLoad, PlacementRecord, Run, StallRate, Stalls, ThreadRecord
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.stats.histogram import new_histogram, record, summary
+from tests import madeup
+
+COURSE = load_course()
+
+
+def run_with(**changed: object) -> Run:
+    """Two blocks of half a second in which 100,000 messages came through."""
+    made, _ = madeup.make_run()
+    whole = new_histogram()
+    for _ in range(1_000):
+        record(whole, 200)
+    figures = replace(summary(whole, min_ns=200, max_ns=200, total_ns=200_000), count=100_000)
+    blocks = tuple(Block(i, i * 600_000_000, 500_000_000, 50_000, 200, 200, 200, 200, 0) for i in range(2))
+    return replace(made, blocks=blocks, histograms={"accumulator_transit": figures}, **changed)  # type: ignore[arg-type]
+
+
+def test_the_knee_of_the_textbook() -> None:
+    assert nice_percentile(knee_percentile(250, 0, 100_000)) == "p99.75"
+    assert nice_percentile(knee_percentile(1, 0, 100_000)) == "p99.999"
+    assert nice_percentile(knee_percentile(10, 1_000_000, 100_000)) == "p99"
+
+
+@given(
+    st.floats(0.001, 1e5), st.floats(0, 1e9), st.floats(0, 1e9), st.floats(1, 1e6), st.floats(1, 10, exclude_min=True)
+)
+def test_longer_or_more_frequent_thefts_move_the_knee_left(
+    rate: float, stall: float, more: float, messages: float, factor: float
+) -> None:
+    knee = knee_percentile(rate, stall, messages)
+    assert 0 <= knee <= 100
+    assert knee_percentile(rate, stall + more, messages) <= knee
+    assert knee_percentile(rate * factor, stall, messages) <= knee
+
+
+@given(st.floats(0, 100))
+def test_a_percentile_in_words_is_close_to_itself(percentile: float) -> None:
+    text = nice_percentile(percentile)
+    beyond = 100 - percentile
+    assert abs(float(text[1:]) - percentile) <= max(beyond * 0.11, 1e-7)
+
+
+def stalls(*rates: tuple[int, int, float]) -> Stalls:
+    """(threshold, count, stolen ns) over one second."""
+    made = tuple(StallRate(t, n, float(n), s) for t, n, s in rates)
+    return Stalls(made[0].threshold_ns, made[0].count, made[0].per_second, made[0].stolen_ns_per_second, made)
+
+
+def test_stalls_are_told_apart_by_length() -> None:
+    found = stall_classes(stalls((1_000, 1_050, 5_000_000.0), (10_000, 50, 4_000_000.0), (100_000, 0, 0.0)))
+    assert [(c.low_ns, c.high_ns, c.count) for c in found] == [(1_000, 10_000, 1_000), (10_000, 100_000, 50)]
+    assert found[0].mean_ns == pytest.approx(1_000)
+    assert found[1].mean_ns == pytest.approx(80_000)
+
+
+def test_the_knee_in_sentences_computes_and_looks() -> None:
+    run = run_with(stalls=stalls((1_000, 60, 50_100_000.0), (1_000_000, 50, 50_000_000.0)))
+    curve = PercentileCurve(
+        "x", (CurvePoint(0, 200, True), CurvePoint(95.2, 1_100_000, True), CurvePoint(99, 2_000_000, True)), 100_000
+    )
+    said = " ".join(knee_sentences(run, (("LOC (local timer)", 1, 250, 250.0),), curve))
+    assert "100,000 messages a second" in said
+    assert "250 times a second on CPU 1: its knee stands at p99.75" in said
+    assert "over 1 ms: 50 a second, 1 ms on average, each makes about 100 messages late" in said
+    assert "begins near p95." in said
+    assert "Seen: the curve passes 1 ms at p95.2." in said
+
+
+def test_where_a_sum_is_too_simple_none_is_given() -> None:
+    run = run_with(stalls=stalls((1_000, 400, 800_000_000.0), (1_000_000, 400, 800_000_000.0)))
+    said = " ".join(knee_sentences(run, ()))
+    assert "Computed" not in said
+    assert "80 % of the time" in said
+
+
+def test_a_handful_of_stalls_gets_no_rate() -> None:
+    assert "Stalls" not in " ".join(knee_sentences(run_with(stalls=stalls((1_000, 9, 1e6))), ()))
+
+
+THREADS = (
+    ThreadRecord("producer", 41, (0,), {"0": 90, "1": 10}, 0, 7, 3, 0, 0),
+    ThreadRecord("accumulator", 42, (1,), {"1": 100}, None, None, None, 0, 0),
+)
+
+
+def test_evidence_counts_only_the_cpus_that_were_used() -> None:
+    run = run_with(
+        threads=THREADS,
+        interrupts={
+            "LOC": Counter("Local timer interrupts", {"0": 300, "1": 250, "5": 9_000}),
+            "31": Counter("virtio0\x1b[2J-input", {"1": 40, "0": 0}),
+        },
+        softirqs={"TIMER": Counter("TIMER", {"1": 12})},
+        disturbed=(ForeignLoad(7, "evil\x1b[31m", 1, 30.0),),
+    )
+    found = explain_run(COURSE.chapters[2], run)
+    assert found.interrupts[:2] == (("LOC (local timer)", 0, 300, 300.0), ("LOC (local timer)", 1, 250, 250.0))
+    assert found.interrupts[2][1:3] == (1, 40)
+    assert found.softirqs == (("TIMER", 1, 12, 12.0),)
+    assert "\x1b" not in repr((found.interrupts, found.foreign))
+    assert found.threads[0].residence == ((0, 90, 0.9), (1, 10, 0.1))
+    assert found.threads[1].migrations is None
+    assert any("awk '$1 == \"1\"'" in command for command, _ in found.by_hand)
+    assert not any("{" in command and "_cpu" in command for command, _ in found.by_hand)
+
+
+def test_placeholders_of_a_run_without_threads_stay_readable() -> None:
+    assert fill_in("perf -t {producer_tid} -C {cpus}", run_with(threads=THREADS)) == "perf -t 41 -C 0-1"
+    assert fill_in("perf -t {producer_tid} -C {cpus}", run_with(threads=())) == "perf -t PRODUCER_TID -C CPUS"
+
+
+@given(st.dictionaries(st.integers(0, 300).map(str), st.integers(0, 10**9), max_size=12))
+def test_residence_is_all_of_it_busiest_first(counts: dict[str, int]) -> None:
+    found = residence(ThreadRecord("x", 1, (), counts, None, None, None, None, None))
+    assert [n for _, n, _ in found] == sorted(counts.values(), reverse=True)
+    if sum(counts.values()):
+        assert sum(share for _, _, share in found) == pytest.approx(1)
+
+
+MARK = PredictionTask(
+    "mark",
+    "How long?",
+    "measure",
+    (
+        Answer("a", "up to 1 µs", "Quiet.", up_to_ns=1_000),
+        Answer("b", "up to 1 ms", "Visited.", up_to_ns=1_000_000),
+        Answer("c", "more", "Queued."),
+    ),
+    percentile="99.9",
+)
+
+
+@given(st.integers(1, 10**10), st.integers(1, 10**10))
+def test_near_means_within_a_factor_of_three_either_way(guess: int, measured: int) -> None:
+    near, words = judge(guess, measured)
+    assert near == (max(guess, measured) <= NEAR_FACTOR * min(guess, measured))
+    assert near == judge(measured, guess)[0]
+    assert words
+
+
+@given(st.integers(0, 10**10))
+def test_every_value_has_its_answer(value: int) -> None:
+    answer = answer_for_value(MARK, value)
+    assert answer.up_to_ns is None or value <= answer.up_to_ns
+
+
+def test_a_mark_is_judged_and_explained() -> None:
+    run = run_with()
+    far = outcome(MARK, Prediction(percentile="99.9", value_ns=2_000_000), run)
+    assert (far.near, far.guessed_ns, far.measured_ns) == (False, 2_000_000, 200)
+    assert "marked 2 ms at p99.9; it was 200 ns" in far.text
+    assert "Quiet." in far.explanation
+    assert "Queued." in far.explanation
+    near = outcome(MARK, Prediction(percentile="99.9", value_ns=210), run)
+    assert near.near is True
+    assert near.explanation.count("Quiet.") == 1
+    empty = outcome(replace(MARK, percentile="99.9999"), Prediction(value_ns=5), run)
+    assert empty.near is None
+    assert "too few messages" in empty.text
+
+
+def test_a_choice_is_judged() -> None:
+    task = PredictionTask(
+        "choice",
+        "Which?",
+        "again",
+        (Answer("x", "This.", "No.", right=False), Answer("y", "That.", "Yes.", right=True)),
+    )
+    wrong = outcome(task, Prediction(choice="x"), run_with())
+    assert (wrong.near, wrong.explanation) == (False, "No.")
+    assert "The answer is: That." in wrong.text
+    assert outcome(task, Prediction(choice="y"), run_with()).near is True
+    assert outcome(task, Prediction(choice="gone"), run_with()).near is None
+
+
+def placed(mode: str, producer: int | None) -> PlacementRecord:
+    return PlacementRecord(mode, producer, None, None, None, (), (), "")
+
+
+def test_equal_runs_are_luck_and_others_are_described() -> None:
+    a = madeup.make_run([[100] * 2_000 + [90_000] * 20])[0]
+    b = madeup.make_run([[100] * 2_000 + [30_000] * 20], run_id="20260101-000001-aaaa")[0]
+    view = compare_runs(a, b)
+    assert view.same_state
+    assert "This is luck" in view.headline
+    assert "p99.9 differs by 3.0×" in view.headline
+    other = compare_runs(a, replace(b, placement=placed("auto", 1)))
+    assert not other.same_state
+    assert "luck" not in other.headline
+
+
+def test_the_same_state_is_what_was_asked_for() -> None:
+    a, _ = madeup.make_run()
+    assert same_state(replace(a, placement=placed("none", 0)), replace(a, placement=placed("none", 1)))
+    assert not same_state(replace(a, placement=placed("chosen", 0)), replace(a, placement=placed("chosen", 1)))
+    assert not same_state(a, replace(a, noise="spinners"))
+    assert not same_state(a, replace(a, applied=({"id": "smt", "value": "off"},)))

@@ -1,0 +1,114 @@
+"""The order of the loop, the path for a host, and marks."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.checks import marks
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow import steps as loop
+from jitter_workshop.flow.path import entry, in_order, next_entry, reason_not_here
+from jitter_workshop.model.course import STEPS, Chapter, StepName
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import PlacementRecord, Run
+from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.model.topology import Cpu, Topology
+from tests import madeup
+
+COURSE = load_course()
+PINNING = COURSE.chapters[2]
+
+
+def machine(count: int, allowed: int | None = None) -> Topology:
+    mine = count if allowed is None else allowed
+    return Topology(
+        tuple(Cpu(i, 0, i, 0, online=True, allowed=i < mine, smt_siblings=CpuSet((i,))) for i in range(count)), ()
+    )
+
+
+def run(mode: str = "none", complete: bool = True) -> Run:
+    made, _ = madeup.make_run(complete=complete)
+    return replace(made, placement=PlacementRecord(mode, None, None, None, None, (), (), ""))
+
+
+def test_a_fresh_chapter_is_at_its_first_step() -> None:
+    states = {v.name: v.state for v in loop.views(PINNING, ChapterProgress())}
+    assert states["look"] == "now"
+    assert {states[s] for s in STEPS[1:]} == {"open"}
+    baseline = {v.name: v.state for v in loop.views(COURSE.chapters[0], ChapterProgress())}
+    assert baseline["plan"] == baseline["apply"] == "left_out"
+
+
+def test_what_a_step_waits_for() -> None:
+    fresh = ChapterProgress()
+    assert loop.blocked(PINNING, fresh, "measure") == ""
+    for step in ("plan", "apply", "again", "compare", "explain"):
+        assert "measure first" in loop.blocked(PINNING, fresh, step)
+    measured = ChapterProgress(runs={"measure": "x"})
+    assert loop.blocked(PINNING, measured, "plan") == ""
+    assert "agree to it first" in loop.blocked(PINNING, measured, "again")
+    assert loop.blocked(PINNING, replace(measured, step="apply"), "again") == ""
+    assert loop.blocked(PINNING, replace(measured, seen=("apply",)), "again") == ""
+    assert "no partner" in loop.blocked(PINNING, measured, "compare")
+    assert loop.blocked(COURSE.chapters[0], measured, "again") == ""
+    assert "no step" in loop.blocked(COURSE.chapters[0], measured, "plan")
+
+
+def test_a_saved_step_that_the_chapter_does_not_have_is_the_first() -> None:
+    assert loop.current_step(COURSE.chapters[0], ChapterProgress(step="plan")) == "look"
+    assert loop.current_step(COURSE.chapters[0], ChapterProgress(step="\x1b[")) == "look"
+
+
+@given(st.sets(st.sampled_from(STEPS), min_size=1))
+def test_forwards_and_back_are_inverse(chosen: set[StepName]) -> None:
+    chapter = replace(PINNING, steps=tuple(s for s in STEPS if s in chosen))
+    walked: list[StepName] = []
+    step: StepName | None = chapter.steps[0]
+    while step is not None:
+        walked.append(step)
+        step = loop.step_after(chapter, step)
+    assert tuple(walked) == chapter.steps
+    for earlier, later in itertools.pairwise(walked):
+        assert loop.step_before(chapter, later) == earlier
+
+
+def test_the_path_puts_first_what_can_be_done_here() -> None:
+    one_cpu = machine(1)
+    path = in_order(tuple(entry(c, ChapterProgress(), None, one_cpu, False) for c in COURSE.chapters))
+    assert [(e.chapter_id, e.here) for e in path] == [("baseline", True), ("migration", False), ("pinning", False)]
+    assert "needs 2 CPUs" in path[1].reason
+    assert reason_not_here(PINNING, machine(4, allowed=1), False) != ""
+    assert reason_not_here(PINNING, machine(2), False) == ""
+    assert "recorded" in reason_not_here(PINNING, machine(64), True)
+
+
+def test_next_goes_on_where_one_is_and_then_round_the_path() -> None:
+    def following(done: set[str], current: str | None) -> str | None:
+        path = tuple(entry(c, ChapterProgress(done=c.id in done), None, machine(2), False) for c in COURSE.chapters)
+        found = next_entry(path, COURSE, current)
+        return found.chapter_id if found else None
+
+    assert following(set(), None) == "baseline"
+    assert following(set(), "migration") == "migration"
+    assert following({"migration"}, "migration") == "pinning"
+    assert following({"pinning"}, "pinning") == "baseline"
+    assert following({"baseline", "migration", "pinning"}, "pinning") is None
+    assert following(set(), "gone") == "baseline"
+
+
+def test_marks_need_finished_runs_of_the_right_placement() -> None:
+    def earned(chapter: Chapter, **slots: Run) -> dict[str, bool]:
+        return marks(chapter, slots)
+
+    assert earned(PINNING) == {"setting": False, "curve": False}
+    assert earned(PINNING, measure=run(), again=run("none")) == {"setting": False, "curve": False}
+    assert earned(PINNING, measure=run(), again=run("auto")) == {"setting": True, "curve": True}
+    assert earned(PINNING, measure=run(), again=run("chosen")) == {"setting": True, "curve": True}
+    assert earned(PINNING, measure=run(), again=run("auto", complete=False)) == {"setting": False, "curve": False}
+    without_checks = replace(COURSE.chapters[0], checks=())
+    assert earned(without_checks, measure=run()) == {"curve": False}
+    assert earned(without_checks, measure=run(), again=run()) == {"curve": True}

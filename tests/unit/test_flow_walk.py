@@ -1,0 +1,302 @@
+"""A walk through the chapters with made-up measurements: everything else is the real thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop import paths
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
+from jitter_workshop.flow import measure as measuring
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.published import ORIGIN
+from jitter_workshop.flow.walk import Walk
+from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.run import PlacementRecord, Run
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.topology import Cpu, Topology
+from tests import madeup
+
+Trees = Callable[[str], Path]
+
+
+def cpus(count: int) -> Topology:
+    return Topology(
+        tuple(Cpu(i, 0, i, 0, online=True, allowed=True, smt_siblings=CpuSet((i,))) for i in range(count)), ()
+    )
+
+
+@pytest.fixture
+def workshop() -> Workshop:
+    made = Workshop.open()
+    made._desk.topology = made.topology = cpus(4)
+    return made
+
+
+def finish(
+    workshop: Workshop,
+    walk: Walk,
+    slot: StepName,
+    values: list[int] | None = None,
+    *,
+    complete: bool = True,
+) -> Run:
+    """What a measurement leaves behind: a stored run, recorded in its slot."""
+    number = len(workshop.runs())
+    request = walk.request(slot)
+    made, blocks = madeup.make_run(
+        [values or [100] * 990 + [50_000] * 20],
+        run_id=f"20260101-{number:06d}-aaaa",
+        label=request.label,
+        started_at=f"2026-01-01T00:00:{number:02d}.000Z",
+        noise=request.noise,
+        complete=complete,
+    )
+    mode = "none" if request.placement == "none" else "auto"
+    made = replace(made, placement=PlacementRecord(mode, None, None, None, None, (), (), ""))
+    workshop._desk.handle.add_run(made, blocks)
+    walk.record(slot, made)
+    return made
+
+
+def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
+    walk = workshop.walk("pinning")
+    assert walk.current == "look"
+    assert walk.next() == "predict"
+    walk.predict(Prediction(value_ns=40_000))
+    assert walk.next() == "measure"
+    with pytest.raises(WorkshopError, match="'plan' has to wait"):
+        walk.next()
+    finish(workshop, walk, "measure")
+    assert walk.compare() is None
+    assert walk.outcome() is None
+    assert [walk.next(), walk.next(), walk.next()] == ["plan", "apply", "again"]
+    workshop.close()
+
+    later = Workshop.open()
+    later._desk.topology = cpus(4)
+    walk = later.walk("pinning")
+    assert later.session.current_chapter == "pinning"
+    assert walk.current == "again"
+    finish(later, walk, "again")
+    outcome = walk.outcome()
+    assert outcome is not None
+    assert outcome.near is True
+    assert [walk.next(), walk.next()] == ["compare", "explain"]
+    compared = walk.compare()
+    assert compared is not None
+    assert not compared.same_state
+    explained = walk.explain()
+    assert explained is not None
+    assert explained.run.label == "pinned"
+    first = walk.explain("measure")
+    assert first is not None
+    assert first.run.label == "free"
+    assert walk.next() is None
+    entry = next(e for e in later.path() if e.chapter_id == "pinning")
+    assert (entry.done, entry.setting, entry.curve, entry.guess) == (True, True, True, True)
+    assert [c.label for c in walk.curves()] == ["free", "pinned"]
+    with_published = walk.curves(published=True)
+    assert with_published[0].curve.origin == ORIGIN
+    assert len(with_published) == 5
+
+
+def test_a_against_a_says_luck(workshop: Workshop) -> None:
+    walk = workshop.walk("baseline")
+    finish(workshop, walk, "measure")
+    finish(workshop, walk, "again")
+    compared = walk.compare()
+    assert compared is not None
+    assert compared.same_state
+    assert "This is luck" in compared.headline
+
+
+def test_a_guess_counts_only_before(workshop: Workshop) -> None:
+    walk = workshop.walk("baseline")
+    with pytest.raises(UsageError, match="between 1 ns and 60 s"):
+        walk.predict(Prediction(value_ns=0))
+    walk.predict(Prediction(value_ns=1_000))
+    walk.predict(Prediction(value_ns=2_000))
+    kept = walk.progress.prediction
+    assert kept is not None
+    assert (kept.value_ns, kept.percentile) == (2_000, "99.9")
+    finish(workshop, walk, "measure")
+    with pytest.raises(UsageError, match="already measured"):
+        walk.predict(Prediction(value_ns=50_000))
+
+
+def test_a_run_that_was_cut_short_fills_no_slot(workshop: Workshop) -> None:
+    walk = workshop.walk("baseline")
+    finish(workshop, walk, "measure", complete=False)
+    assert walk.run_in("measure") is None
+    assert not walk.progress.marks
+    assert len(workshop.runs()) == 1
+
+
+def test_the_plan_names_every_thread_and_no_file(workshop: Workshop) -> None:
+    walk = workshop.walk("pinning")
+    plan = walk.plan()
+    assert plan.host_files == 0
+    assert [c.path for c in plan.changes] == [
+        "sched_setaffinity(producer)",
+        "sched_setaffinity(accumulator)",
+        "sched_setaffinity(journaller)",
+    ]
+    assert {c.before for c in plan.changes} == {"any (0-3)"}
+    assert len({c.after for c in plan.changes}) == 3
+    assert workshop.walk("baseline").plan().changes == ()
+
+
+def test_the_learner_may_pick_cpus_and_the_plan_follows(workshop: Workshop) -> None:
+    walk = workshop.walk("pinning")
+    walk.choose_cpus(3, 1, None)
+    assert [c.after for c in walk.plan().changes][:2] == ["3", "1"]
+    request = walk.request("again")
+    assert (request.producer_cpu, request.accumulator_cpu) == (3, 1)
+    assert walk.request("measure").producer_cpu is None
+    for wrong in ((2, 2, None), (9, None, None), (0, 1, 64)):
+        with pytest.raises(HostError):
+            walk.choose_cpus(*wrong)
+    assert [c.after for c in walk.plan().changes][:2] == ["3", "1"]
+    walk.choose_cpus(None, None, None)
+    assert walk.request("again").producer_cpu is None
+    with pytest.raises(UsageError):
+        workshop.walk("baseline").choose_cpus(1, 2, None)
+
+
+def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
+    walk = workshop.walk("pinning")
+    assert walk.offer_noise() == ""
+    finish(workshop, walk, "measure", [100] * 20_000)
+    assert "Spinners" in walk.offer_noise()
+    walk.accept_noise()
+    assert (walk.current, walk.run_in("measure"), walk.offer_noise()) == ("measure", None, "")
+    assert {walk.request(s).noise for s in ("measure", "again")} == {"spinners"}
+    walk.accept_noise(False)
+    assert walk.request("measure").noise is None
+    loud = workshop.walk("baseline")
+    finish(workshop, loud, "measure", [100] * 19_990 + [20_000] * 10)
+    assert loud.offer_noise() == ""
+    migration = workshop.walk("migration")
+    finish(workshop, migration, "measure", [100] * 20_000)
+    assert migration.offer_noise() == ""
+
+
+def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:
+    workshop._desk.topology = cpus(1)
+    assert workshop.walk("baseline").request("measure").workload == "spin"
+    with pytest.raises(HostError, match="cannot be measured here"):
+        workshop.walk("pinning").request("measure")
+    with pytest.raises(UsageError, match="measures nothing"):
+        workshop.walk("baseline").request("plan")
+
+
+def test_hints_come_one_by_one_and_are_remembered(workshop: Workshop) -> None:
+    walk = workshop.walk("baseline")
+    shown = []
+    while (hint := walk.hint()) is not None:
+        shown.append(hint)
+    assert tuple(shown) == walk.chapter.hints == walk.hints_shown()
+    assert workshop.walk("baseline").hint() is None
+
+
+def test_back_and_restart(workshop: Workshop) -> None:
+    walk = workshop.walk("baseline")
+    assert walk.back() is None
+    walk.next()
+    assert walk.back() == "look"
+    finish(workshop, walk, "measure")
+    walk.restart()
+    assert walk.run_in("measure") is None
+    assert len(workshop.runs()) == 1
+    assert not next(e for e in workshop.path() if e.chapter_id == "baseline").started
+
+
+def test_a_removed_run_leaves_its_slot(workshop: Workshop) -> None:
+    walk = workshop.walk("pinning")
+    made = finish(workshop, walk, "measure")
+    workshop.close()
+    folder = paths.sessions_dir() / workshop.session.id / "runs" / made.id
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    again = Workshop.open()
+    assert again.walk("pinning").run_in("measure") is None
+    assert "measure first" in again.walk("pinning").blocked("plan")
+
+
+def test_unknown_chapters_name_the_nearest(workshop: Workshop) -> None:
+    with pytest.raises(UsageError, match="no chapter 'pining'") as caught:
+        workshop.walk("pining")
+    assert caught.value.advice == "did you mean 'pinning'?"
+    with pytest.raises(UsageError) as other:
+        workshop.walk("\x1b[2Jx")
+    assert "\x1b" not in other.value.sentence()
+
+
+def test_a_second_workshop_on_a_session_goes_on_without_storing(workshop: Workshop) -> None:
+    second = Workshop.open()
+    assert second.session.id == workshop.session.id
+    assert any("open" in notice for notice in second.notices)
+    walk = second.walk("baseline")
+    assert walk.next() == "predict"
+    assert second.walk("baseline").current == "predict"
+    assert any("Progress is not kept" in notice for notice in second.notices)
+    walk.next()
+    assert sum("Progress is not kept" in notice for notice in second.notices) == 1
+    second.close()
+    assert workshop.walk("baseline").current == "look"
+
+
+def test_a_run_that_could_not_be_stored_is_still_there(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = madeup.make_run()
+
+    def measured(*_: object) -> Run:
+        raise measuring.RunNotKept("the disk is full", made)
+
+    monkeypatch.setattr(measuring, "measure", measured)
+    run = workshop.measure(MeasureRequest(), SilentObserver(), CancelToken())
+    walk = workshop.walk("baseline")
+    walk.record("measure", run)
+    assert walk.run_in("measure") == made
+    assert workshop.runs() == (made,)
+    assert [c.key for c in walk.curves()] == [made.id]
+    assert any("the disk is full" in notice for notice in workshop.notices)
+
+
+def test_an_unwritable_state_folder_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocker = tmp_path / "a-file"
+    blocker.write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(blocker))
+    with pytest.raises(SessionError) as caught:
+        Workshop.open()
+    assert "\n" not in caught.value.sentence()
+
+
+def test_a_recorded_host_is_looked_at_only(host_tree: Trees) -> None:
+    recorded = Workshop.open(root=host_tree("server64"))
+    assert not any(e.here for e in recorded.path())
+    assert recorded.next_chapter() is None
+    assert recorded.walk("baseline").look()
+    with pytest.raises(HostError, match="not measured"):
+        recorded.measure(MeasureRequest(), SilentObserver(), CancelToken())
+
+
+def test_a_course_of_ones_own_beats_the_built_in(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match=r"course\.toml:1"):
+        Workshop.open(course_dir=tmp_path)
+
+
+def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
+    handle = workshop._desk.handle
+    handle._session = replace(handle.session, host="elsewhere")
+    handle.save(handle.session)
+    workshop.close()
+    assert any("begun on elsewhere" in notice for notice in Workshop.open().notices)
