@@ -80,7 +80,7 @@ static void *second_body(void *argument) {
     unsigned cpu;
     side->failed = jw_place_thread(side->cpu, 0);
     if (side->failed != 0) {
-        atomic_store_explicit(&side->line->turn, OVER, memory_order_release);
+        atomic_store(&side->stop, 1);
         return NULL;
     }
     if (!side->stamps) {
@@ -132,7 +132,7 @@ static void *first_body(void *argument) {
     first_side *first = argument;
     first->failed = jw_place_thread(first->cpu, 0);
     if (first->failed != 0) {
-        atomic_store_explicit(&first->side->line->turn, OVER, memory_order_release);
+        atomic_store(&first->side->stop, 1);
     } else if (first->offset != NULL) {
         first->failed = ask_offset(first->side, first->rounds, first->offset);
     } else {

@@ -29,7 +29,9 @@ JW_INLINE void jw_count(jw_histogram *h, int64_t value, int64_t times) {
 
 JW_INLINE void jw_record(jw_histogram *h, int64_t value) {
     jw_count(h, value, 1);
-    h->total += value;
+    if (__builtin_expect(__builtin_add_overflow(h->total, value, &h->total), 0)) {
+        h->total = INT64_MAX;
+    }
 }
 
 /* A difference as it comes: negative ones are counted and never wrapped into huge positive ones. */

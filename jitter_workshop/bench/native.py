@@ -54,7 +54,7 @@ class TickClock:
     def monotonic_ns(self, ticks: int) -> int:
         """CLOCK_MONOTONIC at a recent moment of this clock."""
         now = bracket(self.native.source, time.CLOCK_MONOTONIC)
-        now_ns: int = now.ns
+        now_ns = int(now.ns)
         return now_ns - self.ns(now.ticks - ticks) if now.ticks >= ticks else now_ns
 
     def describe(self, first_cpu: int | None, second_cpu: int | None) -> Clock:
@@ -106,7 +106,8 @@ def _rate_hz(source: int) -> int:
     last = bracket(source, time.CLOCK_MONOTONIC_RAW)
     if last.ns <= first.ns or last.ticks <= first.ticks:
         raise MeasureError("the processor's counter does not move with the kernel's clock")
-    return round((last.ticks - first.ticks) * NS_PER_S / (last.ns - first.ns))
+    ticks, ns = int(last.ticks) - int(first.ticks), int(last.ns) - int(first.ns)
+    return (ticks * NS_PER_S + ns // 2) // ns
 
 
 def lock_memory() -> tuple[bool, str]:

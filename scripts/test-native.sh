@@ -1,0 +1,61 @@
+#!/bin/sh
+# The native core under the sanitizers, with warnings as errors; what cannot be run here is skipped in plain sight.
+#   scripts/test-native.sh            build in a temporary folder, run all
+#   CC=clang scripts/test-native.sh   another compiler
+set -u
+cd "$(dirname "$0")/.." || exit 2
+CC=${CC:-cc}
+CROSS=${CROSS:-aarch64-linux-gnu-gcc}
+STRICT="-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+ -Wstrict-prototypes -Wmissing-prototypes -Wcast-qual -Wpointer-arith -Wundef -Wvla -Wformat=2"
+SOURCES=$(ls native/*.c | grep -v '/_')
+failed=0
+
+command -v "$CC" >/dev/null 2>&1 || { echo "skip: no C compiler ($CC)"; exit 0; }
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+# Can this compiler build and run a program with these flags?
+usable() {
+    echo 'int main(void) { return 0; }' >"$work/probe.c"
+    # shellcheck disable=SC2086
+    "$CC" $1 -o "$work/probe" "$work/probe.c" >/dev/null 2>&1 && "$work/probe" >/dev/null 2>&1
+}
+
+suite() {
+    name=$1
+    flags=$2
+    if ! usable "$flags"; then
+        echo "skip: $name ($CC has no runtime for it)"
+        return
+    fi
+    for test in tests/native/c/test_*.c; do
+        program="$work/$(basename "$test" .c)"
+        # shellcheck disable=SC2086
+        if ! "$CC" $STRICT $flags -Inative -o "$program" "$test" $SOURCES -lpthread; then
+            echo "FAILED to build: $name, $test"
+            failed=1
+        elif ! timeout 30 "$program"; then
+            echo "FAILED: $name, $test"
+            failed=1
+        else
+            echo "ok: $name, $(basename "$test")"
+        fi
+    done
+}
+
+suite "plain" "-O2"
+suite "address and undefined behaviour" "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+suite "threads" "-O1 -g -fsanitize=thread"
+
+if command -v "$CROSS" >/dev/null 2>&1; then
+    for source in $SOURCES; do
+        # shellcheck disable=SC2086
+        "$CROSS" $STRICT -O2 -Inative -c -o "$work/cross.o" "$source" || { echo "FAILED for arm64: $source"; failed=1; }
+    done
+    [ "$failed" -eq 0 ] && echo "ok: builds for arm64"
+else
+    echo "skip: build for arm64 (no $CROSS)"
+fi
+exit "$failed"

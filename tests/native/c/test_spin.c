@@ -1,0 +1,68 @@
+/* The sampler, the line between two threads, and the spinners, all live. */
+#include "check.h"
+#include "clock.h"
+
+static const jw_clock ns_clock = {
+    .source = JW_CLOCK_MONOTONIC, .rate_hz = 1000000000, .mult = UINT64_C(1) << JW_CLOCK_SHIFT};
+
+static uint64_t sum(const uint64_t *counts, size_t n) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        total += counts[i];
+    }
+    return total;
+}
+
+static void sampling(void) {
+    const jw_spin_config config = {.clock = ns_clock, .small_ticks = 1000, .most_gaps = 100000, .cpu = -1};
+    int error;
+    jw_spin *spin = jw_spin_new(&config, &error);
+    CHECK(spin != NULL && jw_spin_start(spin) == 0);
+    for (int round = 0; round < 3; round++) {
+        jw_spin_result result;
+        CHECK(jw_spin_block(spin, 0, 5000000, &result) == 0);
+        /* Every reading is in the table, in the log, or ran backwards; and every one has a CPU. */
+        CHECK(sum(jw_spin_table(spin), 1000) + result.gaps + result.negative == result.readings);
+        CHECK(sum(jw_spin_readings_by_cpu(spin), 65536) == result.readings);
+        for (uint64_t i = 0; i < result.gaps; i++) {
+            const jw_gap *gap = &jw_spin_gaps(spin)[i];
+            CHECK(gap->end - gap->start >= 1000 && gap->start >= result.start && gap->end <= result.end);
+        }
+        CHECK(jw_spin_block(spin, 6400, 0, &result) == 0);
+        CHECK(result.readings == 6400);
+    }
+    jw_spin_free(spin);
+}
+
+static void a_full_log_ends_a_block(void) {
+    const jw_spin_config config = {.clock = ns_clock, .small_ticks = 1, .most_gaps = 640, .cpu = -1};
+    int error;
+    jw_spin *spin = jw_spin_new(&config, &error);
+    jw_spin_result result;
+    CHECK(spin != NULL && jw_spin_start(spin) == 0);
+    CHECK(jw_spin_block(spin, 0, UINT64_C(3600000000000), &result) == 0);
+    CHECK(result.gaps <= 640 && result.gaps > 640 - 64);
+    jw_spin_free(spin);
+}
+
+static void lines_and_noise(void) {
+    double one_way_ns;
+    jw_offset offset;
+    CHECK(jw_ping_pong(&ns_clock, -1, -1, &one_way_ns) == 0 && one_way_ns > 0);
+    CHECK(jw_clock_offset(JW_CLOCK_MONOTONIC, -1, -1, 100, &offset) == 0 && offset.bound_ticks > 0);
+    CHECK(jw_ping_pong(&ns_clock, 60000, -1, &one_way_ns) != 0);
+    CHECK(jw_ping_pong(&ns_clock, -1, 60000, &one_way_ns) != 0);
+    const int32_t free_cpus[] = {-1, -1}, missing[] = {-1, 60000};
+    int error;
+    jw_spinners *spinners = jw_spinners_start(free_cpus, 2, 1000000, 1000000, &error);
+    CHECK(spinners != NULL);
+    jw_spinners_stop(spinners);
+    CHECK(jw_spinners_start(missing, 2, 1000000, 1000000, &error) == NULL && error != 0);
+}
+
+int main(void) {
+    sampling();
+    a_full_log_ends_a_block();
+    lines_and_noise();
+    return 0;
+}
