@@ -70,7 +70,8 @@ class PlainWalk:
                 self._chapter(self._workshop.walk(chapter_id))
                 chapter_id = None
         except (Leave, EOFError):
-            self._say("", "Everything is kept. The next start goes on here.")
+            self._say("")
+            self._tell("Everything is kept. The next start goes on here.")
             return 0
 
     # -- home ---------------------------------------------------------------------------------------------------------
@@ -78,7 +79,7 @@ class PlainWalk:
     def _title(self) -> None:
         host, session = clean(self._workshop.host.name, 40), clean(self._workshop.session.name, 40)
         self._say(f"Jitter Workshop · {host} · session {session}"[: self._width])
-        self._say(*views.wrap(self._workshop.host_line(), self._width))
+        self._tell(self._workshop.host_line())
 
     def _home(self) -> str:
         """Show the path until a chapter is chosen."""
@@ -89,10 +90,10 @@ class PlainWalk:
             self._say("", *views.path_lines(path, following.chapter_id if following else None, self._width), "")
             if following is not None:
                 title = clean(following.title, 40)
-                self._say(f"NEXT  {title} · {following.next_step} · about {following.minutes} min")
+                self._tell(f"NEXT: {title} · {following.next_step} · about {following.minutes} min")
                 menu = "Enter go on"
             else:
-                self._say("Every chapter that this host can do is done.")
+                self._tell("Every chapter that this host can do is done.")
                 menu = "Enter leave"
             answer = self._ask(f"{menu} · 1-{len(path)} chapter · c chart of all runs · q quit > ")
             if answer == "" and following is None:
@@ -105,13 +106,13 @@ class PlainWalk:
                 curves = self._workshop.curves()[-_MOST_CURVES:]
                 self._chart((*self._workshop.published()[:1], *curves))
             else:
-                self._say(*views.wrap(f"'{clean(answer, 20)}' is none of these.", self._width))
+                self._tell(f"'{clean(answer, 20)}' is none of these.")
 
     def _notices(self) -> None:
         for notice in self._workshop.notices:
             if notice not in self._told:
                 self._told.add(notice)
-                self._say(*views.wrap(f"! {notice}", self._width, "", "  "))
+                self._tell(f"! {notice}", "", "  ")
 
     # -- a chapter ----------------------------------------------------------------------------------------------------
 
@@ -121,8 +122,11 @@ class PlainWalk:
         while True:
             step = walk.current
             if step != shown:
-                self._show(walk, step)
                 shown = step
+                try:
+                    self._show(walk, step)
+                except WorkshopError as error:
+                    self._refused(error)
             self._notices()
             answer = self._ask(f"{self._menu(walk, step)} > ")
             try:
@@ -131,7 +135,10 @@ class PlainWalk:
                 if answer and self._command(walk, step, answer):
                     shown = None
             except WorkshopError as error:
-                self._say(*views.wrap(f"! {error.sentence()}.", self._width, "", "  "))
+                self._refused(error)
+
+    def _refused(self, error: WorkshopError) -> None:
+        self._tell(f"! {error.sentence()}.", "", "  ")
 
     def _menu(self, walk: Walk, step: StepName) -> str:
         if self._is_open(walk, step):
@@ -163,21 +170,22 @@ class PlainWalk:
             return True
         if walk.next() is not None:
             return True
-        self._say("", f"'{clean(walk.chapter.title, 40)}' is done. What you take along:")
+        self._say("")
+        self._tell(f"'{clean(walk.chapter.title, 40)}' is done. What you take along:")
         for sentence in walk.chapter.learnt:
-            self._say(*views.wrap(sentence, self._width, "  - ", "    "))
+            self._tell(sentence, "  - ", "    ")
         return False
 
     def _command(self, walk: Walk, step: StepName, answer: str) -> bool:
         """One typed command; True when the step should be shown again."""
         word, _, rest = answer.partition(" ")
         if answer in ("?", "help"):
-            self._say(_HELP_CHAPTER)
+            self._say(*(line[: self._width] for line in _HELP_CHAPTER.split("\n")))
         elif answer == "b":
             walk.back()
         elif answer == "h":
             hint = walk.hint()
-            self._say(*views.wrap(hint or "There are no more hints.", self._width, "  "))
+            self._tell(hint or "There are no more hints.", "  ")
         elif answer in ("c", "o"):
             self._chart(walk.curves(published=False) if answer == "c" else self._with_laptop(walk))
         elif answer == "t":
@@ -198,7 +206,7 @@ class PlainWalk:
         elif answer.isascii() and answer.isdigit():
             self._jump(walk, int(answer[:4]))
         else:
-            self._say(*views.wrap(f"'{clean(answer, 20)}' is nothing here; ? lists what is.", self._width))
+            self._tell(f"'{clean(answer, 20)}' is nothing here; ? lists what is.")
         return False
 
     def _jump(self, walk: Walk, number: int) -> None:
@@ -206,12 +214,12 @@ class PlainWalk:
         if 1 <= number <= len(steps):
             walk.go(steps[number - 1])
         else:
-            self._say(f"The steps are 1 to {len(steps)}.")
+            self._tell(f"The steps are 1 to {len(steps)}.")
 
     def _wake(self, walk: Walk) -> bool:
         waking = walk.progress.noise is None
         if waking and not walk.offer_noise():
-            self._say(*views.wrap("A thief is offered where the first run is quiet; this one is not.", self._width))
+            self._tell("A thief is offered where the first run is quiet; this one is not.")
             return False
         walk.accept_noise(waking)
         return True
@@ -248,15 +256,16 @@ class PlainWalk:
         kept = walk.progress.prediction
         if kept is not None:
             said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(kept.choice, 40)
-            self._say(f"Your guess so far: {said}.")
+            self._tell(f"Your guess so far: {said}.")
         if not self._can_predict(walk):
-            self._say("It is measured already, so that a guess no longer counts.")
+            self._tell("It is measured already, so that a guess no longer counts.")
 
     def _show_slot(self, walk: Walk, step: StepName) -> None:
         if walk.run_in(step) is None:
             request = walk.request(step)
             noise = f", with {request.noise}" if request.noise else ""
-            self._say(f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}.", "")
+            self._tell(f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}.")
+            self._say("")
         else:
             self._after_run(walk, step)
 
@@ -283,15 +292,15 @@ class PlainWalk:
 
     def _measure(self, walk: Walk, step: StepName) -> None:
         if step not in _SLOTS:
-            self._say("There is something to measure in the steps 'measure' and 'again'.")
+            self._tell("There is something to measure in the steps 'measure' and 'again'.")
             return
         if self._workshop.host.on_battery:
-            self._say("On battery: these curves will differ from those on mains.")
-        self._say("Measuring. Ctrl-C stops the run, not the workshop.")
-        run = run_plainly(self._workshop, walk.request(step), self._write)
+            self._tell("On battery: these curves will differ from those on mains.")
+        self._tell("Measuring. Ctrl-C stops the run, not the workshop.")
+        run = run_plainly(self._workshop, walk.request(step), self._write, self._width)
         walk.record(step, run)
         if not run.complete:
-            self._say(f"Stopped after {len(run.blocks)} blocks. They are kept, but do not count for this chapter.")
+            self._tell(f"Stopped after {len(run.blocks)} blocks. They are kept, but do not count for this chapter.")
             return
         self._after_run(walk, step)
 
@@ -304,7 +313,7 @@ class PlainWalk:
         if outcome is not None and task is not None and task.slot == step:
             self._say("", *views.wrap(f"{views.mark(outcome.near)} {outcome.text}", self._width, "", "  "))
             for paragraph in outcome.explanation.split("\n\n"):
-                self._say(*views.wrap(paragraph, self._width, "  "))
+                self._tell(paragraph, "  ")
         if step == "measure" and (offer := walk.offer_noise()):
             self._say("", *views.wrap(f"{offer} Type w for that.", self._width))
         self._say("")
@@ -316,7 +325,7 @@ class PlainWalk:
 
     def _chart(self, curves: Sequence[RunCurve]) -> None:
         if not curves:
-            self._say("There is no curve yet.")
+            self._tell("There is no curve yet.")
             return
         from jitter_workshop.tui.plain_chart import chart_lines
 
@@ -330,6 +339,9 @@ class PlainWalk:
         if answer == "q":
             raise Leave
         return answer
+
+    def _tell(self, text: str, indent: str = "", hanging: str | None = None) -> None:
+        self._say(*views.wrap(text, self._width, indent, hanging))
 
     def _say(self, *lines: str) -> None:
         for line in lines:

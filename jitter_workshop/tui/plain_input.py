@@ -8,7 +8,7 @@ import re
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.cpuset import MAX_CPU
 
-_TIME = re.compile(r"(\d{1,12}(?:[.,]\d{1,9})?)\s*(ns|us|µs|μs|ms|s)", re.IGNORECASE)
+_TIME = re.compile(r"([0-9]{1,12}(?:[.,][0-9]{1,9})?)\s*(ns|us|µs|μs|ms|s)", re.IGNORECASE)
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 LONGEST_NS = 60_000_000_000
 

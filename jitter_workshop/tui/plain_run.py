@@ -25,12 +25,13 @@ Write = Callable[[str], object]
 class PlainObserver:
     """Prints between blocks (never during one) and waits for nothing."""
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, width: int) -> None:
         self._write = write
+        self._width = width
 
     def started(self, event: RunStarted) -> None:
         tids = ", ".join(f"{clean(name, 20)} {tid}" for name, tid in event.tids.items())
-        self._write(f"  thread ids: {tids}\n" if tids else "")
+        self._write(f"  thread ids: {tids}"[: self._width].rstrip() + "\n" if tids else "")
 
     def block_done(self, progress: Progress) -> None:
         step = max(1, progress.total // _LINES)
@@ -39,17 +40,18 @@ class PlainObserver:
         wide = len(str(progress.total))
         p50, p999 = (nice_ns(value_at(progress.curve, p)) for p in (50.0, 99.9))
         left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
-        self._write(f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{left}\n")
+        text = f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{left}"
+        self._write(f"{text[: self._width].rstrip()}\n")
 
 
-def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write) -> Run:
+def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width: int) -> Run:
     """Measure on this thread. Ctrl-C cancels the run and keeps its finished blocks; HUP and TERM do so as well and then
     take their usual course. Raises WorkshopError where there is no run."""
     token = CancelToken()
     pending: list[int] = []
     try:
         with _signals(token, pending):
-            return workshop.measure(request, PlainObserver(write), token)
+            return workshop.measure(request, PlainObserver(write, width), token)
     finally:
         for signum in pending:
             signal.raise_signal(signum)

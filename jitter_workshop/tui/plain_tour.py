@@ -21,7 +21,7 @@ def tour_text(tour: Tour) -> str:
     else:
         lines += ["", f"Session {clean(tour.session.name, 50)}, {len(tour.session.runs)} runs. Nothing was measured."]
     if tour.next_entry is not None:
-        lines += ["", f"NEXT  {clean(tour.next_entry.title, 40)} · {tour.next_entry.next_step}"]
+        lines += ["", f"NEXT: {clean(tour.next_entry.title, 40)} · {tour.next_entry.next_step}"]
         lines += wrap(tour.next_entry.summary, _WIDTH, "      ")
     lines += [
         "",

@@ -159,7 +159,7 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
     if plan.changes:
         rows = [["", "what", "before", "", "after"]]
         rows += [[str(c.n), c.path, c.before, "→", f"CPU {c.after}"] for c in plan.changes]
-        lines += ["  " + line for line in table(rows)] + [""]
+        lines += [*(f"  {line}"[:width] for line in table(rows)), ""]
         for change in plan.changes:
             lines.extend(wrap(f"{change.n}: {change.why}", width, "  ", "     "))
         lines += ["", f"  Files of this host that would be written: {plan.host_files or 'none'}", ""]
@@ -174,7 +174,7 @@ def compare_lines(view: CompareView, label_a: str, width: int) -> list[str]:
     rows = [["", clean(label_a, 22), clean(comparison.label, 22), "ratio"]]
     for row in comparison.rows:
         rows.append([_measure(row), _figure(row, row.a), _figure(row, row.b), _ratio(row.ratio)])
-    return [*lines, "", *("  " + line for line in table(rows, right=(1, 2, 3)))]
+    return [*lines, "", *(f"  {line}"[:width] for line in table(rows, right=(1, 2, 3)))]
 
 
 def _measure(row: ComparisonRow) -> str:
@@ -235,7 +235,7 @@ def _thread_lines(view: Explanation, width: int) -> list[str]:
     for t in view.threads:
         counts = (t.voluntary_switches, t.involuntary_switches, t.migrations)
         rows.append([clean(t.name, 20), *("not known" if c is None else f"{c:,}" for c in counts)])
-    lines = ["  " + line for line in table(rows, right=(1, 2, 3))]
+    lines = [f"  {line}"[:width] for line in table(rows, right=(1, 2, 3))]
     lines += ["", "  Where the messages were handled:"]
     for t in view.threads:
         for i, (cpu, count, share) in enumerate(t.residence[:_MOST_CPUS]):

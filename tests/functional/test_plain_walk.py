@@ -1,0 +1,171 @@
+"""The whole workshop line by line, with made-up measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.errors import BusyError
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.topology import Cpu, Topology
+from jitter_workshop.tui.plain import PlainWalk
+from tests.fakes import FakeWorkshop, open_workshop
+
+Trees = Callable[[str], Path]
+
+
+class Talk:
+    """A conversation: ``answers`` are typed one after another, then the input ends."""
+
+    def __init__(self, workshop: Workshop, answers: str, width: int = 80) -> None:
+        self.said: list[str] = []
+        self._answers: Iterator[str] = iter([*answers.split("|")])
+        self.walk = PlainWalk(workshop, self._read, self.said.append, width)
+
+    def _read(self, prompt: str) -> str:
+        self.said.append(prompt + "\n")
+        try:
+            return next(self._answers)
+        except StopIteration:
+            raise EOFError from None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.said)
+
+
+def talk(answers: str, workshop: Workshop | None = None, chapter: str | None = None, width: int = 80) -> str:
+    conversation = Talk(workshop or quad(), answers, width)
+    assert conversation.walk.run(chapter) == 0
+    return conversation.text
+
+
+def quad() -> FakeWorkshop:
+    """The made-up workshop on a machine of four CPUs."""
+    made = open_workshop()
+    machine = Topology(
+        tuple(Cpu(i, 0, i, 0, online=True, allowed=True, smt_siblings=CpuSet((i,))) for i in range(4)), ()
+    )
+    made._desk.topology = made.topology = machine
+    return made
+
+
+def test_enter_alone_goes_through_everything() -> None:
+    workshop = quad()
+    said = talk("|" * 60, workshop)
+    assert workshop.measured == 6
+    for title in ("Why so slow?", "Who moves my threads?", "Pinning"):
+        assert f"'{title}' is done" in said
+    assert "This is luck" in said
+    assert "sched_setaffinity(accumulator)" in said
+    assert "The knee, in figures of this run" in said
+    assert "Every chapter that this host can do is done." in said
+    assert all(e.done for e in workshop.path())
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_no_line_is_wider_than_the_terminal_but_for_commands_to_copy(width: int) -> None:
+    said = talk("|" * 60, quad(), width=width)
+    prompts = ("Enter ", "p99.9 = ")
+    wide = [line for line in said.split("\n") if len(line) > width and not line.startswith(prompts)]
+    assert all(line.startswith("    ") for line in wide), wide
+    assert "\x1b" not in said
+
+
+def test_a_guess_by_time_is_judged_after_the_run() -> None:
+    said = talk("|300|20 us||q", chapter="baseline")
+    assert "a time needs a number and a unit" in said
+    assert "You marked 20 µs at p99.9" in said
+
+
+def test_leaving_and_coming_back_goes_on_where_one_was() -> None:
+    workshop = quad()
+    assert "Everything is kept" in talk("||q", workshop)
+    workshop.close()
+    again = quad()
+    assert "NEXT: Why so slow? · predict" in talk("q", again)
+
+
+def test_the_end_of_input_leaves_cleanly() -> None:
+    assert "Everything is kept" in talk("")
+
+
+def test_commands_of_a_chapter() -> None:
+    said = talk("?|h|t|c|m|9|nonsense\x1b[2J|2|b|p|q", chapter="baseline")
+    assert "one step back" in said
+    assert "The y axis is logarithmic" in said
+    assert "No numbers yet." in said
+    assert "There is no curve yet." in said
+    assert "something to measure in the steps" in said
+    assert "The steps are 1 to 6." in said
+    assert "'nonsense [2J' is nothing here" in said
+    assert "\x1b" not in said
+    assert "PATH FOR THIS HOST" in said
+
+
+def test_steps_that_have_to_wait_say_for_what() -> None:
+    assert "! 'compare' has to wait; measure first." in talk("5|q", chapter="baseline")
+
+
+def test_cpus_are_picked_and_refused_in_words() -> None:
+    workshop = quad()
+    said = talk("|||||cpus 3,1|cpus 2 2|cpus 77|cpus x|q", workshop, "pinning")
+    assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in said
+    assert "two threads cannot have the same CPU" in said
+    assert "no CPU 77" in said
+    assert "'x' is not a CPU number" in said
+    assert workshop.walk("pinning").progress.chosen_cpus == {"producer": 3, "accumulator": 1}
+
+
+def test_a_run_that_fails_is_a_sentence_and_the_walk_goes_on() -> None:
+    workshop = quad()
+    workshop.fail = BusyError("root is measuring on this host", "wait, or use --wait")  # type: ignore[assignment]
+    said = talk("3||q", workshop, "baseline")
+    assert "! root is measuring on this host; wait, or use --wait." in said
+    assert "Everything is kept" in said
+
+
+def test_a_run_that_was_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = quad()
+    whole = FakeWorkshop.measure
+
+    def stopped(self: FakeWorkshop, request: MeasureRequest, observer: object, cancel: object) -> object:
+        class StopsAfterTwo:
+            def started(self, event: object) -> None:
+                return None
+
+            def block_done(self, progress: object) -> None:
+                if progress.done == 2:  # type: ignore[attr-defined]
+                    cancel.cancel("Ctrl-C")  # type: ignore[attr-defined]
+
+        return whole(self, request, StopsAfterTwo(), cancel)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FakeWorkshop, "measure", stopped)
+    said = talk("3||q", workshop, "baseline")
+    assert "Stopped after 2 blocks" in said
+    assert workshop.walk("baseline").run_in("measure") is None
+
+
+def test_a_thief_is_woken_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.fakes.values", lambda seed, *, pinned, count=1_500: [100] * 5_000)
+    workshop = quad()
+    said = talk("3||w|q", workshop, "baseline")
+    assert "Type w for that" in said
+    assert workshop.walk("baseline").progress.noise == "spinners"
+    assert "with spinners" in said
+
+
+def test_the_chart_of_all_runs_has_the_laptop_beside() -> None:
+    said = talk("c|q")
+    assert "published 2015" in said
+    assert "8.1" in said
+
+
+def test_a_recorded_host_has_nothing_to_do(host_tree: Trees) -> None:
+    said = talk("1|4|||q", open_workshop(host_tree("server64")))
+    assert "NOT ON THIS HOST" in said
+    assert "a recorded host can be looked at, not measured" in said

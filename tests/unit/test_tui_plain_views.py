@@ -1,0 +1,132 @@
+"""Lines of the workshop line by line: widths, hostile names, and what people type."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.walk import Fact, PathEntry
+from jitter_workshop.tui import plain_views as views
+from jitter_workshop.tui.plain_input import LONGEST_NS, parse_cpus, parse_time_ns
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("300 ns", 300),
+        ("20us", 20_000),
+        ("20 µs", 20_000),
+        ("4ms", 4_000_000),
+        (" 1.5 MS ", 1_500_000),
+        ("1,5 s", 1_500_000_000),
+    ],
+)
+def test_times(text: str, ns: int) -> None:
+    assert parse_time_ns(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "300", "ms", "-3 ms", "1e9 ns", "61 s", "0 ns", "0.1 ns", "३ ms", "\x1b"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_time_ns(text)
+
+
+@given(st.text(max_size=30))
+def test_any_time_is_in_range_or_refused(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        assert 1 <= parse_time_ns(text) <= LONGEST_NS
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("", (None, None, None)),
+        ("auto", (None, None, None)),
+        ("2,4", (2, 4, None)),
+        ("2 4 6", (2, 4, 6)),
+        ("acc=1", (None, 1, None)),
+        ("producer=2 journaller=3", (2, None, 3)),
+    ],
+)
+def test_cpus(text: str, cpus: tuple[int | None, int | None, int | None]) -> None:
+    assert parse_cpus(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["x", "1 2 3 4", "2 producer=3", "=3", "foo=1", "-1", "1-3", "9999999", "²"])
+def test_what_are_no_cpus(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_cpus(text)
+
+
+@given(st.text(max_size=300), st.integers(20, 120))
+def test_prose_keeps_within_its_width_and_holds_no_controls(text: str, width: int) -> None:
+    for line in views.prose(text, width):
+        assert len(line) <= width + 4
+        assert line.isprintable()
+
+
+def test_the_lessons_lose_their_marks_and_no_words() -> None:
+    for chapter in load_course().chapters:
+        for page in chapter.pages.values():
+            lines = views.prose(page, 60)
+            assert max(map(len, lines)) <= 60
+            assert "**" not in "\n".join(lines)
+            words = " ".join(page.replace("**", "").replace("`", "").replace("*", "").split())
+            assert " ".join(" ".join(lines).split()) == words
+
+
+def entry(**changed: object) -> PathEntry:
+    fields: dict[str, object] = {
+        "chapter_id": "a",
+        "title": "A chapter",
+        "summary": "",
+        "minutes": 3,
+        "here": True,
+        "reason": "",
+        "next_step": "look",
+        "started": False,
+        "done": False,
+        "setting": None,
+        "curve": False,
+        "guess": None,
+    }
+    return PathEntry(**{**fields, **changed})  # type: ignore[arg-type]
+
+
+def test_the_path_marks_what_is_next_done_and_not_here() -> None:
+    path = (
+        entry(done=True, setting=True, curve=True, guess=False),
+        entry(chapter_id="b", title="B"),
+        entry(chapter_id="c", title="C", here=False, reason="needs 2 CPUs"),
+    )
+    lines = views.path_lines(path, "b", 80)
+    assert "setting  curve  guess" in lines[0]
+    assert lines[1].split() == ["1", "●", "A", "chapter", "✓", "✓", "✗"]
+    assert lines[2].split() == ["2", "▸", "B", "–", "·", "·"]
+    assert lines[3] == "NOT ON THIS HOST"
+    assert lines[4].split(maxsplit=3) == ["3", "○", "C", "needs 2 CPUs"]
+
+
+def test_hostile_names_do_not_reach_the_terminal() -> None:
+    facts = [Fact("CPU\x1b[2J", "a\x07b", "c\u202ed")]
+    assert all(line.isprintable() for line in views.fact_lines(facts, 40))
+    assert all(line.isprintable() for line in views.path_lines((entry(title="x\x1b]0;y\x07"),), None, 40))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(None, "–"), (0.0, "0"), (0.00008, "1/12,500"), (0.5, "0.5×"), (3.14159, "3.14×"), (1234.0, "1,234×")],
+)
+def test_ratios(ratio: float | None, text: str) -> None:
+    assert views._ratio(ratio) == text
+
+
+def test_shares_never_round_a_few_to_none() -> None:
+    assert views._share(0.0001).strip() == "<0.1 %"
+    assert views._share(0.9999).strip() == ">99.9 %"
+    assert views._share(1.0).strip() == "100.0 %"
