@@ -21,8 +21,8 @@ def now() -> datetime.datetime:
 
 
 def timestamp(moment: datetime.datetime | None = None) -> str:
-    """ISO 8601 in UTC with milliseconds, as in ``created_at``."""
-    return (moment or now()).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """ISO 8601 in UTC with microseconds, as in ``created_at``: fine enough to say which of two came first."""
+    return (moment or now()).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def new_id(moment: datetime.datetime | None = None) -> str:

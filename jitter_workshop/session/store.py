@@ -56,7 +56,8 @@ class SessionStore:
                 sessions += (dataclasses.replace(session, runs=runs),)
             if problem is not None:
                 damaged += (problem,)
-        return sessions, damaged
+        # Ids tell seconds apart only; a text that is no time sorts somewhere, which does no harm.
+        return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
     def create(self, name: str, host: str) -> OpenSession:
         """Make a session, open it, and make it the current one."""

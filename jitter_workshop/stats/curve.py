@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.model.run import HistogramSummary
-from jitter_workshop.stats.histogram import non_zero, samples_needed
+from jitter_workshop.model.run import PERCENTILES, HistogramSummary
+from jitter_workshop.stats.histogram import non_zero, rank_of, samples_needed
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
@@ -30,7 +29,8 @@ def percentile_curve(
 ) -> PercentileCurve:
     """The curve of a histogram, from the smallest value (0 %) to the last sample at 1-1/count, which is the maximum.
 
-    At most :data:`MAX_POINTS` points, even in log10(1/(1-p)). ``max_ns`` and ``min_ns`` are the true extremes; the
+    At most :data:`MAX_POINTS` points, even in log10(1/(1-p)), and the table's percentiles among them, so that chart and
+    table say the same. ``max_ns`` and ``min_ns`` are the true extremes; the
     counters' bounds stand in where they are not given.
     """
     bins = non_zero(histogram)
@@ -40,16 +40,14 @@ def percentile_curve(
     lowest = bins[0].low if min_ns is None else min_ns
     highest = bins[-1].high if max_ns is None else max_ns
     points = [CurvePoint(0.0, lowest, count >= SOLID_BEYOND)]
-    steps = MAX_POINTS - 1 if count > 1 else 0
     at, seen = 0, bins[0].samples
-    for step in range(1, steps):
-        beyond = count ** (1 - step / steps)
-        rank = max(1, math.floor(count - beyond + 0.5))
+    for percentile in _percentiles(count):
+        rank = rank_of(percentile, count)
         while seen < rank:
             at += 1
             seen += bins[at].samples
         value = max(lowest, min(bins[at].high, highest))
-        points.append(CurvePoint(100 * (1 - beyond / count), value, beyond >= SOLID_BEYOND))
+        points.append(CurvePoint(percentile, value, _beyond(count, percentile)))
     if count > 1:
         points.append(CurvePoint(100 * (1 - 1 / count), highest, False))
     return PercentileCurve(label, tuple(points), count, origin)
@@ -89,6 +87,16 @@ def curve_from_summary(label: str, summary: HistogramSummary, origin: str = "") 
     return curve_from_percentiles(
         label, {"min": summary.min, **summary.percentiles, "max": summary.max}, summary.count, origin
     )
+
+
+def _percentiles(count: int) -> list[float]:
+    """Where a curve of ``count`` samples has points between its first and its last: even steps and the table's rows."""
+    if count < 2:
+        return []
+    steps = MAX_POINTS - 1 - len(PERCENTILES)
+    even = (100 * (1 - count ** (-step / steps)) for step in range(1, steps))
+    last = 100 * (1 - 1 / count)
+    return sorted({p for p in (*even, *(float(p) for p in PERCENTILES if count >= samples_needed(p))) if p < last})
 
 
 def value_at(curve: PercentileCurve, percentile: float) -> int | None:

@@ -187,11 +187,17 @@ def samples_needed(percentile: str) -> int:
     return -(-beyond.denominator // beyond.numerator)
 
 
+def rank_of(percentile: float, total: int) -> int:
+    """Which sample, counted from 1, a percentile (0..100) of ``total`` samples means."""
+    # The library's own arithmetic, kept so that every percentile equals the one its readers print.
+    return max(int(percentile * total / 100 + 0.5), 1)
+
+
 def percentile_values(bins: list[Bin], wanted: tuple[str, ...] = PERCENTILES) -> dict[str, int | None]:
     """The value at each percentile as HdrHistogram defines it: the highest value that shares a counter with the sample
     at that rank. None where there are fewer samples than 1/(1-p)."""
     total = sum(b.samples for b in bins)
-    ranks = {p: _rank(float(p), total) for p in wanted}
+    ranks = {p: rank_of(float(p), total) for p in wanted}
     values: dict[str, int | None] = dict.fromkeys(wanted)
     waiting = sorted((p for p in wanted if total >= samples_needed(p)), key=lambda p: ranks[p])
     seen = 0
@@ -222,11 +228,6 @@ def summary(
     lowest = bins[0].low if min_ns is None else min_ns
     highest = bins[-1].high if max_ns is None else max_ns
     return HistogramSummary("ns", count, lowest, highest, total / count, percentiles, overflow)
-
-
-def _rank(percentile: float, total: int) -> int:
-    # The library's own arithmetic, kept so that every percentile equals the one its readers print.
-    return max(int(percentile * total / 100 + 0.5), 1)
 
 
 @functools.cache

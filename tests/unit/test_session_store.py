@@ -349,3 +349,11 @@ def test_a_lookup_finds_something_known_or_says_no(wanted: str, known: list[tupl
         assert ids.lookup("run", wanted, known, "look") in [ident for ident, _ in known]
     except SessionError:
         assert wanted not in [ident for ident, _ in known] or wanted.startswith("@")
+
+
+def test_sessions_of_one_second_are_in_the_order_they_were_made(store: SessionStore) -> None:
+    names = [f"s{n}" for n in range(6)]
+    for name in names:
+        store.create(name, "h").close()
+    assert [s.name for s in store.list()[0]] == names
+    assert store.find("@1").name == "s5"

@@ -289,7 +289,7 @@ def _framed(frame: _Frame, cells: list[list[Cell]], labels: Sequence[scale.Tick]
     """The plot with its axes; the labels of x below the axis, or on it where room is short."""
     style = theme_named(theme)
     dim, line = plain_style(style.dim), plain_style(style.grid, dim=True)
-    by_row = {frame.row(t.position): t.label for t in reversed(labels)}
+    by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < frame.gutter}
     text = Text(no_wrap=True, end="")
     for row, content in enumerate(cells):
         text.append(f"{by_row.get(row, ''):>{frame.gutter - 1}} ", dim)
