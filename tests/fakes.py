@@ -26,6 +26,7 @@ class FakeWorkshop(Workshop):
     gate: threading.Event | None = None
     fail: MeasureError | None = None
     measured = 0
+    look_every_s = 0.01
     reached_gate: threading.Event
 
     def measure(self, request: MeasureRequest, observer: RunObserver, cancel: CancelToken) -> Run:
@@ -41,7 +42,7 @@ class FakeWorkshop(Workshop):
         for index, block in enumerate(blocks):
             if self.gate is not None and index == 2:
                 self.reached_gate.set()
-                while not self.gate.wait(0.01) and cancel.reason is None:
+                while not self.gate.is_set() and not cancel.wait(self.look_every_s):
                     pass
             if cancel.reason is not None:
                 break

@@ -61,7 +61,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("chapter", "lesson", "tab", "Tab", "lesson", "Turn between the lesson and the chart"),
     _a("chapter", "table", "t", "t", "table", "The same numbers as a table"),
     _a("chapter", "hint", "h", "h", "hint", "One more hint"),
-    _a("chapter", "again", "m", "m", "measure again", "Make this step's measurement once more"),
+    _a("chapter", "again", "m", "m", "measure", "Make this step's measurement (once more); elsewhere the next one"),
     _a("chapter", "noise", "w", "w", "wake a thief", "Measure with tasks that steal time, where the host is too quiet"),
     _a("chapter", "cpus", "p", "p", "pick CPUs", "Choose the CPUs of the measured threads"),
     _a("chapter", "published", "o", "o", "2015", "Show or hide the curves published in 2015"),

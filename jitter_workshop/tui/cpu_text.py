@@ -21,8 +21,8 @@ def parse_choice(text: str) -> dict[str, int]:
     if len(words) > len(ROLES):
         raise UsageError(f"{len(words)} CPUs for {len(ROLES)} threads", _HOW)
     for place, word in enumerate(words):
-        name, _, number = word.rpartition("=")
-        role = _role(name) if name else ROLES[place]
+        name, equals, number = word.rpartition("=")
+        role = _role(name) if equals else ROLES[place]
         if role in chosen:
             raise UsageError(f"the {role} is named twice", _HOW)
         chosen[role] = _cpu(number)

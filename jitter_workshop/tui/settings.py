@@ -32,7 +32,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 
 TITLES: dict[str, tuple[str, str]] = {
     "theme": ("Theme", "dark, light, or black with bright colours"),
-    "preset": ("Length of a run", "quick: 20 blocks of 0.25 s; standard: 40 blocks of 1 s, for calmer tails"),
+    "preset": ("Length of a run", "quick: 20 × 0.25 s; standard: 40 × 1 s, a calmer tail"),
     "show_published": ("Curves of 2015", "draw the published laptop behind your own curves"),
 }
 

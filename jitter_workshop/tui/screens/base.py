@@ -35,11 +35,18 @@ def two_ends(left: Text, right: Text, width: int) -> Text:
     return Text.assemble(left, " " * gap, right)
 
 
+def sized(screen: Screen[None]) -> None:
+    """Give a screen the classes of its size. They add up (a huge screen is wide, too), unlike Textual's breakpoints."""
+    width, height = screen.app.size
+    screen.set_class(width < LEAST_WIDTH or height < LEAST_HEIGHT, "-small")
+    screen.set_class(width >= WIDE, "-wide")
+    screen.set_class(width >= HUGE, "-huge")
+    screen.set_class(height >= TALL, "-tall")
+
+
 class WorkshopScreen(Screen[None]):
     """A full screen of the workshop. Screens own their behaviour; the app only routes."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (WIDE, "-wide"), (HUGE, "-huge")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (LEAST_HEIGHT, "-normal"), (TALL, "-tall")]  # noqa: RUF012
     AUTO_FOCUS = ""
 
     @property
@@ -93,15 +100,23 @@ class WorkshopScreen(Screen[None]):
         self.call_next(self.query_one(KeyBar).show, tuple(self.keys()))
 
     def on_mount(self) -> None:
+        sized(self)
         self.refresh_keys()
+
+    def on_resize(self) -> None:
+        sized(self)
 
 
 class Page(ModalScreen[None]):
     """A page over everything (help, settings): a frame with sheets, closed by Escape."""
 
-    HORIZONTAL_BREAKPOINTS = WorkshopScreen.HORIZONTAL_BREAKPOINTS
-    VERTICAL_BREAKPOINTS = WorkshopScreen.VERTICAL_BREAKPOINTS
     AUTO_FOCUS = ""
+
+    def on_mount(self) -> None:
+        sized(self)
+
+    def on_resize(self) -> None:
+        sized(self)
 
     @property
     def workshop_app(self) -> WorkshopApp:

@@ -83,7 +83,6 @@ class ChapterScreen(WorkshopScreen):
         return clean(self.walk.chapter.title, 60)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._enter_step()
         if self._measure_at_once:
             self._go_and_measure()
@@ -192,7 +191,7 @@ class ChapterScreen(WorkshopScreen):
         yield from prose(page, width, palette)
 
     def _host(self, width: int, palette: Palette) -> Iterable[Text]:
-        return views.host_column(self.workshop.host, self.workshop.host_line(), width, palette)
+        return views.host_column(self.workshop.host, width, palette)
 
     def _question(self, width: int, palette: Palette) -> Iterable[Text]:
         task = self.walk.chapter.prediction
@@ -207,7 +206,9 @@ class ChapterScreen(WorkshopScreen):
     def _data(self, width: int, palette: Palette) -> Iterable[Text]:
         """The step's figures; on a narrow screen below its page."""
         if self._table:
-            return percentile_table(self._curves(), palette, width)
+            compared = self._figures(width, palette) if self.step == "compare" else []
+            numbers = percentile_table(self._curves(), palette, width)
+            return [*compared, Text(), *numbers] if compared else numbers
         figures = self._figures(width, palette)
         if self.wide or self.step == "compare":
             return figures
@@ -244,7 +245,8 @@ class ChapterScreen(WorkshopScreen):
             return []
         told: list[str] = []
         task = self.walk.chapter.prediction
-        outcome = self.walk.outcome() if task is not None and self.step in (task.slot, "compare") else None
+        about = ("compare",) if self.size.height >= TALL else ()
+        outcome = self.walk.outcome() if task is not None and self.step in (task.slot, *about) else None
         if self.step == "compare":
             compared = self.walk.compare()
             told += [compared.headline] if compared else []
@@ -261,7 +263,7 @@ class ChapterScreen(WorkshopScreen):
 
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:
         for text in self._said():
-            yield from wrap(styled(text, palette, palette.text), width, "▸ ")
+            yield from wrap(styled(text, palette, palette.text), width, "" if text[0] in "✓✗" else "▸ ", "  ")
 
     def keys(self) -> Sequence[Shown]:
         if self.run_under_way is not None:
@@ -283,9 +285,12 @@ class ChapterScreen(WorkshopScreen):
         if slot_run is not None:
             shown.append(("chapter.again", "again"))
         if self._with_chart or self._table:
-            if not self.wide:
+            if not self.wide and not self._reading_first:
                 shown.append(("chapter.lesson", "chart" if self._view == "lesson" else "lesson"))
-            shown.append(("chapter.table", "chart" if self._table else "table"))
+            if not self._reading_first:
+                shown.append(("chapter.table", "chart" if self._table else "table"))
+        elif self.wide:
+            shown.append(("chapter.lesson", "scroll figures" if self._view == "lesson" else "scroll lesson"))
         if step == "explain":
             shown.append(("chapter.copy", ""))
         if self.walk.chapter.hints:
@@ -365,22 +370,26 @@ class ChapterScreen(WorkshopScreen):
         return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request
 
     def _go_and_measure(self) -> None:
-        slots = [s for s in SLOTS if s in self.walk.chapter.steps]
-        open_slots = [s for s in slots if self.walk.run_in(s) is None and not self.walk.blocked(s)]
-        slot = open_slots[0] if open_slots else slots[0] if slots else None
-        if slot is None:
+        """Go to the first measurement that is still to make, and make it. What was measured is never overwritten."""
+        missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
+        if not missing:
+            self._tell("This chapter's runs are made. To make one anew, go to its step and press m there.")
             return
         try:
-            self.walk.go(slot)
+            self.walk.go(missing[0])
         except WorkshopError as error:
             self._tell(error.sentence())
             return
         self._enter_step()
-        self._measure(slot)
+        self._measure(missing[0])
 
     def action_again(self) -> None:
-        if self.run_under_way is None and self.step in SLOTS:
+        if self.run_under_way is not None:
+            return
+        if self.step in SLOTS:
             self._measure(self.step)
+        else:
+            self._go_and_measure()
 
     def action_noise(self) -> None:
         if self.run_under_way is None and self.walk.offer_noise():
@@ -452,7 +461,7 @@ class ChapterScreen(WorkshopScreen):
     @on(RunFailed)
     def _run_failed(self, message: RunFailed) -> None:
         stopped = self._run_over()
-        self._message = "Stopped before the first block; nothing was measured." if stopped else ""
+        self._message = f"Stopped. {clean(message.error.sentence(), 300)}." if stopped else ""
         self._show()
         if not stopped:
             self.workshop_app.show_error(message.error)
@@ -460,7 +469,8 @@ class ChapterScreen(WorkshopScreen):
     # -- smaller keys ----------------------------------------------------------------------------------------------
 
     def action_lesson(self) -> None:
-        if not self.wide and self.run_under_way is None and (self._with_chart or self._table):
+        """Narrow: turn between lesson and chart. Wide: both are there, and Tab chooses which of them scrolls."""
+        if self.run_under_way is None and (self.wide or self._with_chart or self._table):
             self._view = "work" if self._view == "lesson" else "lesson"
             self._show()
 
@@ -506,7 +516,7 @@ class ChapterScreen(WorkshopScreen):
 
     def _scrolled(self) -> Pane:
         chart_alone = self._with_chart and not (self.step == "compare" and self.size.height >= TALL)
-        lesson = self._view == "lesson" or chart_alone
+        lesson = self._view == "lesson" or (self.wide and chart_alone)
         return cast(Pane, self.query_one("#lesson" if lesson else "#data"))
 
     def _move_mark(self, factor: float) -> None:

@@ -13,6 +13,7 @@ from jitter_workshop.model.observe import Progress
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CompareView, Explanation, Fact, PlanView, ThreadEvidence
+from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.figures import bar, table
@@ -46,7 +47,7 @@ def facts(found: Sequence[Fact], width: int, palette: Palette) -> Lines:
     return lines
 
 
-def host_column(host: HostSummary, host_line: str, width: int, palette: Palette) -> Lines:
+def host_column(host: HostSummary, width: int, palette: Palette) -> Lines:
     """The host in a narrow column, for wide terminals."""
     lines: Lines = [heading("THIS HOST", palette)]
     pairs = [
@@ -88,9 +89,9 @@ def _answer(answer: Answer, number: int, under: bool, width: int, palette: Palet
 def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int, palette: Palette) -> Lines:
     """The question, and where the mark stands now."""
     lines = wrap(styled(task.question, palette, f"bold {palette.text}"), width)
-    line = Text("▲ your mark: ", style=palette.dim)
+    line = Text("× your mark: ", style=palette.dim)
     line.append(f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}", f"bold {palette.accent}")
-    line.append("   measured already" if locked else "   ↑ ↓ move it, ← → by a decade", palette.dim)
+    line.append("   measured already" if locked else "   ↑ ↓ move, ← → tenfold", palette.dim)
     return [*lines, line]
 
 
@@ -179,27 +180,38 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
         lines += wrap(Text(reason, style=f"bold {palette.bad}"), width, "! ")
     rows = [["", "first", "second", "second ÷ first"]]
     for row in compared.rows:
-        ratio = (
-            "–"
-            if row.ratio is None
-            else f"{row.ratio:.2g} ×"
-            if row.ratio >= 0.01
-            else f"1/{1 / row.ratio:.0f} ×"
-            if row.ratio
-            else "0 ×"
+        rows.append(
+            [measure_name(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)]
         )
-        rows.append([clean(row.measure, 34), amount(row.measure, row.a), amount(row.measure, row.b), ratio])
     lines += table(rows, palette, right=(1, 2, 3), width=width)
     if compared.text:
         lines += [Text(), *wrap(styled(compared.text, palette), width)]
     return lines
 
 
+def times(ratio: float | None) -> str:
+    """A ratio as people say it: ``1.15×``, ``57×``, ``1/57``."""
+    if ratio is None:
+        return "–"
+    if ratio <= 0:
+        return "0"
+    return f"{ratio:.2f}×" if 0.1 <= ratio < 10 else f"{ratio:,.0f}×" if ratio >= 10 else f"1/{1 / ratio:,.0f}"
+
+
+def measure_name(measure: str) -> str:
+    """A comparison's measure in words."""
+    if measure.startswith(STALLS_PREFIX):
+        return f"stalls over {nice_ns(int(measure.removeprefix(STALLS_PREFIX).removesuffix('_ns')))}, a second"
+    if measure == STOLEN:
+        return "time stolen, a second"
+    return f"p{measure}" if measure[:1].isdigit() else clean(measure, 30)
+
+
 def amount(measure: str, value: float | None) -> str:
-    """A value of a comparison's row in the unit of its name: rates as they are, everything else as a time."""
+    """A value of a comparison's row: a rate as it is, everything else as a time."""
     if value is None:
         return "–"
-    if "per second" in measure and "stolen" not in measure and "time" not in measure:
+    if measure.startswith(STALLS_PREFIX):
         return f"{value:,.3g}"
     return nice_ns(value)
 
@@ -251,7 +263,7 @@ def explanation(view: Explanation, learnt: Sequence[str], width: int, palette: P
 def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
     """A command as it can be typed: broken lines end with a backslash."""
     shown = clean_code(command)
-    parts = wrap(Text(shown), max(width - 4, 10))
+    parts = wrap(Text(shown), max(width - 6, 10))
     for number, part in enumerate(parts):
         lead = "$ " if number == 0 else "    "
         more = " \\" if number < len(parts) - 1 else ""

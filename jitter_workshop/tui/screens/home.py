@@ -16,6 +16,7 @@ from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import WorkshopScreen, two_ends
+from jitter_workshop.tui.screens.chapter_views import host_column
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.figures import label_of, log_bar, value_at
@@ -43,8 +44,12 @@ class HomeScreen(WorkshopScreen):
         yield Sheet(self._host_line, id="host-line")
         yield NextCard(self._next_card, id="next")
         with Horizontal(id="home-main"):
-            with Vertical(id="home-left"), Pane():
-                yield PathList(self.workshop.path(), id="path")
+            with Vertical(id="home-left"):
+                with Pane(id="path-pane"):
+                    yield PathList(self.workshop.path(), id="path")
+                yield Sheet(self._about, id="about")
+                with Pane(id="home-host"):
+                    yield Sheet(self._host, id="home-host-sheet")
             yield ChartView(id="home-chart")
         yield Sheet(self._notices, id="notices")
 
@@ -59,12 +64,16 @@ class HomeScreen(WorkshopScreen):
         )
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._put_cursor()
 
     def on_screen_resume(self) -> None:
         """Back from a chapter: everything may have moved on."""
         self._renew()
+        # The chart's library takes a tenth of a second to import: the first frame does not wait for it.
+        self.call_after_refresh(self._draw_chart)
+
+    def _draw_chart(self) -> None:
+        self.query_one(ChartView).show_curves(self._curves(), highlight=-1)
 
     def on_resize(self) -> None:
         self._renew()
@@ -76,12 +85,11 @@ class HomeScreen(WorkshopScreen):
             ("#title", self.title_lines),
             ("#host-line", self._host_line),
             ("#next", self._next_card),
+            ("#about", self._about),
             ("#notices", self._notices),
         ):
             self.sheet(selector).show(build)
         self.sheet("#notices").set_class(not self._notice_texts(), "-empty")
-        if self.wide:
-            self.query_one(ChartView).show_curves(self._curves(), highlight=-1)
         self.refresh_keys()
 
     def _put_cursor(self) -> None:
@@ -93,6 +101,15 @@ class HomeScreen(WorkshopScreen):
 
     def _host_line(self, width: int, palette: Palette) -> Iterable[Text]:
         yield Text(clean(self.workshop.host_line(), 200), style=palette.dim)
+
+    def _about(self, width: int, palette: Palette) -> Iterable[Text]:
+        """What the chapter under the cursor is about."""
+        entry = self.query_one(PathList).entry
+        return wrap(Text(clean(entry.summary, 240), style=palette.dim), width, "  ") if entry is not None else ()
+
+    def _host(self, width: int, palette: Palette) -> Iterable[Text]:
+        """What there is room for on a wide screen only."""
+        return host_column(self.workshop.host, width, palette)
 
     def _newest(self) -> RunCurve | None:
         runs = self.workshop.runs()
@@ -131,19 +148,18 @@ class HomeScreen(WorkshopScreen):
         pairs = [(c, value_at(c, "99.9")) for c in (newest, laptop) if c is not None]
         largest = max((value for _, value in pairs if value), default=0)
         if newest is None:
-            yield Text(
-                "  No run of your own yet: press m, and your curve grows in seconds.", style=palette.dim
-            )
-        name_width = min(34, width // 2 - 8)
+            yield Text("  No run of your own yet: press m, and your curve grows in seconds.", style=palette.dim)
+        name_width = max(min(34, width - 44), 12)
         for shown, value in pairs:
             own = shown is newest
             name = label_of(shown) if own else f"{clean(shown.label, 24)} (published)"
-            room = max(width - name_width - 20, 4)
+            room = min(max(width - name_width - 20, 4), 60)
             drawn = log_bar(value, largest, room) if value else ""
             line = Text("  p99.9  " if shown is pairs[0][0] else "         ", style=palette.dim)
             line.append(f"{clean(name, name_width):<{name_width}} ", palette.text if own else palette.dim)
-            line.append(drawn if own else "░" * max(round(len(drawn)), 1), palette.accent if own else palette.faint)
-            line.append(f" {nice_ns(value)}", f"bold {palette.text}" if own else palette.dim)
+            shape = drawn if own else "░" * len(drawn)
+            line.append(f"{shape:<{room}}", palette.accent if own else palette.dim)
+            line.append(f" {nice_ns(value):>8}", f"bold {palette.text}" if own else palette.dim)
             yield line
 
     def _notice_texts(self) -> list[str]:
@@ -159,11 +175,15 @@ class HomeScreen(WorkshopScreen):
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
+    def _move(self, by: int) -> None:
+        self.query_one(PathList).move(by)
+        self.sheet("#about").show(self._about)
+
     def action_up(self) -> None:
-        self.query_one(PathList).move(-1)
+        self._move(-1)
 
     def action_down(self) -> None:
-        self.query_one(PathList).move(+1)
+        self._move(+1)
 
     def action_go(self) -> None:
         entry = self.query_one(PathList).entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -63,19 +64,18 @@ class RunsScreen(WorkshopScreen):
 
     def body(self) -> ComposeResult:
         with Vertical(id="runs-main"):
-            with Pane(id="runs-list"):
-                yield RunList(self._list, id="runs-sheet")
             with Vertical(id="runs-chart"):
                 yield ChartView(id="chart-of-runs")
                 with Pane(id="runs-data"):
                     yield Sheet(self._numbers, id="runs-table")
+            with Pane(id="runs-list"):
+                yield RunList(self._list, id="runs-sheet")
         yield Sheet(self._say, id="say")
 
     def heading(self) -> str:
         return "All curves of this session"
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._runs = tuple(reversed(self.workshop.runs()))
         self._shown = {run.id for run in self._runs[:MOST_DRAWN]}
         self._redraw()
@@ -141,7 +141,7 @@ class RunsScreen(WorkshopScreen):
             line.append(f" {clean(label, name_width):<{name_width}}", f"bold {palette.text}" if under else palette.text)
             worst = summary.max if summary else None
             line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", palette.text)
-            line.append(f"  {clean(run.started_at, 40)[11:16]}", palette.dim)
+            line.append(f"  {_clock_time(run.started_at)}", palette.dim)
             if under:
                 line.stylize(f"on {palette.panel}")
             yield line
@@ -194,3 +194,11 @@ class RunsScreen(WorkshopScreen):
 
     def action_close(self) -> None:
         self.app.pop_screen()
+
+
+def _clock_time(started_at: str) -> str:
+    """Hours and minutes of this place for the UTC time that a run keeps."""
+    try:
+        return f"{datetime.datetime.fromisoformat(started_at).astimezone():%H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return "–"

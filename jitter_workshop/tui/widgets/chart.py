@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from rich.text import Text
 from textual.widget import Widget
 
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 
 if TYPE_CHECKING:
@@ -81,10 +82,16 @@ class ChartView(Widget):
         legend = list(
             canvas.legend(drawn, theme=theme, highlight=self._highlight, marks=self._marks, width=legend_width)
         )
+        origins = {clean(curve.origin, 30) for curve in drawn if curve.origin}
+        told = " ".join(line.plain for line in legend)
+        missing = sorted(origin for origin in origins if origin not in told)
+        # A narrow legend cuts off where a curve comes from; that must be said all the same.
+        note = [Text(f"hollow marks (○ □ ◇): {', '.join(missing)}", style=app.palette.dim)] if missing else []
         if beside:
             chart = canvas.render(drawn, width - _LEGEND_WIDTH - 2, height, theme, self._highlight, self._marks)
-            return _side_by_side(chart, legend, width - _LEGEND_WIDTH)
-        legend = legend[: max(0, min(_MOST_LEGEND_LINES, height - _LEAST_CHART_HEIGHT))]
+            return _side_by_side(chart, [*legend, *note], width - _LEGEND_WIDTH)
+        most = min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
+        legend = [*legend[: max(0, most - len(note))], *note] if most > 0 else []
         chart = canvas.render(drawn, width, height - len(legend), theme, self._highlight, self._marks)
         return Text("\n", no_wrap=True, end="").join([chart, *legend])
 

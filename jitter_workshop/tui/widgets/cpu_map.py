@@ -52,7 +52,7 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
 
 
 def lay_out(topology: Topology, width: int) -> Layout:
-    """Groups flow like words: ``L3 [ 0 ][ 1 ]``; a group that does not fit goes on in the next row."""
+    """Groups flow like words: ``L3  0· 1P 2·``; a group that does not fit goes on in the next row."""
     digits = max((len(str(cpu.id)) for cpu in topology.cpus), default=1)
     cell_width = digits + 3
     cells: list[Cell] = []
@@ -131,7 +131,7 @@ class CpuMap(Widget):
     def _cell(self, cell: Cell, palette: Palette) -> tuple[str, str]:
         cpu = self._topology.cpu(cell.cpu)
         role = next((r for r, c in self._chosen.items() if c == cell.cpu), None)
-        sign = SIGNS[role] if role else " "
+        sign = SIGNS[role] if role else "·"
         style = palette.text
         if cpu is None or not cpu.online:
             sign, style = "–", palette.faint
@@ -141,7 +141,7 @@ class CpuMap(Widget):
             style = f"bold {palette.accent}"
         if cell.cpu == self.cursor:
             style += " reverse"
-        return f"[{cell.cpu}{sign}]".ljust(cell.end - cell.start), style
+        return f"{cell.cpu:>{cell.end - cell.start - 2}}{sign} ", style
 
     def on_click(self, event: events.Click) -> None:
         position = event.get_content_offset(self)

@@ -1,0 +1,324 @@
+"""A chapter on the screen: every step, by keys."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+
+import pytest
+
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import FIRST_MARK_NS, ChapterScreen
+from jitter_workshop.tui.screens.cpus import CpuPicker
+from jitter_workshop.tui.screens.dialog import ErrorDialog
+from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.keybar import KeyBar
+from tests.fakes import BLOCKS, FakeWorkshop, open_workshop
+from tests.screens import settled, text_of
+
+SIZES = [(80, 24), (160, 48)]
+
+
+def chapter_of(app: WorkshopApp) -> ChapterScreen:
+    assert isinstance(app.screen, ChapterScreen)
+    return app.screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("chapter", ["baseline", "migration", "pinning"])
+async def test_enter_alone_goes_through_a_whole_chapter(chapter: str, size: tuple[int, int]) -> None:
+    app = WorkshopApp(open_workshop(), chapter)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        walk = chapter_of(app).walk
+        seen = []
+        for _ in range(30):
+            if not isinstance(app.screen, ChapterScreen):
+                break
+            if not seen or seen[-1] != walk.current:
+                seen.append(walk.current)
+            assert walk.current.upper() in text_of(app)
+            assert len(app.screen.query_one(KeyBar).shown) <= 7
+            await pilot.press("enter")
+            await settled(pilot)
+        assert isinstance(app.screen, HomeScreen)
+        assert tuple(seen) == walk.chapter.steps
+        assert walk.progress.done
+        assert len(app.workshop.runs()) == len(walk.chapter.measurements)
+        assert walk.progress.prediction is not None
+
+
+async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        assert "The chart to come" in text_of(app)
+        await pilot.press("enter")
+        screen = chapter_of(app)
+        assert screen.query_one(ChartView).marks == ((99.9, FIRST_MARK_NS),)
+        await pilot.press("right", "up")
+        assert 120_000 < screen.mark_ns < 130_000
+        assert "your mark: p99.9 = 126 µs" in text_of(app)
+        assert screen.query_one(ChartView).marks == ((99.9, screen.mark_ns),)
+        await pilot.press("enter")
+        kept = screen.walk.progress.prediction
+        assert kept is not None
+        assert kept.value_ns == screen.mark_ns
+        assert screen.step == "measure"
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "You marked 126 µs" in text_of(app)
+        await pilot.press("b", "up")
+        assert "measured already" in text_of(app)
+        assert screen.mark_ns == kept.value_ns
+
+
+async def test_a_choice_is_made_by_arrow_or_number() -> None:
+    workshop = open_workshop()
+    asked = PredictionTask(
+        "choice", "Who **moves** [them]?", "measure", (Answer("a", "the tick", ""), Answer("b", "the balancer", "yes"))
+    )
+    chapters = tuple(dataclasses.replace(chapter, prediction=asked) for chapter in workshop.course.chapters)
+    workshop.course = dataclasses.replace(workshop.course, chapters=chapters)
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        screen = chapter_of(app)
+        task = screen.walk.chapter.prediction
+        assert task is not None
+        assert "Who moves [them]?" in screen.sheet("#data-sheet").plain()
+        await pilot.press("down", "down", "enter")
+        kept = screen.walk.progress.prediction
+        assert kept is not None
+        assert kept.choice == task.answers[1].id
+        await pilot.press("b", "1", "enter")
+        kept = screen.walk.progress.prediction
+        assert kept is not None
+        assert kept.choice == task.answers[0].id
+
+
+async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
+    gate = threading.Event()
+    workshop = open_workshop(gate=gate)
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await reached(workshop)
+        await pilot.pause()
+        screen = chapter_of(app)
+        assert app.measuring
+        text = text_of(app)
+        assert f"block 2 of {BLOCKS}" in text
+        assert "stop the run" in text
+        live = screen.query_one(ChartView).curves[-1]
+        assert live.key == "live"
+        assert live.curve.count > 0
+        gate.set()
+        await settled(pilot)
+        assert not app.measuring
+        assert screen.walk.run_in("measure") is not None
+        assert screen.query_one(ChartView).curves[-1].curve.count > live.curve.count
+
+
+async def reached(workshop: FakeWorkshop) -> None:
+    await asyncio.wait_for(asyncio.to_thread(workshop.reached_gate.wait), 10)
+
+
+async def test_nothing_else_opens_while_a_block_is_measured() -> None:
+    workshop = open_workshop(gate=threading.Event())
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await reached(workshop)
+        for key in ("question_mark", "c", "e", "ctrl+p", "ctrl+t", "ctrl+z", "enter", "b", "p", "w", "tab"):
+            await pilot.press(key)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "measure"
+        await pilot.press("escape")
+        await settled(pilot)
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_a_stopped_run_keeps_its_blocks_and_fills_no_slot(key: str) -> None:
+    workshop = open_workshop(gate=threading.Event())
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await reached(workshop)
+        await pilot.press(key)
+        await settled(pilot)
+        assert not app.measuring
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.walk.run_in("measure") is None
+        assert [len(run.blocks) for run in workshop.runs()] == [2]
+        assert "Stopped after 2 blocks" in text_of(app)
+
+
+async def test_leaving_in_the_middle_of_a_run_stops_it() -> None:
+    workshop = open_workshop(gate=threading.Event())
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await reached(workshop)
+        await pilot.press("ctrl+q")
+    assert app.exit_code == 0
+
+
+async def test_a_signal_stops_the_run_and_gives_its_code() -> None:
+    workshop = open_workshop(gate=threading.Event())
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await reached(workshop)
+        app.end_by_signal(15)
+        await pilot.pause()
+    assert app.exit_code == 143
+
+
+async def test_shrinking_during_a_run_is_survived() -> None:
+    gate = threading.Event()
+    workshop = open_workshop(gate=gate)
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await reached(workshop)
+        await pilot.resize_terminal(20, 5)
+        await pilot.pause()
+        assert "needs" in text_of(app)
+        gate.set()
+        await settled(pilot)
+        await pilot.resize_terminal(100, 30)
+        await settled(pilot)
+        assert chapter_of(app).walk.run_in("measure") is not None
+        assert "baseline" in text_of(app)
+
+
+async def test_a_failed_run_is_a_dialog() -> None:
+    error = MeasureError("the child died [red]x[/]", "try again")
+    app = WorkshopApp(open_workshop(fail=error), "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await settled(pilot)
+        assert isinstance(app.screen, ErrorDialog)
+        text = text_of(app)
+        assert "the child died [red]x[/]" in text
+        assert "try again" in text
+        await pilot.press("enter")
+        assert isinstance(app.screen, ChapterScreen)
+        assert not app.measuring
+
+
+async def test_a_step_that_must_wait_says_why() -> None:
+    app = WorkshopApp(open_workshop(), "pinning")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        column = text_of(app).splitlines()[1].index("compare")
+        await pilot.click("#loop", offset=(column, 0))
+        await pilot.pause()
+        assert screen.step == "look"
+        assert "measure first" in text_of(app)
+
+
+async def test_table_lesson_hint_and_highlight() -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        screen = chapter_of(app)
+        chart = screen.query_one(ChartView)
+        assert chart.highlight == 1
+        await pilot.press("left")
+        assert chart.highlight == 0
+        await pilot.press("2")
+        assert chart.highlight == 1
+        await pilot.press("t")
+        assert "p99.999" in text_of(app)
+        await pilot.press("t", "tab")
+        assert "Five seconds, in 20 blocks" in text_of(app)
+        await pilot.press("tab", "h")
+        assert screen.walk.progress.hints == 1
+        assert screen.walk.chapter.hints[0][:40] in text_of(app)
+        await pilot.press("o")
+        assert len(chart.curves) == 1
+
+
+async def test_the_plan_shows_every_change_and_the_picker_changes_it() -> None:
+    app = WorkshopApp(open_workshop(), "pinning")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        await pilot.press("enter")
+        plan = chapter_of(app).walk.plan()
+        text = text_of(app)
+        assert plan.changes
+        for change in plan.changes:
+            assert change.path in text
+            assert change.before in text
+        await pilot.press("enter", "p")
+        assert isinstance(app.screen, CpuPicker)
+
+
+async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        for key in ("m", "enter", "enter", "enter", "enter"):
+            await pilot.press(key)
+            await settled(pilot)
+        screen = chapter_of(app)
+        assert screen.step == "explain"
+        said = screen.sheet("#data-sheet").plain()
+        assert "CPU 0" in said
+        assert "65.6 %" in said
+        assert "WHAT YOU LEARNT" in said
+        await pilot.press("y")
+        explained = screen.walk.explain()
+        assert explained is not None
+        assert app.clipboard == "\n".join(command for command, _ in explained.by_hand)
+
+
+async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) -> None:
+    def quiet(seed: int, *, pinned: bool, count: int = 0) -> list[int]:
+        return [100 + seed % 7] * 20_000
+
+    monkeypatch.setattr("tests.fakes.values", quiet)
+    workshop = open_workshop()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        assert "Press w." in text_of(app)
+        await pilot.press("w")
+        await settled(pilot)
+        run = chapter_of(app).walk.run_in("measure")
+        assert run is not None
+        assert run.noise == "spinners"
+        assert "Press w." not in text_of(app)
+
+
+async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = open_workshop()
+    workshop.host = dataclasses.replace(workshop.host, on_battery=True)
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "enter", "enter")
+        assert chapter_of(app).step == "measure"
+        assert "On battery" in chapter_of(app).sheet("#data-sheet").plain()

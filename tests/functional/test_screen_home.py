@@ -1,0 +1,151 @@
+"""The home screen, driven by keys and by the mouse."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.runs import RunsScreen
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint
+from jitter_workshop.tui.widgets.path_list import PathList
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.screens import settled, text_of
+
+ESCAPES = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+
+
+async def test_home_names_host_next_step_and_path() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        text = text_of(app)
+        assert "Jitter Workshop" in text
+        assert "nothing changed" in text
+        assert "NEXT  Why so slow?" in text
+        assert "about 5 min" in text
+        assert "published" in text
+        for chapter in app.workshop.course.chapters:
+            assert chapter.title in text
+
+
+async def test_enter_goes_to_the_next_useful_step() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.walk.chapter.id == "baseline"
+        assert app.screen.step == "look"
+
+
+async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        assert len(app.workshop.runs()) == 1
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, HomeScreen)
+        text = text_of(app)
+        assert "p99.9  baseline" in text
+        assert "at measure" in text
+        drawn = app.screen.query_one(ChartView).curves
+        assert [curve.run is not None for curve in drawn] == [False, True]
+
+
+async def test_cursor_keys_and_mouse_choose_a_chapter() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        path = app.screen.query_one(PathList)
+        await pilot.press("down", "down", "down", "up")
+        assert path.entry is not None
+        assert path.entry.chapter_id == "migration"
+        await pilot.click(PathList, offset=(4, 3))
+        assert path.entry.chapter_id == "pinning"
+        await pilot.click(PathList, offset=(4, 3))
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.walk.chapter.id == "pinning"
+
+
+async def test_a_click_on_a_key_does_what_the_key_does() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        hints = list(app.screen.query(KeyHint))
+        curves = next(hint for hint in hints if "curves" in hint.render().plain)
+        assert curves.tooltip
+        await pilot.click(curves)
+        await settled(pilot)
+        assert isinstance(app.screen, RunsScreen)
+
+
+async def test_the_footer_fits_at_every_size() -> None:
+    for size in ((60, 16), (80, 24), (100, 30), (160, 48)):
+        app = WorkshopApp(open_workshop())
+        async with app.run_test(size=size) as pilot:
+            await settled(pilot)
+            await footer_fits(pilot)
+        app.workshop.close()
+
+
+async def footer_fits(pilot: Pilot[None]) -> None:
+    bar = pilot.app.screen.query_one(KeyBar)
+    assert 1 <= len(bar.shown) <= MOST_KEYS
+    assert max(hint.region.right for hint in bar.query(KeyHint)) <= pilot.app.size.width
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_hostile_names_are_shown_as_text(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = "[red]boo[/] \x1b[2J\x1b]0;x\x07 [@click=app.quit()]q[/]"
+    monkeypatch.setattr(FakeWorkshop, "host_line", lambda self: evil)
+    monkeypatch.setattr(FakeWorkshop, "notices", property(lambda self: (evil, evil)))
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        text = text_of(app)
+        assert "[red]boo[/]" in text
+        assert "[@click=app.quit()]q[/]" in text
+        assert not ESCAPES.search(text)
+
+
+async def test_a_bad_settings_file_falls_back_and_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "xdg-config" / "jitter-workshop" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('theme = "sunny"\n')
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert app.settings.theme == "dark"
+        assert "theme in config.toml makes no sense" in text_of(app)
+
+
+async def test_q_leaves_with_0_and_ctrl_c_as_a_signal_would() -> None:
+    for key, code in (("q", 0), ("ctrl+q", 0), ("ctrl+c", 130)):
+        app = WorkshopApp(open_workshop())
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            await pilot.press(key)
+        assert app.exit_code == code, key
+        app.workshop.close()
+
+
+async def test_an_unknown_chapter_opens_a_dialog_that_can_be_copied() -> None:
+    app = WorkshopApp(open_workshop(), "pinnning")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert "did you mean 'pinning'?" in text_of(app)
+        await pilot.press("y")
+        assert "did you mean 'pinning'?" in app.clipboard
+        await pilot.press("escape")
+        assert isinstance(app.screen, HomeScreen)

@@ -1,0 +1,290 @@
+"""All curves, CPU picker, help, palette, settings, and every size and look."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.command import CommandPalette
+from textual.widgets import Input
+
+from jitter_workshop import paths
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.topology import read_topology
+from jitter_workshop.tui.actions import ACTIONS, BY_ID
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.cpus import CpuPicker
+from jitter_workshop.tui.screens.help import HelpPage
+from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.runs import MOST_DRAWN, RunsScreen
+from jitter_workshop.tui.screens.settings import SettingsPage
+from jitter_workshop.tui.settings import load
+from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.cpu_map import CpuMap
+from jitter_workshop.tui.widgets.sheet import Sheet
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.screens import settled, text_of
+
+
+def with_runs(count: int, label: str = "run") -> FakeWorkshop:
+    """A workshop with some runs behind it."""
+    from jitter_workshop.bench.cancel import CancelToken
+    from jitter_workshop.flow.measure import MeasureRequest
+    from jitter_workshop.model.observe import SilentObserver
+
+    workshop = open_workshop()
+    for number in range(count):
+        request = MeasureRequest(label=f"{label} {number}", placement="none")
+        workshop.measure(request, SilentObserver(), CancelToken())
+    return workshop
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int, int]) -> None:
+    app = WorkshopApp(with_runs(3))
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("c")
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        chart = screen.query_one("#chart-of-runs", ChartView)
+        published = len(app.workshop.published())
+        assert len(chart.curves) == published + 3
+        listed = screen.query_one("#runs-sheet", Sheet).plain()
+        assert listed.index("run 2") < listed.index("run 1") < listed.index("run 0")
+        await pilot.press("o")
+        assert [curve.label for curve in chart.curves] == ["run 0", "run 1", "run 2"]
+        assert chart.highlight == 2
+        await pilot.press("down", "space")
+        assert [curve.label for curve in chart.curves] == ["run 0", "run 2"]
+        await pilot.press("a")
+        assert chart.curves == ()
+        assert "Nothing is chosen" in text_of(app)
+        await pilot.press("a", "t")
+        assert "p99.9999" in screen.query_one("#runs-table", Sheet).plain()
+        await pilot.press("escape")
+        assert isinstance(app.screen, HomeScreen)
+
+
+async def test_no_more_curves_than_can_be_told_apart() -> None:
+    app = WorkshopApp(with_runs(MOST_DRAWN + 1))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", *["down"] * MOST_DRAWN, "space")
+        await settled(pilot)
+        assert "cannot be told apart" in text_of(app)
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        assert len([c for c in screen.curves() if c.run]) == MOST_DRAWN
+
+
+async def test_no_run_yet_is_said() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "space", "down", "up")
+        await settled(pilot)
+        assert "No run yet" in text_of(app)
+
+
+async def test_labels_of_runs_are_text() -> None:
+    app = WorkshopApp(with_runs(1, label="[red]x[/] \x1b[31m"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "t")
+        await settled(pilot)
+        assert "[red]x[/] [31m" in text_of(app)
+
+
+def on_tree(tree: Path) -> FakeWorkshop:
+    workshop = open_workshop()
+    workshop.topology = read_topology(HostRoot(tree))
+    workshop._desk.topology = workshop.topology
+    return workshop
+
+
+@pytest.mark.parametrize("name", ["guest", "server64", "hybrid_laptop", "small3", "offline", "arm_server"])
+@pytest.mark.parametrize("width", [60, 80, 160])
+async def test_the_map_of_any_machine_takes_twelve_rows_at_most(
+    name: str, width: int, host_tree: Callable[[str], Path]
+) -> None:
+    workshop = on_tree(host_tree(name))
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await settled(pilot)
+        app.push_screen(CpuPicker(workshop.walk("pinning"), workshop.topology))
+        await settled(pilot)
+        cpu_map = app.screen.query_one(CpuMap)
+        limit = 12 if len(workshop.topology.cpus) <= 64 else 40
+        assert cpu_map.region.height <= limit
+        said = cpu_map.render().plain.replace("·", " ").replace("×", " ").replace("–", " ")
+        assert all(f" {cpu.id} " in said for cpu in workshop.topology.cpus)
+        assert max(len(line.rstrip()) for line in said.splitlines()) <= cpu_map.content_size.width
+
+
+async def test_cpus_are_picked_by_cursor_and_by_typing(host_tree: Callable[[str], Path]) -> None:
+    workshop = on_tree(host_tree("server64"))
+    walk = workshop.walk("pinning")
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        app.push_screen(CpuPicker(walk, workshop.topology))
+        await settled(pilot)
+        await pilot.press("right", "right", "p", "right", "a")
+        picker = app.screen
+        assert isinstance(picker, CpuPicker)
+        assert picker.chosen == {"producer": 2, "accumulator": 3}
+        await pilot.press("p")
+        assert picker.chosen == {"producer": 3}
+        await pilot.press("slash")
+        typed = picker.query_one(Input)
+        assert typed.has_focus
+        assert not typed.cursor_blink
+        typed.value = "4,6,6"
+        await pilot.press("enter")
+        assert "CPU 6 cannot run two measured threads" in text_of(app)
+        typed.value = "4,6"
+        await pilot.press("enter")
+        assert picker.chosen == {"producer": 4, "accumulator": 6}
+        await pilot.press("enter")
+        assert isinstance(app.screen, HomeScreen)
+        request = walk.request("again")
+        assert (request.producer_cpu, request.accumulator_cpu) == (4, 6)
+
+
+async def test_refused_cpus_say_why_and_change_nothing(host_tree: Callable[[str], Path]) -> None:
+    workshop = on_tree(host_tree("server64"))
+    walk = workshop.walk("pinning")
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        app.push_screen(CpuPicker(walk, workshop.topology))
+        await settled(pilot)
+        await pilot.press("slash")
+        app.screen.query_one(Input).value = "4,9999"
+        await pilot.press("enter", "enter")
+        with pytest.raises(HostError) as refused:
+            walk.choose_cpus(4, 9999, None)
+        assert refused.value.message[:30] in text_of(app)
+        assert isinstance(app.screen, CpuPicker)
+        assert walk.progress.chosen_cpus == {}
+        await pilot.press("escape")
+        assert isinstance(app.screen, HomeScreen)
+
+
+async def test_help_lists_every_key_of_every_screen() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("question_mark")
+        await settled(pilot)
+        assert isinstance(app.screen, HelpPage)
+        said = " ".join(app.screen.query_one("#help-sheet", Sheet).plain().split())
+        for action in ACTIONS:
+            assert action.tooltip in said, action.id
+        assert said.index("HOME") < said.index("EVERYWHERE")
+        await pilot.press("down", "escape")
+        assert isinstance(app.screen, HomeScreen)
+
+
+def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
+    from jitter_workshop.tui.screens.chapter import ChapterScreen
+    from jitter_workshop.tui.screens.dialog import ErrorDialog
+
+    screens = {
+        "app": WorkshopApp,
+        "home": HomeScreen,
+        "chapter": ChapterScreen,
+        "runs": RunsScreen,
+        "cpus": CpuPicker,
+        "settings": SettingsPage,
+        "dialog": ErrorDialog,
+    }
+    assert len(BY_ID) == len(ACTIONS)
+    for action in ACTIONS:
+        assert action.tooltip
+        assert action.shown
+        namespace, _, name = action.run.rpartition(".")
+        owner = WorkshopApp if namespace == "app" else screens[action.scope]
+        if action.keys:
+            assert hasattr(owner, f"action_{name}"), action.id
+
+
+async def test_the_palette_runs_what_the_registry_says() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        offered = [command.title for command in app.get_system_commands(app.screen)]
+        assert "Measure  (m)" in offered
+        assert "Settings  (e)" in offered
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        assert isinstance(app.screen, CommandPalette)
+        await pilot.press("escape")
+        command = next(c for c in app.get_system_commands(app.screen) if c.title == "Settings  (e)")
+        await command.callback()
+        await settled(pilot)
+        assert isinstance(app.screen, SettingsPage)
+
+
+async def test_settings_change_at_once_and_are_kept() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("e", "enter", "down", "right", "down", "space")
+        await settled(pilot)
+        assert app.theme == "workshop-light"
+        assert dataclasses.astuple(app.settings) == ("light", "standard", False)
+        assert load() == (app.settings, "")
+        await pilot.press("left")
+        assert app.settings.show_published
+        await pilot.press("escape", "m")
+        await settled(pilot)
+        assert app.workshop.runs()
+
+
+async def test_settings_that_cannot_be_kept_are_a_dialog_and_hold_for_now() -> None:
+    paths.config_file().parent.parent.mkdir(parents=True, exist_ok=True)
+    paths.config_file().parent.write_text("a file where a folder should be")
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("ctrl+t")
+        await settled(pilot)
+        assert app.theme == "workshop-light"
+        assert "could not be written" in text_of(app)
+
+
+@pytest.mark.parametrize("theme", list(PALETTES))
+async def test_every_look_shows_the_same_text(theme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = WorkshopApp(with_runs(1))
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.change_settings(theme=theme)
+        await settled(pilot)
+        text = text_of(app)
+        assert "▸ Why so slow?" in text
+        assert "● run 0" in text
+        assert app.animation_level == "none"
+
+
+async def test_a_terminal_too_small_gets_one_sentence_and_recovers() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(20, 5)) as pilot:
+        await settled(pilot)
+        words = " ".join(text_of(app).split())
+        assert "needs 60×16 characters" in words
+        assert "Why so slow?" not in words
+        for key in ("question_mark", "escape", "e", "escape", "c", "escape", "enter", "escape"):
+            await pilot.press(key)
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        assert "Why so slow?" in text_of(app)
+        await pilot.resize_terminal(60, 16)
+        await settled(pilot)
+        assert "Why so slow?" in text_of(app)

@@ -1,0 +1,141 @@
+"""Text for the screen: lesson prose, tables, bars, typed CPUs, settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.text import Text
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.tui.cpu_text import ROLES, parse_choice
+from jitter_workshop.tui.screens.chapter_views import times
+from jitter_workshop.tui.settings import CHOICES, Settings, load, save
+from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.widgets.figures import bar, table
+from jitter_workshop.tui.widgets.prose import prose, wrap
+
+DARK = PALETTES["dark"]
+
+
+@given(st.text(max_size=600), st.integers(4, 100))
+def test_prose_never_leaves_its_width_nor_steers_the_terminal(source: str, width: int) -> None:
+    for line in prose(source, max(width, 12), DARK):
+        if not line.plain.startswith("  "):  # code and tables stand as they are; the sheet cuts them
+            assert line.cell_len <= max(width, 12)
+        assert all(c.isprintable() for c in line.plain)
+
+
+@given(st.text(st.characters(categories=["L", "N", "P"]), max_size=80), st.integers(6, 60))
+def test_wrapping_loses_no_character(word: str, width: int) -> None:
+    text = f"a {word} b"
+    lines = wrap(Text(text), width, "- ")
+    joined = "".join(line.plain[2:] for line in lines).replace(" ", "")
+    assert joined == text.replace(" ", "")
+    assert all(line.cell_len <= width for line in lines)
+
+
+def test_prose_knows_its_markdown() -> None:
+    source = "# Title\n\nSome **bold** `code` *soft* [link](http://x).\n\n- one\n  goes on\n2. two\n\n```\n  x = 1\n```"
+    lines = [line.plain for line in prose(source, 40, DARK)]
+    assert lines == ["Title", "", "Some bold code soft link.", "", " • one goes on", " 2. two", "", "    x = 1"]
+
+
+def test_rich_and_textual_markup_is_text() -> None:
+    (line,) = prose("[bold red]x[/] [@click=app.quit]y[/]", 60, DARK)
+    assert line.plain == "[bold red]x[/] [@click=app.quit]y[/]"
+
+
+@given(st.lists(st.lists(st.text(max_size=30), min_size=3, max_size=3), min_size=1, max_size=5), st.integers(30, 90))
+def test_tables_fit_and_align(rows: list[list[str]], width: int) -> None:
+    clean_rows = [["".join(c for c in cell if c.isprintable()) for cell in row] for row in rows]
+    for line in table(clean_rows, DARK, right=(1, 2), width=width):
+        assert line.cell_len <= width
+
+
+@given(st.floats(0, 1e12), st.floats(1e-3, 1e12), st.integers(1, 60))
+def test_bars_stay_in_their_room(value: float, largest: float, width: int) -> None:
+    drawn = bar(value, largest, width)
+    assert cell_len(drawn) <= width
+    assert bool(drawn) == (value > 0)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"), [(None, "–"), (0.0, "0"), (1.0, "1.00×"), (57.4, "57×"), (1 / 57, "1/57"), (0.5, "0.50×")]
+)
+def test_ratios_are_said_as_people_do(ratio: float | None, said: str) -> None:
+    assert times(ratio) == said
+
+
+@given(st.lists(st.integers(0, 999_999), max_size=3, unique=True), st.sampled_from([",", " ", ", ", " ; "]))
+def test_typed_cpus_in_order(cpus: list[int], between: str) -> None:
+    assert parse_choice(between.join(map(str, cpus))) == dict(zip(ROLES, cpus, strict=False))
+
+
+@given(st.permutations(ROLES), st.lists(st.integers(0, 99), min_size=3, max_size=3, unique=True), st.integers(1, 8))
+def test_typed_cpus_by_name_or_its_beginning(roles: list[str], cpus: list[int], letters: int) -> None:
+    words = [f"{role[:letters]}={cpu}" for role, cpu in zip(roles, cpus, strict=True)]
+    assert parse_choice(" ".join(words)) == dict(zip(roles, cpus, strict=True))
+
+
+@given(st.text(max_size=40))
+def test_typed_nonsense_is_refused_in_a_sentence(text: str) -> None:
+    try:
+        chosen = parse_choice(text)
+    except UsageError:
+        return
+    assert set(chosen) <= set(ROLES)
+    assert len(set(chosen.values())) == len(chosen)
+
+
+@pytest.mark.parametrize("text", ["1,1", "1 2 3 4", "producer=1 2", "x=1", "=1", "producer=1 prod=2", "-1", "٣"])
+def test_typed_mistakes(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_choice(text)
+
+
+@given(st.builds(Settings, *(st.sampled_from(choices) for choices in CHOICES.values())))
+def test_settings_survive_the_file(settings: Settings) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "deep" / "config.toml"
+        save(settings, file)
+        assert load(file) == (settings, "")
+        assert [path.name for path in file.parent.iterdir()] == ["config.toml"]
+
+
+@given(st.binary(max_size=300))
+def test_any_settings_file_gives_settings(raw: bytes) -> None:
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(raw)
+        file.flush()
+        settings, _ = load(Path(file.name))
+        assert all(getattr(settings, key) in choices for key, choices in CHOICES.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('theme = "sunny"', "theme"),
+        ("show_published = 1", "show_published"),
+        ("preset = [1]", "preset"),
+        ("theme = ", "is not TOML"),
+        ("x = '" + "a" * 70_000 + "'", "too large"),
+    ],
+)
+def test_bad_settings_are_named(text: str, part: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    settings, notice = load(file)
+    assert settings == Settings()
+    assert part in notice
+
+
+def test_a_folder_in_place_of_settings_is_named(tmp_path: Path) -> None:
+    assert "cannot be read" in load(tmp_path)[1]
