@@ -8,7 +8,6 @@ On a terminal the chart takes its width; elsewhere it is plain text of 80 column
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from jitter_workshop.model.curve import PercentileCurve
 
 LATEST = 6
-_PLAIN_SIZE = (80, 28)
-_MOST_ROWS = 36
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
         _write(args.output, render_svg(curves))
         text = f"{args.output}\n"
     else:
-        text = _in_terminal(curves)
+        from jitter_workshop.tui.widgets.canvas_print import printed
+
+        text = printed(curves)
     for notice in notices:
         sys.stderr.write(f"note: {clean(notice, 300)}\n")
     sys.stdout.write(text)
@@ -77,27 +76,6 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], list[str]]
     if not curves:
         raise SessionError("there are no runs to draw yet", "run 'jitter-workshop measure' first")
     return curves, notices
-
-
-def _in_terminal(curves: list[PercentileCurve]) -> str:
-    """The chart and its legend: with colours on a terminal that has them, else plain."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from jitter_workshop.tui.widgets import canvas
-
-    console = Console(highlight=False)
-    width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
-    width, rows = max(width, 20), max(min(height - 2 - len(curves), _MOST_ROWS), canvas.LEAST_HEIGHT)
-    legend = canvas.legend(curves, width=width)
-    if not console.is_terminal or console.is_dumb_terminal:
-        chart = canvas.render(curves, width, rows, "mono")
-        lines = [line.rstrip() for line in chart.plain.split("\n")] + [line.plain for line in legend]
-        return "\n".join(lines) + "\n"
-    chart = canvas.render(curves, width, rows)
-    with console.capture() as captured:
-        console.print(Text("\n").join([chart, *legend]), no_wrap=True, overflow="crop", crop=True)
-    return captured.get()
 
 
 def _write(path: Path, content: str) -> None:

@@ -1,0 +1,33 @@
+"""The chart for standard output: in colours on a terminal that has them, else plain text. Needs no Textual."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.tui.widgets import canvas
+
+_PLAIN_SIZE = (80, 28)
+_LEAST_COLUMNS = 20
+_MOST_ROWS = 36
+
+
+def printed(curves: Sequence[PercentileCurve]) -> str:
+    """The curves and their legend at the terminal's size (80×28 where there is none), ending with a line break."""
+    console = Console(highlight=False)
+    width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
+    width = max(width, _LEAST_COLUMNS)
+    rows = max(min(height - 2 - len(curves), _MOST_ROWS), canvas.LEAST_HEIGHT)
+    legend = canvas.legend(curves, width=width)
+    if not console.is_terminal or console.is_dumb_terminal:
+        chart = canvas.render(curves, width, rows, "mono")
+        lines = [line.rstrip() for line in chart.plain.split("\n")] + [line.plain for line in legend]
+        return "\n".join(lines) + "\n"
+    chart = canvas.render(curves, width, rows)
+    with console.capture() as captured:
+        console.print(Text("\n").join([chart, *legend]), no_wrap=True, overflow="crop", crop=True)
+    return captured.get()
