@@ -1,0 +1,223 @@
+"""The digest of made-up stamps against the same rules written down plainly in Python (ticks are ns here)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median_low
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.bench import digest
+from jitter_workshop.bench.digest import Digest, Recorder, Stamps
+from jitter_workshop.bench.native import ffi, lib, new_clock
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.run import Stall
+from jitter_workshop.model.spec import Pacing
+
+pytestmark = pytest.mark.native
+
+NS = new_clock(lib.JW_CLOCK_MONOTONIC, 1_000_000_000)
+INTERVAL = 10_000
+
+
+@dataclass
+class Made:
+    publish: list[int]
+    receive: list[int]
+    cpus: list[int]
+
+    @property
+    def count(self) -> int:
+        return len(self.publish) - 1
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> Made:
+    """Publish times with gaps, and receive times in order; a receiver's clock may be a little behind."""
+    gap = st.one_of(st.integers(INTERVAL - 50, INTERVAL + 50), st.integers(0, 300_000))
+    gaps = draw(st.lists(gap, min_size=1, max_size=60))
+    publish = [draw(st.integers(10_000, 2**60))]
+    for g in gaps:
+        publish.append(publish[-1] + g)
+    delay = st.one_of(st.integers(40, 400), st.integers(0, 200_000), st.integers(-30, 0))
+    receive: list[int] = []
+    for p in publish:
+        receive.append(max(p + draw(delay), receive[-1] if receive else 0))
+    cpus = draw(st.lists(st.integers(0, 300), min_size=len(publish), max_size=len(publish)))
+    return Made(publish, receive, cpus)
+
+
+def stamps(times: list[int], cpus: list[int]) -> Stamps:
+    return Stamps(ffi.new("uint64_t[]", times), ffi.new("uint16_t[]", cpus))
+
+
+def digested(made: Made, pacing: Pacing = "spin", threshold_ns: int = 1_000) -> Digest:
+    return digest.ring_block(
+        NS,
+        0,
+        made.count,
+        pacing,
+        INTERVAL,
+        threshold_ns,
+        stamps(made.publish, made.cpus),
+        {"accumulator": stamps(made.receive, made.cpus)},
+    )
+
+
+def recorded(values: list[int]) -> Any:
+    recorder = Recorder()
+    lib.jw_record_many(recorder.native, ffi.new("int64_t[]", values), len(values))
+    return recorder.block()
+
+
+def plain_intended(made: Made) -> list[int]:
+    expected = median_low(b - a for a, b in pairwise(made.publish))
+    found: list[int] = []
+    for i in range(1, made.count + 1):
+        transit = made.receive[i] - made.publish[i]
+        if transit < 0:
+            continue
+        late = made.publish[i] - made.publish[i - 1] - expected
+        found.append(transit + max(late, 0))
+        k = 1
+        while expected > 0 and late - k * expected > 0:
+            found.append(transit + late - k * expected)
+            k += 1
+    return found
+
+
+def plain_union(windows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    united: list[tuple[int, int]] = []
+    for start, end in sorted(windows):
+        if united and start <= united[-1][1]:
+            united[-1] = (united[-1][0], max(end, united[-1][1]))
+        else:
+            united.append((start, end))
+    return united
+
+
+def consumer_windows(made: Made, threshold_ns: int) -> list[tuple[int, int]]:
+    base = made.publish[0]
+    return [
+        (max(made.publish[i], made.receive[i - 1]) - base, made.receive[i] - base)
+        for i in range(1, made.count + 1)
+        if made.receive[i] - made.publish[i] >= threshold_ns
+    ]
+
+
+def producer_windows(made: Made, expected: int, threshold_ns: int) -> list[tuple[int, int]]:
+    base = made.publish[0]
+    return [
+        (made.publish[i - 1] + expected - base, made.publish[i] - base)
+        for i in range(1, made.count + 1)
+        if made.publish[i] - made.publish[i - 1] - expected >= threshold_ns
+    ]
+
+
+@given(blocks())
+def test_transit_and_intervals(made: Made) -> None:
+    found = digested(made)
+    transit = [r - p for p, r in zip(made.publish[1:], made.receive[1:], strict=True)]
+    assert found.histograms["accumulator_transit"] == recorded([t for t in transit if t >= 0])
+    assert found.negative_deltas == sum(t < 0 for t in transit)
+    assert found.histograms["publisher_interval"] == recorded([b - a for a, b in pairwise(made.publish)])
+    assert found.histograms["accumulator_interval"] == recorded([b - a for a, b in pairwise(made.receive)])
+    assert (found.start_ticks, found.end_ticks) == (made.publish[0], max(made.publish[-1], made.receive[-1]))
+
+
+@given(blocks())
+def test_intended_corrects_the_producer_only(made: Made) -> None:
+    assert digested(made).histograms["accumulator_intended"] == recorded(plain_intended(made))
+
+
+@given(blocks())
+def test_intended_on_a_schedule(made: Made) -> None:
+    due = [made.publish[0] + i * INTERVAL for i in range(made.count + 1)]
+    late = [made.receive[i] - due[i] for i in range(1, made.count + 1)]
+    assert digested(made, "schedule").histograms["accumulator_intended"] == recorded([v for v in late if v >= 0])
+
+
+@given(blocks(), st.sampled_from([1_000, 5_000, 100_000]))
+def test_stalls_are_unions_of_windows(made: Made, threshold_ns: int) -> None:
+    found = digested(made, threshold_ns=threshold_ns)
+    expected = median_low(b - a for a, b in pairwise(made.publish))
+    consumer = plain_union(consumer_windows(made, threshold_ns))
+    producer = plain_union(producer_windows(made, expected, threshold_ns))
+    listed = {
+        name: [(s.start_ns, s.end_ns) for s in found.stalls if s.thread == name] for name in ("accumulator", "producer")
+    }
+    assert listed == {"accumulator": consumer, "producer": producer}
+    late = sum(s.messages for s in found.stalls if s.thread == "accumulator")
+    assert late == len(consumer_windows(made, threshold_ns))
+    both = plain_union(consumer + producer)
+    for total in found.totals:
+        over = [end - start for start, end in both if end - start >= total.threshold_ns]
+        assert (total.count, total.stolen_ns) == (len(over), sum(over))
+
+
+@given(blocks())
+def test_residence(made: Made) -> None:
+    found = digested(made).messages_by_cpu["accumulator"]
+    assert found == {str(cpu): made.cpus[1:].count(cpu) for cpu in sorted(set(made.cpus[1:]))}
+
+
+def test_a_stall_names_the_cpu_where_the_time_was_stolen() -> None:
+    made = Made([0, 10_000, 20_000], [100, 60_000, 60_100], [3, 5, 5])
+    (stall,) = (s for s in digested(made).stalls if s.thread == "accumulator")
+    assert stall == Stall(0, "accumulator", 3, 10_000, 60_100, 2)
+
+
+def test_a_late_schedule_counts_the_messages_that_were_due() -> None:
+    made = Made([0, 10_000, 55_000, 55_020, 55_040], [50, 10_050, 55_050, 55_070, 55_090], [0] * 5)
+    (stall,) = digested(made, "schedule").stalls
+    assert (stall.thread, stall.start_ns, stall.end_ns, stall.messages) == ("producer", 20_000, 55_000, 4)
+
+
+def test_only_the_longest_are_listed_but_all_are_counted() -> None:
+    count = 3 * digest.LISTED_STALLS
+    publish = [i * 100_000 for i in range(count + 1)]
+    receive = [p + 1_000 + i for i, p in enumerate(publish)]
+    found = digested(Made(publish, receive, [0] * (count + 1)))
+    assert len(found.stalls) == digest.LISTED_STALLS
+    assert min(s.duration_ns for s in found.stalls) == 1_000 + count - digest.LISTED_STALLS + 1
+    assert found.totals[0].count == count
+
+
+def test_thresholds() -> None:
+    assert digest.thresholds(1_000) == (1_000, 10_000, 100_000, 1_000_000)
+    assert digest.thresholds(5_000) == (5_000, 10_000, 100_000, 1_000_000)
+    assert digest.thresholds(2_000_000) == (2_000_000,)
+
+
+def test_an_empty_block_is_an_error() -> None:
+    with pytest.raises(MeasureError):
+        digested(Made([1], [2], [0]))
+
+
+@given(
+    st.dictionaries(st.integers(0, 999), st.integers(1, 10**6), max_size=20),
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(1_000, 10**7)), max_size=20),
+)
+def test_the_samplers_gaps(small: dict[int, int], long: list[tuple[int, int]]) -> None:
+    table = ffi.new("uint64_t[]", 1_000)
+    for ticks, count in small.items():
+        table[ticks] = count
+    gaps = ffi.new("jw_gap[]", len(long))
+    at = 5_000
+    windows = []
+    for i, (pause, gap) in enumerate(long):
+        gaps[i].start, gaps[i].end, gaps[i].cpu = at + pause, at + pause + gap, 2
+        windows.append((at + pause - 5_000, at + pause + gap - 5_000))
+        at += pause + gap
+    result = ffi.new("jw_spin_result *", {"start": 5_000, "end": at, "gaps": len(long), "readings": 1})
+    found = digest.spin_block(NS, 4, 50_000, result, table, 1_000, gaps, ffi.new("uint64_t[]", 65_536))
+    block = found.histograms["spin_gap"]
+    assert block.count == sum(small.values()) + len(long)
+    assert block.total == sum(t * n for t, n in small.items()) + sum(gap for _, gap in long)
+    over = plain_union([w for w in windows if w[1] - w[0] >= 50_000])
+    assert [(s.start_ns, s.end_ns) for s in found.stalls] == over
+    assert all(s.block == 4 and s.thread == "sampler" and s.cpu == 2 for s in found.stalls)

@@ -1,0 +1,271 @@
+"""The measuring child over its pipes: runs, mistakes, and every way to end."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.bench import launch, noise, protocol, worker, workloads
+from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.stats import histogram as histograms
+
+pytestmark = pytest.mark.native
+
+PATIENCE_S = 60.0
+FREE = Placement("none")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> RunSpec:
+    return RunSpec("ring", FREE, blocks=2, block_ns=20_000_000, scratch_dir=str(tmp_path))
+
+
+def answer(child: launch.Child) -> tuple[str, Any]:
+    event = child.wait(timeout_s=PATIENCE_S)
+    assert event.kind == "line", (event, child.obituary(child.end()))
+    kind, data = protocol.parse(event.line)
+    classes: dict[str, Any] = {"ready": Ready, "block": BlockDone, "failed": Failed}
+    return kind, protocol.read_as(classes[kind], data)
+
+
+def ready(child: launch.Child, spec: RunSpec) -> Ready:
+    child.send(protocol.line("spec", spec))
+    kind, message = answer(child)
+    assert kind == "ready", message
+    assert isinstance(message, Ready)
+    return message
+
+
+def block(child: launch.Child) -> BlockDone:
+    child.send(protocol.line("go"))
+    kind, message = answer(child)
+    assert kind == "block", message
+    assert isinstance(message, BlockDone)
+    return message
+
+
+def failure(spec: RunSpec | bytes) -> Failed:
+    """What the child says to a spec that cannot be measured; it must end with 2."""
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        child.send(spec if isinstance(spec, bytes) else protocol.line("spec", spec))
+        kind, message = answer(child)
+        assert kind == "failed", message
+        assert isinstance(message, Failed)
+        assert child.wait(timeout_s=PATIENCE_S).kind == "end"
+        assert child.end() == 2
+    return message
+
+
+@pytest.mark.parametrize("pacing", ["spin", "schedule"])
+def test_a_run_of_the_ring(spec: RunSpec, pacing: Any) -> None:
+    with_journal = Placement("none", journaller_on=True)
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        told = ready(child, dataclasses.replace(spec, pacing=pacing, placement=with_journal))
+        assert set(told.tids) == {"producer", "accumulator", "journaller"}
+        assert told.clock.cost_ns > 0
+        assert told.clock.resolution_ns >= 1
+        assert told.clock.offset_ns is None
+        assert told.sched == "other"
+        blocks = [block(child) for _ in range(3)]
+        assert child.end(protocol.line("end")) == 0
+    # The parent decides how many blocks there are: a third one of a run of two is no mistake.
+    assert [b.index for b in blocks] == [0, 1, 2]
+    for done in blocks:
+        names = {
+            f"{who}_{what}" for who in ("accumulator", "journaller") for what in ("transit", "interval", "intended")
+        }
+        assert set(done.histograms) == {"publisher_interval", *names}
+        sent = done.histograms["publisher_interval"].count
+        assert sent > 0
+        assert done.histograms["accumulator_interval"].count == sent
+        assert done.histograms["accumulator_transit"].count + done.histograms["journaller_transit"].count == (
+            2 * sent - done.negative_deltas
+        )
+        for found in done.histograms.values():
+            assert histograms.decode(found.encoded).get_total_count() == found.count
+        assert {t.name: sum(t.messages_by_cpu.values()) for t in done.threads} == dict.fromkeys(told.tids, sent)
+        assert done.end_ns - done.start_ns >= spec.block_ns
+        assert done.blocked_publishes is not None
+        assert done.ping_pong_ns is None
+        assert "ping_pong_ns" in done.notes
+        for name in ("interrupts", "softirqs", "steal_ns", "throttled_periods", "parent_switches", "core_hz"):
+            assert (getattr(done, name) is None) == (name in done.notes), name
+        assert [t.threshold_ns for t in done.stall_totals] == [1_000, 10_000, 100_000, 1_000_000]
+    assert blocks[0].end_ns < blocks[1].start_ns
+
+
+def test_a_total_of_messages_is_shared_out(spec: RunSpec) -> None:
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        ready(child, dataclasses.replace(spec, messages=101))
+        assert [block(child).histograms["publisher_interval"].count for _ in range(2)] == [51, 50]
+
+
+def test_a_run_of_the_sampler(spec: RunSpec) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    placed = Placement("chosen", sampler=cpu, hot=(cpu,))
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        told = ready(child, dataclasses.replace(spec, workload="spin", placement=placed))
+        assert set(told.tids) == {"sampler"}
+        done = block(child)
+    assert set(done.histograms) == {"spin_gap"}
+    assert done.histograms["spin_gap"].count > 1_000
+    assert [(t.name, set(t.messages_by_cpu)) for t in done.threads] == [("sampler", {str(cpu)})]
+    assert done.blocked_publishes is None
+    assert "blocked_publishes" in done.notes
+    assert all(0 <= s.start_ns < s.end_ns <= done.end_ns - done.start_ns for s in done.stalls)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_threads_stay_where_they_are_put(spec: RunSpec) -> None:
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    placed = Placement("chosen", producer=first, accumulator=second, hot=(second,))
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        told = ready(child, dataclasses.replace(spec, placement=placed))
+        assert told.clock.offset_ns is not None
+        assert told.clock.offset_bound_ns is not None
+        for name, cpu in (("producer", first), ("accumulator", second)):
+            assert os.sched_getaffinity(told.tids[name]) == {cpu}
+        assert os.sched_getaffinity(child.pid) == os.sched_getaffinity(0) - {second}
+        done = block(child)
+    assert {t.name: set(t.messages_by_cpu) for t in done.threads} == {
+        "producer": {str(first)},
+        "accumulator": {str(second)},
+    }
+    assert done.ping_pong_ns is None or done.ping_pong_ns > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"interval_ns": 1}, "below what one reading of the clock costs"),
+        ({"messages": 10**12}, "more than the 2097152"),
+        ({"messages": 0}, "at least one message"),
+        ({"blocks": 0}, "at least one block"),
+        ({"threshold_ns": 0}, "threshold"),
+        ({"sched_priority": 99}, "priorities go from 1 to 49"),
+        ({"ring_slots": 1000}, "1000 slots"),
+        ({"workload": "wakeup"}, "not built yet"),
+        ({"workload": "spin", "duty": 50}, "duty of 50"),
+        ({"workload": "spin", "threshold_ns": 2}, "too close to one reading"),
+        ({"placement": Placement("chosen", producer=60_000, accumulator=60_001)}, "cannot run on CPU 60000"),
+        ({"scratch_dir": "/nonexistent"}, "/nonexistent"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(spec: RunSpec, change: dict[str, Any], words: str) -> None:
+    said = failure(dataclasses.replace(spec, **change))
+    assert words in said.message
+    assert "\n" not in said.message + said.advice
+
+
+@pytest.mark.parametrize(
+    "line", [b"\n", b"{}\n", b'{"kind":"go"}\n', b'{"kind":"spec","data":{"workload":7}}\n', b"\xff\n"]
+)
+def test_words_that_make_no_sense(line: bytes) -> None:
+    assert "did not understand its parent" in failure(line).message
+
+
+def test_a_full_disk_is_said_before_a_block_dies_of_it(spec: RunSpec) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, hard))
+    try:
+        said = failure(spec)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert spec.scratch_dir in said.message
+
+
+def test_nothing_is_left_in_the_scratch_folder(spec: RunSpec) -> None:
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        ready(child, spec)
+        assert list(Path(spec.scratch_dir).iterdir()) == []
+
+
+@pytest.mark.parametrize("when", ["before the spec", "between blocks", "in a block"])
+def test_the_end_of_stdin_ends_the_child(spec: RunSpec, when: str) -> None:
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        if when != "before the spec":
+            ready(child, dataclasses.replace(spec, block_ns=3_000 * 10**9))
+        if when == "in a block":
+            child.send(protocol.line("go"))
+        # end() closes stdin and would send SIGTERM (exit status -15) if that did not suffice.
+        assert child.end(patience_s=PATIENCE_S) == 0
+
+
+def test_a_child_dies_with_its_parent(spec: RunSpec) -> None:
+    """Killed with -9, the parent closes nothing itself; the pipe that the test holds shows when the child is gone."""
+    parent = (
+        "import sys, time\n"
+        "from jitter_workshop.bench import launch, protocol\n"
+        "child = launch.Child(launch.command(launch.WORKER))\n"
+        "child.send(sys.stdin.buffer.readline())\n"
+        "child.wait(timeout_s=60)\n"
+        "child.send(protocol.line('go'))\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    line = protocol.line("spec", dataclasses.replace(spec, block_ns=3_000 * 10**9))
+    with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(line)
+        process.stdin.flush()
+        child = os.pidfd_open(int(process.stdout.readline()))
+        process.send_signal(signal.SIGKILL)
+    try:
+        assert launch.select.select([child], [], [], PATIENCE_S)[0] == [child]
+    finally:
+        os.close(child)
+
+
+def test_spinners_begin_say_so_and_end_with_stdin() -> None:
+    with launch.Child(launch.command(launch.NOISE, "spinners", "60")) as child:
+        event = child.wait(timeout_s=PATIENCE_S)
+        assert event.kind == "line"
+        assert json.loads(event.line) == {"noise": "spinners", "cpus": sorted(os.sched_getaffinity(0))}
+        # One thread a CPU beside the main one, each bound to its own.
+        threads = {int(t.name) for t in Path(f"/proc/{child.pid}/task").iterdir()} - {child.pid}
+        assert sorted(cpu for t in threads for cpu in os.sched_getaffinity(t)) == sorted(os.sched_getaffinity(0))
+        assert child.end(patience_s=PATIENCE_S) == 0
+
+
+def test_spinners_end_by_themselves() -> None:
+    with launch.Child(launch.command(launch.NOISE, "spinners", "1")) as child:
+        assert child.wait(timeout_s=PATIENCE_S).kind == "line"
+        assert child.wait(timeout_s=PATIENCE_S).kind == "end"
+
+
+@pytest.mark.parametrize("arguments", [[], ["spinners"], ["spinners", "0"], ["spinners", "1e3"], ["other", "5"]])
+def test_noise_refuses_what_it_does_not_know(arguments: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"SECONDS"):
+        noise.parse(arguments)
+
+
+def test_messages_are_shared_out_whole(spec: RunSpec) -> None:
+    for total, blocks in ((1, 1), (100, 7), (20, 20)):
+        shared = dataclasses.replace(spec, messages=total, blocks=blocks)
+        assert sum(workloads.messages_of_block(shared, i) for i in range(blocks)) == total
+    assert workloads.messages_of_block(spec, 0) == 0
+
+
+def test_counters_that_are_missing_or_run_backwards() -> None:
+    assert worker.difference(None, 3) is None
+    assert worker.difference(3, None) is None
+    assert worker.difference(3, 2) == 0
+    assert worker.difference(3, 5) == 2
+
+
+def test_a_valid_spec_passes(spec: RunSpec) -> None:
+    worker.validate(spec)
+    with pytest.raises(UsageError):
+        worker.validate(dataclasses.replace(spec, interval_ns=0))
