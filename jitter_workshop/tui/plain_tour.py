@@ -29,7 +29,7 @@ def tour_text(tour: Tour) -> str:
         "  jitter-workshop                   the workshop, full screen",
         "  jitter-workshop --plain           the same, line by line",
         "Anywhere:",
-        "  jitter-workshop measure           one measurement, about 7 s (--json for programs)",
+        "  jitter-workshop measure           one measurement, about 7 s (or --json)",
         "  jitter-workshop compare @2 @1     how the last two runs differ",
         "  jitter-workshop chart             their curves (-o curves.svg for a picture)",
         "  jitter-workshop --help            everything else",

@@ -162,7 +162,7 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
         lines += [*(f"  {line}"[:width] for line in table(rows)), ""]
         for change in plan.changes:
             lines.extend(wrap(f"{change.n}: {change.why}", width, "  ", "     "))
-        lines += ["", f"  Files of this host that would be written: {plan.host_files or 'none'}", ""]
+        lines += ["", *wrap(f"Files of this host that would be written: {plan.host_files or 'none'}", width, "  "), ""]
     return lines + wrap(plan.text, width)
 
 
@@ -227,7 +227,8 @@ def explain_lines(view: Explanation, width: int, before: Explanation | None = No
         lines += ["", "  The same by hand:"]
         for command, why in view.by_hand:
             lines += ["", f"    {clean(command, 400)}", *wrap(why, width, "      ")]
-    return lines
+    # A command stays whole: it is there to be copied.
+    return [line if line.startswith("    ") else line[:width] for line in lines]
 
 
 def _thread_lines(view: Explanation, width: int) -> list[str]:
