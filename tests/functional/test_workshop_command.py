@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop import paths
+from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.course.locate import builtin_course
 from tests import hosttrees
 
@@ -27,7 +28,8 @@ WITHIN_S = 30.0
 
 def environment(**extra: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in ("TERM", "COLUMNS", "LINES", "PYTHONPATH")}
-    return {**kept, "PYTHONPATH": str(REPOSITORY), **extra}
+    # A turn of its own: whoever measures on this host at the same time is not waited for.
+    return {**kept, "PYTHONPATH": str(REPOSITORY), TURN_VARIABLE: f"jitter-workshop.test-{os.getpid()}", **extra}
 
 
 def started(*words: str, **extra: str) -> subprocess.CompletedProcess[str]:
