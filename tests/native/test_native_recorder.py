@@ -12,13 +12,7 @@ from jitter_workshop.stats import histogram as histograms
 
 pytestmark = pytest.mark.native
 
-GEOMETRIES = [
-    (1, 60_000_000_000, 3),
-    (1, 1_000_000, 1),
-    (1_000, 10_000_000_000, 2),
-    (7, 3_600_000, 4),
-    (1, 10_000_000, 5),
-]
+GEOMETRIES = [(1, 60_000_000_000, 3), (1, 1_000_000, 1), (1_000, 10_000_000_000, 2), (7, 3_600_000, 4)]
 
 
 @st.composite
