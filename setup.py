@@ -8,8 +8,9 @@ from setuptools import setup
 # setuptools wants paths relative to the project; a build may start elsewhere.
 os.chdir(Path(__file__).parent)
 
-STRICT = """-std=c11 -O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wpedantic -Wshadow -Wconversion -Wsign-conversion
--Wstrict-prototypes -Wmissing-prototypes -Wcast-qual -Wpointer-arith -Wundef -Wvla -Wformat=2""".split()
+WARNINGS = "all extra error pedantic shadow conversion sign-conversion strict-prototypes missing-prototypes"
+WARNINGS += " cast-qual pointer-arith undef vla format=2"
+STRICT = ["-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", *(f"-W{name}" for name in WARNINGS.split(" "))]
 
 HEADERS = sorted(str(path) for path in Path("native").glob("*.h"))
 SOURCES = sorted(str(path) for path in Path("native").glob("*.c") if not path.name.startswith("_"))

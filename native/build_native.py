@@ -1,7 +1,7 @@
 """cffi's side of the native core: what Python may call is what ``api.h`` declares.
 
-The C files are built as a static library of their own (``setup.py``), with warnings as errors; only cffi's generated glue
-is compiled with the interpreter's ordinary flags.
+The C files are built as a static library of their own (``setup.py``), with warnings as errors; only cffi's generated
+glue is compiled with the interpreter's ordinary flags.
 """
 
 from pathlib import Path
