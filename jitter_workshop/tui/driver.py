@@ -8,11 +8,15 @@ leave. It also ends the app when the terminal is gone, where the original would 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import selectors
+import sys
 import threading
 from codecs import getincrementaldecoder
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
 
 from textual import constants
 from textual._parser import ParseError
@@ -26,6 +30,31 @@ _ESCAPE_TIMEOUT_S = constants.ESCAPE_DELAY + 0.01
 """How long an unfinished escape sequence may wait for its rest; a lone Escape key is reported after that."""
 
 
+class _Output(io.TextIOBase):
+    """The terminal's stream; tells whoever asked when all that was queued has been written.
+
+    Textual's output thread flushes only when its queue is empty: then everything written before is on its way.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.callbacks: deque[Callable[[], object]] = deque()
+
+    def write(self, text: str) -> int:
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+        while self.callbacks:
+            self.callbacks.popleft()()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+
 class QuietDriver(LinuxDriver):
     """The driver while nothing may disturb: no periodic wake-ups."""
 
@@ -36,6 +65,13 @@ class QuietDriver(LinuxDriver):
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         self._leaving = threading.Event()
+        self._output = _Output(self._file or sys.stderr)
+        self._file = self._output  # type: ignore[assignment]  # it is used as a stream only
+
+    def when_written(self, callback: Callable[[], object]) -> None:
+        """Call back, on the output thread, once everything written so far has left for the terminal."""
+        self._output.callbacks.append(callback)
+        self.write("")
 
     def disable_input(self) -> None:
         """Let the input thread go (at exit, and before the terminal is lent to a shell)."""

@@ -11,7 +11,8 @@ import pytest
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import FIRST_MARK_NS, ChapterScreen
+from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter_show import FIRST_MARK_NS
 from jitter_workshop.tui.screens.cpus import CpuPicker
 from jitter_workshop.tui.screens.dialog import ErrorDialog
 from jitter_workshop.tui.screens.home import HomeScreen

@@ -1,0 +1,122 @@
+"""Measuring from a chapter's screen: start, follow block by block, stop, keep."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from textual import on
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.text import clean
+from jitter_workshop.tui.driver import QuietDriver
+from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, RunDone, RunFailed
+from jitter_workshop.tui.screens.chapter_show import SLOTS, ChapterShow
+
+
+class ChapterRun(ChapterShow):
+    """The runs of a chapter. The run is made on a thread; its messages are handled here, on the screen's own."""
+
+    def _go_and_measure(self) -> None:
+        """Go to the first measurement that is still to make, and make it. What was measured is never overwritten."""
+        missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
+        if not missing:
+            self._tell("This chapter's runs are made. To make one anew, go to its step and press m there.")
+            return
+        try:
+            self.walk.go(missing[0])
+        except WorkshopError as error:
+            self._tell(error.sentence())
+            return
+        self._enter_step()
+        self._measure(missing[0])
+
+    def action_again(self) -> None:
+        if self.run_under_way is not None:
+            return
+        if self.step in SLOTS:
+            self._measure(self.step)
+        else:
+            self._go_and_measure()
+
+    def action_noise(self) -> None:
+        if self.run_under_way is None and self.walk.offer_noise():
+            self.walk.accept_noise()
+            self._enter_step()
+            self._measure("measure")
+
+    def _measure(self, slot: StepName) -> None:
+        try:
+            request = self._request(slot)
+        except WorkshopError as error:
+            self.workshop_app.show_error(error)
+            return
+        self._message = ""
+        self._table = False
+        self._highlight = None
+        self._view = "work"
+        running = Measuring(self, slot, request)
+        self.run_under_way = running
+        self.workshop_app.stop_run = running.stop
+        self._show()
+        self.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
+
+    def _run(self, running: Measuring) -> None:
+        """On the worker's thread: measure, and post what came of it."""
+        try:
+            run = self.workshop.measure(running.request, running, running.cancel)
+        except WorkshopError as error:
+            self.post_message(RunFailed(error))
+        else:
+            self.post_message(RunDone(running.slot, run))
+
+    @on(Calibrated)
+    def _calibrated(self, message: Calibrated) -> None:
+        if self.run_under_way is not None:
+            self.run_under_way.started_event = message.event
+
+    @on(BlockMeasured)
+    def _block_measured(self, message: BlockMeasured) -> None:
+        running = self.run_under_way
+        if running is None:
+            message.painted.set()
+            return
+        running.progress = message.progress
+        self._draw_chart()
+        self.sheet("#progress").show(self._progress)
+        # The runner goes on only once this frame was painted: no painting happens inside a block.
+        self.call_after_refresh(self._frame_made, message)
+
+    def _frame_made(self, message: BlockMeasured) -> None:
+        driver = self.app._driver
+        if isinstance(driver, QuietDriver):
+            driver.when_written(message.painted.set)
+        else:
+            message.painted.set()
+
+    def _run_over(self) -> bool:
+        stopped = self.run_under_way is not None and self.run_under_way.stopping
+        self.run_under_way = None
+        self.workshop_app.stop_run = None
+        return stopped
+
+    @on(RunDone)
+    def _run_done(self, message: RunDone) -> None:
+        self._run_over()
+        try:
+            self.walk.record(message.slot, message.run)
+        except WorkshopError as error:
+            self.workshop_app.show_error(error)
+        blocks = len(message.run.blocks)
+        self._message = (
+            "" if message.run.complete else f"Stopped after {blocks} blocks; they are kept among the curves."
+        )
+        self._show()
+
+    @on(RunFailed)
+    def _run_failed(self, message: RunFailed) -> None:
+        stopped = self._run_over()
+        self._message = f"Stopped. {clean(message.error.sentence(), 300)}." if stopped else ""
+        self._show()
+        if not stopped:
+            self.workshop_app.show_error(message.error)
