@@ -34,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
 
     from jitter_workshop.flow.workshop import Workshop, find_chapter
 
-    too_small = _too_small()
-    plain = args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(too_small)
+    no_screen = _no_screen()
+    plain = args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(no_screen)
     workshop = Workshop.open(args.session, args.course, args.root)
     try:
         if args.chapter is not None:
@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
         if plain:
             from jitter_workshop.tui.plain import PlainWalk
 
-            if too_small and not args.plain:
-                sys.stdout.write(too_small)
+            if no_screen and not args.plain:
+                sys.stdout.write(no_screen)
             return PlainWalk(workshop).run(args.chapter)
         from jitter_workshop.tui.app import run as run_screen
 
@@ -62,8 +62,11 @@ def _is_terminal(stream: object) -> bool:
         return False
 
 
-def _too_small() -> str:
-    """The sentence for a terminal that is too small for the screen, or ""."""
+def _no_screen() -> str:
+    """Why this terminal cannot show the screen, in a sentence, or ""."""
+    if not _is_terminal(sys.stderr):
+        # Textual draws on stderr: the screen would go into a file, and the learner would look at nothing.
+        return "Standard error is not the terminal, so here is the workshop line by line.\n"
     try:
         size = os.get_terminal_size(sys.stdout.fileno())
     except OSError:

@@ -47,7 +47,9 @@ def started(*words: str, **extra: str) -> subprocess.CompletedProcess[str]:
 class Terminal:
     """The workshop on a pseudo-terminal of its own."""
 
-    def __init__(self, *words: str, columns: int = 80, rows: int = 24, term: str = "dumb") -> None:
+    def __init__(
+        self, *words: str, columns: int = 80, rows: int = 24, term: str = "dumb", stderr: int | None = None
+    ) -> None:
         self.output = ""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -56,7 +58,7 @@ class Terminal:
             [sys.executable, "-m", "jitter_workshop", *words],
             stdin=slave,
             stdout=slave,
-            stderr=slave,
+            stderr=slave if stderr is None else stderr,
             env=environment(TERM=term),
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
@@ -209,6 +211,14 @@ def test_a_tiny_terminal_gets_a_sentence_and_the_plain_walk(terminals: list[Term
     terminal.until("kept")
     assert terminal.end() == 0
     assert "Traceback" not in terminal.output
+
+
+def test_where_the_screen_would_be_drawn_into_a_file_the_walk_is_plain(terminals: list[Terminal]) -> None:
+    terminal = Terminal(term="xterm", stderr=subprocess.DEVNULL)
+    terminals.append(terminal)
+    assert "Standard error is not the terminal" in terminal.until("Enter go on")
+    terminal.type("q\n")
+    assert terminal.end() == 0
 
 
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
