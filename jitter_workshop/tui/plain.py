@@ -39,18 +39,25 @@ class Leave(Exception):
     """The learner leaves the workshop."""
 
 
+def _read_line(prompt: str) -> str:
+    """``input`` with its prompt on stdout: on a terminal Python itself would write it to stderr."""
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
+    return input()
+
+
 class PlainWalk:
     """Drives a workshop with ``read`` (prompt → line; raises EOFError at the end) and ``write``."""
 
     def __init__(
         self,
         workshop: Workshop,
-        read: Callable[[str], str] = input,
+        read: Callable[[str], str] | None = None,
         write: Callable[[str], object] | None = None,
         width: int | None = None,
     ) -> None:
         self._workshop = workshop
-        self._read = read
+        self._read = read or _read_line
         self._write = write or sys.stdout.write
         self._fixed_width = width
         self._told: set[str] = set()
