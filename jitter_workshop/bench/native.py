@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,8 @@ def _rate_hz(source: int) -> int:
 
 def lock_memory() -> tuple[bool, str]:
     """Keep the whole process in memory. (True, "") or (False, the reason)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
     # Under a limit, mappings made later would fail once it is used up: then only what is there now is locked.
     for future in (1, 0):
         status = lib.jw_lock_memory(future)
