@@ -169,7 +169,11 @@ class Worker:
         notes: dict[str, str] = {}
         mlocked, reason = lock_memory()
         if not mlocked:
-            part = "what the measured threads touch is locked" if self._workload.lock() else "not all that the measured threads touch is"
+            part = (
+                "what the measured threads touch is locked"
+                if self._workload.lock()
+                else "not all that the measured threads touch is"
+            )
             notes["mlocked"] = f"{reason}; {part}"
         if clock.offset_ns is None:
             notes["clock.offset_ns"] = "measured only between two CPUs that the threads are bound to"
