@@ -87,6 +87,18 @@ class WorkshopApp(App[None]):
             self.stop_run()
         self.exit()
 
+    def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None:
+        """Call back once the screen's next frame has left for the terminal; perhaps on the output thread."""
+
+        def frame_made() -> None:
+            driver = self._driver
+            if isinstance(driver, QuietDriver):
+                driver.when_written(callback)
+            else:
+                callback()
+
+        screen.call_after_refresh(frame_made)
+
     # -- the way between screens -----------------------------------------------------------------------------------
 
     def open_chapter(self, chapter_id: str, *, measure: bool = False) -> None:

@@ -9,7 +9,6 @@ from textual import on
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
-from jitter_workshop.tui.driver import QuietDriver
 from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, RunDone, RunFailed
 from jitter_workshop.tui.screens.chapter_show import SLOTS, ChapterShow
 
@@ -85,14 +84,7 @@ class ChapterRun(ChapterShow):
         self._draw_chart()
         self.sheet("#progress").show(self._progress)
         # The runner goes on only once this frame was painted: no painting happens inside a block.
-        self.call_after_refresh(self._frame_made, message)
-
-    def _frame_made(self, message: BlockMeasured) -> None:
-        driver = self.app._driver
-        if isinstance(driver, QuietDriver):
-            driver.when_written(message.painted.set)
-        else:
-            message.painted.set()
+        self.workshop_app.when_painted(self, message.painted.set)
 
     def _run_over(self) -> bool:
         stopped = self.run_under_way is not None and self.run_under_way.stopping

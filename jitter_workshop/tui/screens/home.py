@@ -69,8 +69,6 @@ class HomeScreen(WorkshopScreen):
     def on_screen_resume(self) -> None:
         """Back from a chapter: everything may have moved on."""
         self._renew()
-        # The chart's library takes a tenth of a second to import: the first frame does not wait for it.
-        self.call_after_refresh(self._draw_chart)
 
     def _draw_chart(self) -> None:
         self.query_one(ChartView).show_curves(self._curves(), highlight=-1)
@@ -79,6 +77,8 @@ class HomeScreen(WorkshopScreen):
         self._renew()
 
     def _renew(self) -> None:
+        # The chart's library takes a tenth of a second to import: the first frame does not wait for it.
+        self.workshop_app.when_painted(self, lambda: self.call_later(self._draw_chart))
         self.query_one(PathList).show_entries(self.workshop.path())
         self._put_cursor()
         for selector, build in (
