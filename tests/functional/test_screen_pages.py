@@ -60,6 +60,7 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         await pilot.press("o")
         assert [curve.label for curve in chart.curves] == ["run 0", "run 1", "run 2"]
         assert chart.highlight == 2
+        assert ("stalls a second" in text_of(app)) == (size[0] >= 100)
         await pilot.press("down", "space")
         assert [curve.label for curve in chart.curves] == ["run 0", "run 2"]
         await pilot.press("a")

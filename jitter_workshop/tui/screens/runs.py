@@ -24,6 +24,7 @@ from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.figures import percentile_table
 from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 MOST_DRAWN = 6
@@ -70,6 +71,7 @@ class RunsScreen(WorkshopScreen):
                     yield Sheet(self._numbers, id="runs-table")
             with Pane(id="runs-list"):
                 yield RunList(self._list, id="runs-sheet")
+                yield Sheet(self._detail, id="run-detail")
         yield Sheet(self._say, id="say")
 
     def heading(self) -> str:
@@ -113,6 +115,7 @@ class RunsScreen(WorkshopScreen):
         self.query_one("#runs-data", Pane).display = self._table
         self.sheet("#runs-table").show(self._numbers)
         self.sheet("#runs-sheet").show(self._list)
+        self.sheet("#run-detail").show(self._detail)
         self.sheet("#say").show(self._say)
         self.sheet("#say").set_class(not self._said, "-empty")
         self.refresh_keys()
@@ -145,6 +148,41 @@ class RunsScreen(WorkshopScreen):
             if under:
                 line.stylize(f"on {palette.panel}")
             yield line
+
+    def _detail(self, width: int, palette: Palette) -> Iterable[Text]:
+        """More about the run under the cursor, where there is room."""
+        if not self._runs:
+            return
+        run = self._runs[self._cursor]
+        placed = run.placement
+        cpus = [(n, getattr(placed, n)) for n in ("producer", "accumulator", "journaller", "sampler")]
+        where = ", ".join(f"{name} {cpu}" for name, cpu in cpus if cpu is not None)
+        yield Text()
+        yield Text("THIS RUN", style=f"bold {palette.dim}")
+        facts = [
+            ("id", clean(run.id, 60)),
+            (
+                "workload",
+                f"{clean(run.workload, 20)}, pacing {clean(run.pacing, 20)}, every {nice_ns(run.interval_ns)}",
+            ),
+            (
+                "length",
+                f"{len(run.blocks)} blocks, {run.duration_s:.1f} s" + ("" if run.complete else ", stopped early"),
+            ),
+            ("CPUs", where or "the scheduler was free"),
+            ("clock", f"{clean(run.clock.source, 20)}, steps of {run.clock.resolution_ns} ns"),
+            ("thief", clean(run.noise, 30) if run.noise else "none woken"),
+        ]
+        for rate in run.stalls.rates:
+            stolen = nice_ns(rate.stolen_ns_per_second)
+            facts.append(
+                (f"over {nice_ns(rate.threshold_ns)}", f"{rate.per_second:,.3g} stalls a second, {stolen} stolen")
+            )
+        for other in run.disturbed[:4]:
+            facts.append(("beside us", f"{clean(other.name, 24)}, {other.cpu_percent:.0f} % of a CPU"))
+        for name, value in facts:
+            for number, part in enumerate(wrap(Text(value, style=palette.text), max(width - 13, 10))):
+                yield Text.assemble((f"{name if number == 0 else '':<12} ", palette.dim), part)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
