@@ -54,13 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGINT
     except BrokenPipeError:
         # Whoever read our output has left (``| head``): nobody is there to be told.
-        _silence_stdout()
         return 0
     except SystemExit as leave:
         # argparse leaves this way after --help and --version.
         return leave.code if isinstance(leave.code, int) else 0
     except OSError as error:
-        _silence_stdout()
         where = f" ({error.filename})" if error.filename else ""
         return _not_done(f"{error.strerror or error}{where}")
     except Exception as error:
@@ -68,6 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         kind = type(error).__name__
         return _not_done(f"a mistake in this program: {kind}: {error}; JITTER_WORKSHOP_DEBUG=1 shows where")
+    finally:
+        _settle_streams()
 
 
 def _dispatch(words: list[str]) -> int:
@@ -162,9 +162,16 @@ def _not_done(sentence: str) -> int:
     return 2
 
 
-def _silence_stdout() -> None:
-    """Point stdout at nothing, so that Python's own flush at exit does not complain a second time."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
+def _settle_streams() -> None:
+    """Empty the output streams; one whose reader or terminal has gone is pointed at nothing, or Python's own flush at
+    exit would complain and replace the exit code by 120."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nothing, stream.fileno())
+                os.close(nothing)
