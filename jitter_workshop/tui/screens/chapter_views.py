@@ -184,7 +184,7 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
             [measure_name(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)]
         )
     lines += table(rows, palette, right=(1, 2, 3), width=width)
-    if compared.text:
+    if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text, palette), width)]
     return lines
 
