@@ -21,12 +21,12 @@ import pytest
 
 PROGRAM = """
 import sys, threading
-from jitter_workshop.tui.app import run
+from jitter_workshop import cli
+from jitter_workshop.flow.workshop import Workshop
 from tests.fakes import open_workshop
 workshop = open_workshop(gate=threading.Event(), look_every_s=3600)
-code = run(workshop)
-workshop.close()
-sys.exit(code)
+Workshop.open = lambda *_, **__: workshop
+sys.exit(cli.main([]))
 """
 DEADLINE_S = 20.0
 QUIET_S = 0.35
