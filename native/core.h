@@ -26,6 +26,16 @@
 
 __extension__ typedef unsigned __int128 jw_u128;
 
+/* Ask for a line as its next writer. Without an architecture flag the compiler's own builtin asks as a reader on x86,
+ * and then the first store still has to take the line from the others. */
+JW_INLINE void jw_prefetch_for_writing(const void *line) {
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
 JW_INLINE bool jw_stopped(const _Atomic int *stop) {
     return atomic_load_explicit(stop, memory_order_relaxed) != 0;
 }

@@ -110,7 +110,7 @@ JW_INLINE bool pace(producer *p, int source) {
     }
     /* Stores leave in order: if line 1 were still with a consumer, its transfer would delay line 0 and count as latency.
      * Fetched for writing shortly before, when the consumers have long begun to poll line 0 beside it. */
-    __builtin_prefetch(slot_of(p->ring, p->next)->tail, 1);
+    jw_prefetch_for_writing(slot_of(p->ring, p->next)->tail);
     return wait_until(p, source, base, ticks);
 }
 

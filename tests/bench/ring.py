@@ -1,4 +1,5 @@
-"""The ring beside a plain ping-pong: transit p50 ÷ (one-way line transfer + one clock reading), block by block."""
+"""The ring beside a plain ping-pong (one cache line, there and back) that is measured before every block, and beside a
+plain hand-off (``handoff.c``: the least that any ring can do), on the same CPUs."""
 
 from __future__ import annotations
 
@@ -30,22 +31,41 @@ def measure(folder: Path, *arguments: str) -> dict[str, Any]:
     return value
 
 
-def run(folder: Path) -> list[Figure]:
-    ratios, bare, switches, raw = [], [], [], []
-    for _ in range(RUNS):
-        result = measure(folder)
-        cost_ns = result["clock"]["cost_ns"]
-        for block in result["blocks"]:
-            if block["ping_pong_ns"] is None or block["p50"] is None:
-                continue
-            ratios.append(block["p50"] / (block["ping_pong_ns"] + cost_ns))
-            bare.append(block["p50"] / block["ping_pong_ns"])
-            switches.append(block["parent_switches"])
-            raw.append({"p50": block["p50"], "ping_pong_ns": block["ping_pong_ns"], "cost_ns": cost_ns})
-    keep(folder, "ring", raw)
-    known = [s for s in switches if s is not None]
-    return [
-        Figure("transit p50 ÷ (ping-pong one way + one reading)", statistics.median(ratios), "×", 1.3, spread(ratios)),
-        Figure("transit p50 ÷ ping-pong one way", statistics.median(bare), "×", None, spread(bare)),
-        Figure("parent's context switches in a block, headless, worst", max(known), "", 0, f"n = {len(known)} blocks"),
+def _hand_off(folder: Path) -> list[tuple[float, float]]:
+    """(ping-pong, hand-off) in ticks, several times; empty where it cannot be built."""
+    program = folder / "handoff"
+    source = Path(__file__).with_name("handoff.c")
+    built = subprocess.run(["cc", "-O2", "-pthread", "-o", str(program), str(source)], capture_output=True, check=False)
+    if built.returncode:
+        return []
+    lines = [
+        subprocess.run([str(program.resolve())], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+        for _ in range(2 * RUNS)
     ]
+    return [(float(ping), float(handed)) for ping, handed in lines]
+
+
+def run(folder: Path) -> list[Figure]:
+    measure(folder.resolve())  # the first run of a session also makes its folders
+    runs = [measure(folder.resolve()) for _ in range(RUNS)]
+    blocks = [
+        {"p50": b["p50"], "ping_pong_ns": b["ping_pong_ns"], "cost_ns": r["clock"]["cost_ns"]}
+        for r in runs
+        for b in r["blocks"]
+        if b["ping_pong_ns"] is not None and b["p50"] is not None
+    ]
+    hand_offs = _hand_off(folder)
+    keep(folder, "ring", {"blocks": blocks, "hand_offs_ticks": hand_offs})
+    figures = []
+    for name, low, high in (("all blocks", 0, 1e9), ("lines under 100 ns", 0, 100), ("lines over 100 ns", 100, 1e9)):
+        ratios = [(b["p50"] - b["cost_ns"]) / b["ping_pong_ns"] for b in blocks if low <= b["ping_pong_ns"] < high]
+        if ratios:
+            title = f"(transit p50 − one reading) ÷ ping-pong, {name}"
+            figures.append(Figure(title, statistics.median(ratios), "×", 1.3, spread(ratios)))
+    if hand_offs:
+        bare = [handed / ping for ping, handed in hand_offs]
+        figures.append(Figure("plain hand-off ÷ plain ping-pong", statistics.median(bare), "×", None, spread(bare)))
+    switches = [b["parent_switches"] for r in runs for b in r["blocks"] if b["parent_switches"] is not None]
+    how = f"n = {len(switches)} blocks"
+    figures.append(Figure("parent's context switches in a block, headless, worst", max(switches), "", 0, how))
+    return figures
