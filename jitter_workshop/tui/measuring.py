@@ -1,12 +1,15 @@
 """A run in a thread beside the screen, arranged so that the screen does not disturb what is measured.
 
 The runner calls the observer between blocks. The observer posts what was measured and waits until the frame that shows
-it was painted; only then does it return, and the next block begins. While a block runs the screen has nothing to do.
+it was painted and every other thread has gone to sleep; only then does it return, and the next block begins. While a block
+runs the screen has nothing to do.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from textual.message import Message
@@ -21,6 +24,22 @@ from jitter_workshop.model.run import Run
 
 PAINT_LIMIT_S = 2.0
 """A frame that takes longer (a stopped terminal, a closing screen) does not hold up the run."""
+
+QUIET_S = 0.025
+QUIET_LIMIT_S = 0.5
+"""Once painted, the screen may still lay out or write: it is waited for until it used no CPU for this long."""
+
+
+def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> bool:
+    """Wait until no other thread of this process uses its CPUs; False where one still does after a while."""
+    limit = time.monotonic() + QUIET_LIMIT_S
+    while time.monotonic() < limit and not stopping():
+        before = time.process_time_ns() - time.thread_time_ns()
+        time.sleep(QUIET_S)
+        # Two clocks, read one after the other, differ by the readings; the work of a frame is a hundred times that.
+        if time.process_time_ns() - time.thread_time_ns() - before < 50_000:
+            return True
+    return False
 
 
 @dataclass
@@ -74,6 +93,7 @@ class Measuring:
         self._painted.clear()
         if self._target.post_message(BlockMeasured(progress, self._painted)):
             self._painted.wait(PAINT_LIMIT_S)
+            wait_until_others_sleep(lambda: self.stopping)
 
     @property
     def stopping(self) -> bool:
