@@ -1,8 +1,8 @@
 """A run in a thread beside the screen, arranged so that the screen does not disturb what is measured.
 
 The runner calls the observer between blocks. The observer posts what was measured and waits until the frame that shows
-it was painted and every other thread has gone to sleep; only then does it return, and the next block begins. While a block
-runs the screen has nothing to do.
+it was painted and every other thread has gone to sleep; only then does it return, and the next block begins. While a
+block runs the screen has nothing to do.
 """
 
 from __future__ import annotations
