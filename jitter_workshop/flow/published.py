@@ -25,7 +25,7 @@ def published_curves() -> tuple[RunCurve, ...]:
 
 
 def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
-    label = f"laptop 2015, {name}"
+    label = f"laptop, {name}"
     curve = curve_from_percentiles(label, figures, int(figures["count"]), ORIGIN)
     return RunCurve(key=f"published-{name.replace(' ', '-')}", label=label, curve=curve, run=None)
 

@@ -145,6 +145,7 @@ class HomeScreen(WorkshopScreen):
     def _bars(self, width: int, palette: Palette) -> Iterable[Text]:
         """p99.9 of the newest own run beside the laptop of 2015, on a logarithmic scale."""
         newest, laptop = self._newest(), self._laptop()
+        # A bar invites to be measured with a ruler: that its scale is logarithmic has to be said.
         pairs = [(c, value_at(c, "99.9")) for c in (newest, laptop) if c is not None]
         largest = max((value for _, value in pairs if value), default=0)
         if newest is None:
@@ -152,14 +153,15 @@ class HomeScreen(WorkshopScreen):
         name_width = max(min(34, width - 44), 12)
         for shown, value in pairs:
             own = shown is newest
-            name = label_of(shown) if own else f"{clean(shown.label, 24)} (published)"
-            room = min(max(width - name_width - 20, 4), 60)
+            name = label_of(shown) if own else f"{clean(shown.label, 16)} ({clean(shown.curve.origin, 16)})"
+            room = min(max(width - name_width - 25, 4), 60)
             drawn = log_bar(value, largest, room) if value else ""
             line = Text("  p99.9  " if shown is pairs[0][0] else "         ", style=palette.dim)
             line.append(f"{clean(name, name_width):<{name_width}} ", palette.text if own else palette.dim)
             shape = drawn if own else "░" * len(drawn)
             line.append(f"{shape:<{room}}", palette.accent if own else palette.dim)
             line.append(f" {nice_ns(value):>8}", f"bold {palette.text}" if own else palette.dim)
+            line.append("  log" if shown is pairs[0][0] else "", palette.dim)
             yield line
 
     def _notice_texts(self) -> list[str]:

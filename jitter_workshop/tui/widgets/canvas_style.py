@@ -139,7 +139,7 @@ def legend(
     wide = width >= _WIDE_LEGEND
     lines = [] if wide or not curves else [_heads(style, width)]
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
-        made = _wide_line if wide else _narrow_lines
+        made = _wide_line if wide and _fits(curve, width) else _narrow_lines
         lines += made(curve, look, style, width, number == highlight)
     dim = plain_style(style.dim, dim=True)
     for percentile, value_ns in marks:
@@ -159,13 +159,23 @@ def _figures(curve: PercentileCurve) -> list[tuple[str, str]]:
     return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in _FIGURES]
 
 
+def _room(width: int) -> int:
+    """Columns for a curve's name beside its three figures."""
+    return max(width - 2 - sum(len(head) + _VALUE + 2 for head, _ in _FIGURES), 8)
+
+
+def _fits(curve: PercentileCurve, width: int) -> bool:
+    """A label of one's own may be shortened; a published curve needs room for half its label and all of its origin."""
+    return not curve.origin or min(len(curve.label), 12) + len(curve.origin) + 2 <= _room(width)
+
+
 def _wide_line(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, width: int, bright: bool) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     line = Text(no_wrap=True, end="")
     line.append(f"{look.glyph} ", look.point)
     # The origin keeps its room: a published curve must never pass for one that was measured here.
     origin = f"  {clean(curve.origin, 20)}" if curve.origin else ""
-    room = max(width - 2 - sum(len(head) + _VALUE + 2 for head, _ in _FIGURES), 8)
+    room = _room(width)
     name = Text(clean(curve.label, max(room - len(origin) - 1, 4)), plain_style(theme.text, bold=bright))
     name.append(origin, dim)
     name.truncate(room, overflow="ellipsis", pad=True)
@@ -184,7 +194,15 @@ def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, wi
     first.append(clean(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
     if curve.origin and first.cell_len + len(curve.origin) + 2 <= width:
         first.append(f"  {clean(curve.origin, 20)}", dim)
-    second = Text(_columns([value for _, value in _figures(curve)], width), plain_style(theme.text), end="")
+    if width >= _WIDE_LEGEND:
+        # There are no column heads above it then: the figures name themselves.
+        second = Text("  ", end="")
+        for head, value in _figures(curve):
+            second.append(f"{head} ", dim)
+            second.append(f"{value:<{_VALUE}} ", plain_style(theme.text))
+    else:
+        second = Text(_columns([value for _, value in _figures(curve)], width), plain_style(theme.text), end="")
+    second.rstrip()
     return [first, second]
 
 
