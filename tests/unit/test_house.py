@@ -1,0 +1,70 @@
+"""The house keeps its doors shut: what a verb does not need is not loaded, and rooms import one way only."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"textual", "rich", "plotext", "pyperf", "psutil", "hdrh", "cffi", "jitter_workshop.bench._native"}
+REPOSITORY = Path(__file__).parents[2]
+
+
+def loaded_by(code: str, tmp_path: Path) -> set[str]:
+    """Modules in a fresh interpreter after ``code``."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, json\n{code}\nsys.stderr.write(json.dumps(sorted(sys.modules)))"],
+        env=os.environ | {"XDG_STATE_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return set(json.loads(done.stderr))
+
+
+@pytest.mark.parametrize("words", [["--help"], ["sessions"], ["lessons", "list"], ["measure", "--help"], []])
+def test_a_light_verb_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None:
+    loaded = loaded_by(f"from jitter_workshop.cli import main\nmain({words!r})", tmp_path)
+    assert "jitter_workshop.cli" in loaded
+    assert not HEAVY & loaded
+
+
+def test_the_core_runs_without_the_screen(tmp_path: Path) -> None:
+    loaded = loaded_by("import jitter_workshop.flow.workshop, jitter_workshop.flow.measure", tmp_path)
+    assert not {"textual", "rich", "plotext", "jitter_workshop.bench._native"} & loaded
+
+
+def test_the_parent_never_loads_native_code(tmp_path: Path) -> None:
+    loaded = loaded_by("import jitter_workshop.bench.runner, jitter_workshop.commands.measure", tmp_path)
+    assert "jitter_workshop.bench._native" not in loaded
+
+
+def test_the_import_contracts_hold() -> None:
+    pytest.importorskip(
+        "importlinter", reason="import-linter is not installed: sh scripts/workshop.sh test installs it"
+    )
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_file_of_the_house_grows_out_of_hand() -> None:
+    sources = [*REPOSITORY.glob("jitter_workshop/**/*.py"), *REPOSITORY.glob("native/*.[ch]")]
+    long = {
+        str(path.relative_to(REPOSITORY)): lines
+        for path in sources
+        if (lines := path.read_text(encoding="utf-8").count("\n")) > 400 and not path.name.startswith("_")
+    }
+    assert not long
