@@ -40,6 +40,12 @@ class BusyError(WorkshopError):
     title = "Someone else is measuring"
 
 
+class WaitStopped(BusyError):
+    """Whoever queued behind somebody else's run does not want to wait any longer. Nothing was measured."""
+
+    title = "Stopped waiting"
+
+
 class MeasureError(WorkshopError):
     """The measuring child failed or died."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from jitter_workshop.bench.cancel import CancelToken
@@ -29,7 +32,13 @@ class FakeWorkshop(Workshop):
     look_every_s = 0.01
     reached_gate: threading.Event
 
-    def measure(self, request: MeasureRequest, observer: RunObserver, cancel: CancelToken) -> Run:
+    def measure(
+        self,
+        request: MeasureRequest,
+        observer: RunObserver,
+        cancel: CancelToken,
+        queued: Callable[[str], None] = lambda sentence: None,
+    ) -> Run:
         if self.fail is not None:
             raise self.fail
         self.measured += 1
@@ -43,7 +52,8 @@ class FakeWorkshop(Workshop):
             if self.gate is not None and index == 2:
                 self.reached_gate.set()
                 while not self.gate.is_set() and not cancel.wait(self.look_every_s):
-                    pass
+                    if cancel.take_suspend():
+                        os.kill(os.getpid(), signal.SIGSTOP)
             if cancel.reason is not None:
                 break
             for value in block:

@@ -22,11 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.errors import BusyError
+from jitter_workshop.errors import BusyError, WaitStopped
 from jitter_workshop.model.text import clean
 
 TURN_VARIABLE = "JITTER_WORKSHOP_TURN"
 """Names another turn than the host's, so that tests do not queue behind a real run."""
+
+ADVICE = "try again when that has ended"
+"""What helps wherever it is shown; how to queue is for each use to say."""
 
 _NAME = "jitter-workshop.run"
 _WAITERS = 128
@@ -57,7 +60,7 @@ def host_turn(
 ) -> Iterator[None]:
     """Hold the host's turn. Queues up to ``wait_s`` seconds without polling; ``queued`` is told behind whom.
 
-    Raises BusyError naming who holds it once the time is up or ``cancel`` is pressed.
+    Raises BusyError naming who holds it once the time is up, WaitStopped when ``cancel`` is pressed.
     """
     name = "\0" + os.environ.get(TURN_VARIABLE, _NAME)
     deadline = time.monotonic() + wait_s
@@ -92,13 +95,13 @@ def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, queued
             asking.connect(name)
         except BlockingIOError:
             if left_s <= 0:
-                raise BusyError("somebody else is measuring on this host", _advice()) from None
+                raise BusyError("somebody else is measuring on this host", ADVICE) from None
             _sleep(min(_RETRY_S, left_s), cancel)
             return
         except ConnectionRefusedError:
             # Between the holder's bind and its listen, or it has just ended.
             if left_s <= 0:
-                raise BusyError("somebody else begins to measure on this host", _advice()) from None
+                raise BusyError("somebody else begins to measure on this host", ADVICE) from None
             _sleep(min(_RETRY_S, left_s), cancel)
             return
         pid, uid, _ = _UCRED.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
@@ -110,22 +113,24 @@ def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, queued
         if left_s > 0:
             queued(holder)
         if left_s <= 0 or not poller.poll(left_s * 1000):
-            raise BusyError(f"{holder} on this host", _advice())
-        if cancel is not None and cancel.take_suspend():
-            os.kill(os.getpid(), signal.SIGSTOP)
-        if cancel is not None and cancel.reason is not None:
-            raise BusyError(f"stopped while waiting: {holder} on this host")
+            raise BusyError(f"{holder} on this host", ADVICE)
+        _heed(cancel, f": {holder} on this host")
 
 
 def _sleep(seconds: float, cancel: CancelToken | None) -> None:
     if cancel is None:
         time.sleep(seconds)
-    elif cancel.wait(seconds):
-        raise BusyError("stopped while waiting for the host's turn")
+    else:
+        cancel.wait(seconds)
+        _heed(cancel, " for the host's turn")
 
 
-def _advice() -> str:
-    return "wait for it, or queue with '--wait SECONDS'"
+def _heed(cancel: CancelToken | None, what: str) -> None:
+    """Do what the token was pressed for: stop this process until SIGCONT, or end the wait."""
+    if cancel is not None and cancel.take_suspend():
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if cancel is not None and cancel.reason is not None:
+        raise WaitStopped(f"stopped while waiting{what}")
 
 
 def _command_line(pid: int) -> str:

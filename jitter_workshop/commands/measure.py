@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.errors import BusyError, SessionError, UsageError
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
@@ -75,11 +75,13 @@ def run(args: argparse.Namespace) -> int:
     token = flow.CancelToken()
     try:
         with _signals(token) as received:
-            measured = flow.measure(request, session, progress, token, queued=say)
+            measured = flow.measure(request, session, progress, token, queued=_say_queued)
     except flow.RunNotKept as error:
         measured, not_kept = error.run, error.sentence()
-    except Exception:
+    except Exception as error:
         if not received:
+            if isinstance(error, BusyError):
+                error.advice += ", or queue with '--wait SECONDS'"
             raise
         say("stopped before the first block was done; nothing was kept")
         raise Interrupted(received[0]) from None
@@ -199,6 +201,11 @@ def _signals(token: CancelToken) -> Iterator[list[int]]:
     finally:
         for signum, old in before.items():
             signal.signal(signum, old)
+
+
+def _say_queued(sentence: str) -> None:
+    if sentence:
+        say(sentence)
 
 
 def _say_stopped(run: Run, kept: bool, not_kept: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from jitter_workshop import paths
 from jitter_workshop.bench import foreign, runner
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.bench.lock import host_turn
+from jitter_workshop.bench.lock import Holder, host_turn
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError, SessionError
 from jitter_workshop.flow.notes import cpu_limit, with_notes
@@ -100,19 +100,28 @@ def measure(
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
 ) -> Run:
-    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits.
+    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits,
+    in a sentence, and "" once the turn has come.
 
     Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
 
-    Raises UsageError, HostError, BusyError, MeasureError when nothing was measured; MeasurementStopped and RunNotKept
-    with the run where something was.
+    Raises UsageError, HostError, BusyError (WaitStopped when ``cancel`` ended the wait), MeasureError when nothing was
+    measured; MeasurementStopped and RunNotKept with the run where something was.
     """
     check(request)
     root = HostRoot()
     topology = read_topology(root)
     spec = resolve(request, topology, read_isolation(root).isolated, _scratch_dir())
-    with host_turn(request.wait_s, cancel, lambda holder: queued(f"Waiting: {holder}.")):
+    behind: list[Holder] = []
+
+    def waiting(holder: Holder) -> None:
+        behind.append(holder)
+        queued(f"Waiting: {holder}.")
+
+    with host_turn(request.wait_s, cancel, waiting):
+        if behind:
+            queued("")
         summary = summarise(root, topology)
         before = foreign.snapshot()
         result = runner.run(spec, observer, cancel)

@@ -39,6 +39,9 @@ from jitter_workshop.stats.scale import nice_ns
 QUIET_NS = 10_000
 """A baseline whose p99.99 lies below this has little to teach: a thief is offered."""
 
+WAIT_S = 600.0
+"""How long a chapter's run queues behind somebody else's; its learner can stop waiting at any time."""
+
 SLOTS: tuple[StepName, ...] = ("measure", "again")
 
 
@@ -271,6 +274,7 @@ class Walk:
             preset=measurement.preset,
             placement=measurement.placement,
             noise=measurement.noise or self.progress.noise,
+            wait_s=WAIT_S,
             applied=desk.session.stack,
         )
         if slot != "again" or measurement.placement == "none" or not chosen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 
 from jitter_workshop import paths
@@ -106,14 +107,26 @@ class Workshop:
         """Enter a chapter. Raises UsageError for an unknown id."""
         return Walk(find_chapter(self.course, chapter_id), self._desk)
 
-    def measure(self, request: MeasureRequest, observer: RunObserver, cancel: CancelToken) -> Run:
-        """Measure and keep the run in the session (see ``flow.measure.measure``). A run that the session could not
-        store (a full disk) is returned, stays known until the workshop is left, and a notice says so."""
-        if self._desk.root.recorded:
+    @property
+    def recorded(self) -> bool:
+        """Is this a recorded host, which can be looked at but not measured?"""
+        return self._desk.root.recorded
+
+    def measure(
+        self,
+        request: MeasureRequest,
+        observer: RunObserver,
+        cancel: CancelToken,
+        queued: Callable[[str], None] = lambda sentence: None,
+    ) -> Run:
+        """Measure and keep the run in the session (see ``flow.measure.measure``, also for ``queued``). A run that the
+        session could not store (a full disk) is returned, stays known until the workshop is left, and a notice says
+        so."""
+        if self.recorded:
             raise HostError("a recorded host can be looked at, not measured", "leave out --root")
         desk = self._desk
         try:
-            run = measuring.measure(request, desk.handle, observer, cancel)
+            run = measuring.measure(request, desk.handle, observer, cancel, queued)
         except measuring.RunNotKept as error:
             desk.notices.append(f"{error.title}: {error.sentence()}.")
             run = error.run

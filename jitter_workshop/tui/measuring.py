@@ -43,6 +43,13 @@ def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> boo
 
 
 @dataclass
+class Queued(Message):
+    """Somebody else measures on this host: ``sentence`` says who; "" once the turn has come."""
+
+    sentence: str
+
+
+@dataclass
 class Calibrated(Message):
     """The child is ready and about to measure."""
 
@@ -81,14 +88,21 @@ class Measuring:
         self.cancel = CancelToken()
         self.progress: Progress | None = None
         self.started_event: RunStarted | None = None
+        self.waiting = ""
+        """Behind whom it waits, in a sentence."""
+        self.suspended = False
+        """Was it asked to stop, together with this process, and did not go on yet?"""
         self._target = target
         self._painted = threading.Event()
+
+    def queued(self, sentence: str) -> None:
+        self._target.post_message(Queued(sentence))
 
     def started(self, event: RunStarted) -> None:
         self._target.post_message(Calibrated(event))
 
     def block_done(self, progress: Progress) -> None:
-        if self.stopping:
+        if self.stopping or self.suspended:
             return
         self._painted.clear()
         if self._target.post_message(BlockMeasured(progress, self._painted)):
@@ -103,4 +117,11 @@ class Measuring:
     def stop(self) -> None:
         """Ask the run to end now; never waits. Finished blocks are kept."""
         self.cancel.cancel()
+        self._painted.set()
+
+    def suspend(self) -> None:
+        """Ask the run to freeze its children and then this process, which all go on at SIGCONT; never waits. The
+        terminal has to be given back before."""
+        self.suspended = True
+        self.cancel.suspend()
         self._painted.set()

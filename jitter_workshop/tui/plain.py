@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.course import StepName
@@ -304,7 +304,11 @@ class PlainWalk:
         if self._workshop.host.on_battery:
             self._tell("On battery: these curves will differ from those on mains.")
         self._tell("Measuring. Ctrl-C stops the run, not the workshop.")
-        run = run_plainly(self._workshop, walk.request(step), self._write, self._width)
+        try:
+            run = run_plainly(self._workshop, walk.request(step), self._write, self._width)
+        except WaitStopped:
+            self._tell("Stopped waiting. Nothing was measured.")
+            return
         walk.record(step, run)
         if not run.complete:
             self._tell(f"Stopped after {len(run.blocks)} blocks. They are kept, but do not count for this chapter.")

@@ -15,6 +15,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.plain_views import wrap
 
 _LINES = 5
 """How many lines a run prints, however many blocks it has."""
@@ -51,10 +52,18 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width
     pending: list[int] = []
     try:
         with _signals(token, pending):
-            return workshop.measure(request, PlainObserver(write, width), token)
+            return workshop.measure(request, PlainObserver(write, width), token, _queued(write, width))
     finally:
         for signum in pending:
             signal.raise_signal(signum)
+
+
+def _queued(write: Write, width: int) -> Callable[[str], None]:
+    def say(sentence: str) -> None:
+        for line in wrap(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", width, "  "):
+            write(line + "\n")
+
+    return say
 
 
 @contextmanager

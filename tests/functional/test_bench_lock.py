@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from jitter_workshop.bench import launch
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE, Holder, host_turn
-from jitter_workshop.errors import BusyError
-
-HOLD = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
-    "from jitter_workshop.bench.lock import host_turn\n"
-    "with host_turn():\n"
-    "    print('held', flush=True)\n"
-    "    sys.stdin.read()\n"
-)
+from jitter_workshop.errors import BusyError, WaitStopped
+from tests.holding import turn_held
 
 
 @pytest.fixture(autouse=True)
@@ -31,21 +22,15 @@ def own_turn(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
 
 @pytest.fixture
 def holder() -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, launch.command("x")[4]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    yield process
-    process.kill()
-    process.communicate()
+    with turn_held() as process:
+        yield process
 
 
 def test_the_holder_is_named(holder: subprocess.Popen[str]) -> None:
     with pytest.raises(BusyError) as caught, host_turn():
         pass
     assert f"uid {os.getuid()}, pid {holder.pid}, python" in caught.value.message
-    assert "--wait" in caught.value.advice
+    assert "--wait" not in caught.value.advice
 
 
 def test_the_turn_comes_when_the_holder_is_killed(holder: subprocess.Popen[str]) -> None:
@@ -67,7 +52,7 @@ def test_a_wait_ends_in_time(holder: subprocess.Popen[str]) -> None:
 def test_a_wait_can_be_stopped(holder: subprocess.Popen[str]) -> None:
     token = CancelToken()
     threading.Timer(0.05, token.cancel).start()
-    with pytest.raises(BusyError, match="stopped while waiting"), host_turn(wait_s=20, cancel=token):
+    with pytest.raises(WaitStopped, match="stopped while waiting"), host_turn(wait_s=20, cancel=token):
         pass
 
 

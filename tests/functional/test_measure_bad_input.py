@@ -108,6 +108,7 @@ def test_two_runs_on_one_host() -> None:
     with host_turn():
         done = run_measure("--workload", "spin", "--duration", "0.1")
     refused(done, f"is measuring (uid {os.getuid()}, pid {os.getpid()}")
+    assert "or queue with '--wait SECONDS'" in done.stderr
 
 
 def test_a_queued_run_begins_when_the_turn_is_free() -> None:

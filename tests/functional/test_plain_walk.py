@@ -133,7 +133,9 @@ def test_a_run_that_was_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) 
     workshop = quad()
     whole = FakeWorkshop.measure
 
-    def stopped(self: FakeWorkshop, request: MeasureRequest, observer: object, cancel: object) -> object:
+    def stopped(
+        self: FakeWorkshop, request: MeasureRequest, observer: object, cancel: object, queued: object
+    ) -> object:
         class StopsAfterTwo:
             def started(self, event: object) -> None:
                 return None

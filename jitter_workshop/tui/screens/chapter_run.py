@@ -6,10 +6,10 @@ from functools import partial
 
 from textual import on
 
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
-from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, RunDone, RunFailed
+from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
 from jitter_workshop.tui.screens.chapter_show import SLOTS, ChapterShow
 
 
@@ -63,11 +63,17 @@ class ChapterRun(ChapterShow):
     def _run(self, running: Measuring) -> None:
         """On the worker's thread: measure, and post what came of it."""
         try:
-            run = self.workshop.measure(running.request, running, running.cancel)
+            run = self.workshop.measure(running.request, running, running.cancel, running.queued)
         except WorkshopError as error:
             self.post_message(RunFailed(error))
         else:
             self.post_message(RunDone(running.slot, run))
+
+    @on(Queued)
+    def _queued(self, message: Queued) -> None:
+        if self.run_under_way is not None:
+            self.run_under_way.waiting = message.sentence
+            self._show()
 
     @on(Calibrated)
     def _calibrated(self, message: Calibrated) -> None:
@@ -108,7 +114,15 @@ class ChapterRun(ChapterShow):
     @on(RunFailed)
     def _run_failed(self, message: RunFailed) -> None:
         stopped = self._run_over()
-        self._message = f"Stopped. {clean(message.error.sentence(), 300)}." if stopped else ""
+        self._message = _stopped_sentence(message.error) if stopped else ""
         self._show()
         if not stopped:
             self.workshop_app.show_error(message.error)
+
+
+def _stopped_sentence(error: WorkshopError) -> str:
+    """What came of a run that its learner stopped before there was anything to keep."""
+    if isinstance(error, WaitStopped):
+        return "Stopped waiting. Nothing was measured."
+    sentence = clean(error.sentence(), 300)
+    return f"{sentence[:1].upper()}{sentence[1:]}."

@@ -198,7 +198,7 @@ class ChapterShow(WorkshopScreen):
         running = self.run_under_way
         if running is None:
             return ()
-        return views.progress(running.progress, running.stopping, width, palette)
+        return views.progress(running.progress, running.waiting, running.stopping, width, palette)
 
     def _data(self, width: int, palette: Palette) -> Iterable[Text]:
         """The step's figures; on a narrow screen below its page."""
@@ -264,7 +264,7 @@ class ChapterShow(WorkshopScreen):
 
     def keys(self) -> Sequence[Shown]:
         if self.run_under_way is not None:
-            return (("chapter.home", "stop the run"),)
+            return (("chapter.home", "stop waiting" if self.run_under_way.waiting else "stop the run"),)
         step = self.step
         slot_run = self.walk.run_in(step) if step in SLOTS else None
         enter = "go on"

@@ -129,10 +129,12 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, pale
     return lines
 
 
-def progress(now: Progress | None, stopping: bool, width: int, palette: Palette) -> Lines:
-    """A bar, the time left, and the block just measured."""
+def progress(now: Progress | None, waiting: str, stopping: bool, width: int, palette: Palette) -> Lines:
+    """A bar, the time left, and the block just measured; or behind whom the run waits."""
     if stopping:
         return [Text("Stopping…", style=palette.accent)]
+    if waiting:
+        return wrap(Text(f"{clean(waiting, 300)} Esc stops waiting.", style=palette.text), width)
     if now is None:
         return [Text("Calibrating the clock on the chosen CPUs…", style=palette.dim)]
     room = max(width - 32, 10)
