@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.workshop import Workshop
@@ -53,7 +51,7 @@ class FakeWorkshop(Workshop):
                 self.reached_gate.set()
                 while not self.gate.is_set() and not cancel.wait(self.look_every_s):
                     if cancel.take_suspend():
-                        os.kill(os.getpid(), signal.SIGSTOP)
+                        stop_this_process()
             if cancel.reason is not None:
                 break
             for value in block:

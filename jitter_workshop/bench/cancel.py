@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
+import threading
 import weakref
 
 _SUSPEND = b"z"
@@ -66,6 +68,12 @@ class CancelToken:
             # A full pipe has been pressed often enough already.
             with contextlib.suppress(BlockingIOError):
                 os.write(self._writer, key)
+
+
+def stop_this_process() -> None:
+    """Stop this process, all its threads, until SIGCONT. The signal goes to the calling thread: one that is sent to the
+    process is taken by any thread (signal(7)), and this one would run on for a while."""
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def _close(*descriptors: int) -> None:

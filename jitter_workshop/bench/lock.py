@@ -12,7 +12,6 @@ import errno
 import os
 import pwd
 import select
-import signal
 import socket
 import struct
 import time
@@ -21,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, WaitStopped
 from jitter_workshop.model.text import clean
 
@@ -128,7 +127,7 @@ def _sleep(seconds: float, cancel: CancelToken | None) -> None:
 def _heed(cancel: CancelToken | None, what: str) -> None:
     """Do what the token was pressed for: stop this process until SIGCONT, or end the wait."""
     if cancel is not None and cancel.take_suspend():
-        os.kill(os.getpid(), signal.SIGSTOP)
+        stop_this_process()
     if cancel is not None and cancel.reason is not None:
         raise WaitStopped(f"stopped while waiting{what}")
 

@@ -8,8 +8,6 @@ messages.
 from __future__ import annotations
 
 import math
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from jitter_workshop.bench import launch, protocol
-from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.gather import Gathered
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.host.root import HostRoot
@@ -242,7 +240,7 @@ class _Conductor:
         everyone = [child for child in (self._child, self._noise) if child is not None]
         for child in everyone:
             child.stop()
-        os.kill(os.getpid(), signal.SIGSTOP)
+        stop_this_process()
         for child in everyone:
             child.resume()
 

@@ -41,8 +41,13 @@ class WorkshopApp(App[None]):
         super().__init__(driver_class=QuietDriver)
         self.workshop = workshop
         self.exit_code = 0
+        self.leaving = False
         self.stop_run: Callable[[], None] | None = None
         """Set while something is measured: stops it without waiting for it."""
+        self.suspend_run: Callable[[], None] | None = None
+        """Set while something is measured: freezes it and then this process, without waiting for that."""
+        self.run_goes_on: Callable[[], None] | None = None
+        """Set while something is measured: told when the process goes on after a stop."""
         self._first_chapter = chapter
         self.settings, self.settings_notice = settings_file.load()
         # A calm screen, and no timers of Textual's animator at any time.
@@ -83,6 +88,7 @@ class WorkshopApp(App[None]):
 
     def leave(self) -> None:
         """End; a run under way is stopped first, so that nothing waits for its next block."""
+        self.leaving = True
         if self.stop_run is not None:
             self.stop_run()
         self.exit()
@@ -165,11 +171,13 @@ class WorkshopApp(App[None]):
         self.leave()
 
     def action_pause(self) -> None:
-        """Ctrl-Z: hand the terminal to the shell; not during a run, whose blocks would be measured asleep."""
-        if self.measuring:
-            self.bell()
-        else:
-            self.action_suspend_process()
+        """Ctrl-Z: hand the terminal to the shell. A run freezes with it, and measures the block that was cut again."""
+        self.action_suspend_process()
+
+    def going_on(self) -> None:
+        """The process was stopped and goes on."""
+        if self.run_goes_on is not None:
+            self.run_goes_on()
 
     def action_interrupt(self) -> None:
         """Ctrl-C: a run is stopped and the workshop stays; with nothing under way it leaves as Ctrl-C does."""

@@ -2,17 +2,21 @@
 
 The original wakes up ten times a second to look around, also while a block is measured; each of these is a context
 switch that could land on a measured CPU. This one waits without a timeout and is woken through a pipe when it has to
-leave. It also ends the app when the terminal is gone, where the original would spin on end-of-file.
+leave. It also ends the app when the terminal is gone, where the original would spin on end-of-file, and lets a run
+freeze its own children before a stop (Ctrl-Z, SIGTSTP) takes this process.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import os
 import selectors
+import signal
 import sys
 import threading
+import weakref
 from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Callable
@@ -64,6 +68,8 @@ class QuietDriver(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
+        # For the driver's whole life: a stopped program closes its terminal, goes on, and needs the pipe again.
+        self._wake_closer = weakref.finalize(self, _close, self._wake_read, self._wake_write)
         self._leaving = threading.Event()
         self._output = _Output(self._file or sys.stderr)
         self._file = self._output  # type: ignore[assignment]  # it is used as a stream only
@@ -94,9 +100,43 @@ class QuietDriver(LinuxDriver):
         writer = self._writer_thread
         if writer is not None and writer.is_alive():
             super().close()
-        for descriptor in (self._wake_read, self._wake_write):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+
+    # -- stopping and going on -------------------------------------------------------------------------------------
+
+    @property
+    def _is_on(self) -> bool:
+        writer = self._writer_thread
+        return writer is not None and writer.is_alive()
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        # On the loop, between two callbacks: a plain handler might interrupt a write and wait for its lock for ever.
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTSTP, self._sigtstp_application)
+        loop.add_signal_handler(signal.SIGCONT, self._sigcont_application)
+
+    def _sigtstp_application(self, *_: object) -> None:
+        """Give the terminal back, then stop. During a run the runner stops this process, after its children."""
+        suspend_run: Callable[[], None] | None = getattr(self._app, "suspend_run", None)
+        if suspend_run is None or not self._auto_restart:
+            super()._sigtstp_application()
+            return
+        if self._is_on:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        suspend_run()
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Take the terminal again. After a SIGSTOP, which lets nobody prepare, it is still ours, but a shell has been
+        at it: it is set up anew. A program that was told to end while it was stopped just ends."""
+        if getattr(self._app, "leaving", False):
+            return
+        if self._auto_restart and self._is_on:
+            self.suspend_application_mode()
+        super()._sigcont_application()
+        going_on: Callable[[], None] | None = getattr(self._app, "going_on", None)
+        if going_on is not None:
+            going_on()
 
     def run_input_thread(self) -> None:
         """Wait for input and dispatch its events, until ``disable_input`` or the end of the terminal."""
@@ -134,3 +174,9 @@ class QuietDriver(LinuxDriver):
         """The terminal was closed: end as SIGHUP would, which may not reach us (another session leader)."""
         app = self._app
         app.call_later(getattr(app, "terminal_gone", app.exit))
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)

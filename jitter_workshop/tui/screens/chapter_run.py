@@ -6,6 +6,7 @@ from functools import partial
 
 from textual import on
 
+from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
@@ -56,7 +57,8 @@ class ChapterRun(ChapterShow):
         self._view = "work"
         running = Measuring(self, slot, request)
         self.run_under_way = running
-        self.workshop_app.stop_run = running.stop
+        app = self.workshop_app
+        app.stop_run, app.suspend_run, app.run_goes_on = running.stop, running.suspend, self._goes_on
         self._show()
         self.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
 
@@ -92,11 +94,22 @@ class ChapterRun(ChapterShow):
         # The runner goes on only once this frame was painted: no painting happens inside a block.
         self.workshop_app.when_painted(self, message.painted.set)
 
+    def _goes_on(self) -> None:
+        """After a stop (Ctrl-Z) and SIGCONT."""
+        running = self.run_under_way
+        if running is not None and running.suspended:
+            running.suspended = False
+            self._message = "The run was stopped and goes on; a block that the stop cut is measured again."
+            self.call_next(self._show)
+
     def _run_over(self) -> bool:
-        stopped = self.run_under_way is not None and self.run_under_way.stopping
+        running, app = self.run_under_way, self.workshop_app
         self.run_under_way = None
-        self.workshop_app.stop_run = None
-        return stopped
+        app.stop_run = app.suspend_run = app.run_goes_on = None
+        if running is not None and running.suspended:
+            # It ended before its runner could heed the wish: the terminal is given back already.
+            stop_this_process()
+        return running is not None and running.stopping
 
     @on(RunDone)
     def _run_done(self, message: RunDone) -> None:
@@ -106,9 +119,10 @@ class ChapterRun(ChapterShow):
         except WorkshopError as error:
             self.workshop_app.show_error(error)
         blocks = len(message.run.blocks)
-        self._message = (
-            "" if message.run.complete else f"Stopped after {blocks} blocks; they are kept among the curves."
-        )
+        suspended = message.run.notes.get("suspended", "")
+        self._message = f"{suspended[:1].upper()}{suspended[1:]}." if suspended else ""
+        if not message.run.complete:
+            self._message = f"Stopped after {blocks} blocks; they are kept among the curves."
         self._show()
 
     @on(RunFailed)
