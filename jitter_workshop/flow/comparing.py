@@ -6,6 +6,8 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
 
 _MEASURE = "99.9"
+_WORTH_SAYING = 1.5
+"""A median that differs by less is not news beside the tail."""
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
@@ -40,22 +42,28 @@ def same_state(a: Run, b: Run) -> bool:
 
 
 def luck(a: Run, b: Run) -> str:
-    """How far two equal runs lie apart at p99.9 and in stalls, as a sentence for the headline."""
+    """How far two equal runs lie apart at p99.9, in stalls and, if it jumped, at the median: the headline."""
     start = "This is luck: nothing was changed between these two runs, and "
     ratios = []
     if (ratio := _ratio(_percentile(a), _percentile(b))) is not None:
         ratios.append(f"p{_MEASURE} differs by {_times(ratio)}")
     if (rate := _ratio(*_common_stall_rate(a, b))) is not None:
         ratios.append(f"stalls over 100 µs by {_times(rate)}")
+    if (ratio := _ratio(_percentile(a, "50"), _percentile(b, "50"))) is not None and ratio >= _WORTH_SAYING:
+        ratios.append(f"even the median by {_times(ratio)}")
     if not ratios:
         return start + "they are too short to say by how much they differ."
     company = " Others used these CPUs meanwhile, which is part of it." if a.disturbed or b.disturbed else ""
-    return f"{start}{' and '.join(ratios)}.{company} A change has to beat that before it means anything."
+    return f"{start}{_listed(ratios)}.{company} A change has to beat that before it means anything."
 
 
-def _percentile(run: Run) -> int | None:
+def _listed(parts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _percentile(run: Run, percentile: str = _MEASURE) -> int | None:
     summary = run.histograms.get(run.main_histogram)
-    return summary.percentiles.get(_MEASURE) if summary else None
+    return summary.percentiles.get(percentile) if summary else None
 
 
 def _common_stall_rate(a: Run, b: Run) -> tuple[float | None, float | None]:

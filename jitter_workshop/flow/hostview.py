@@ -15,6 +15,8 @@ from jitter_workshop.model.walk import Fact
 
 _HZ = re.compile(r"^CONFIG_HZ=(\d{1,5})$", re.MULTILINE)
 _FULL_CONFIG_BYTES = 2 << 20
+_CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
+"""The vDSO reads these as well (vdso_clock_mode pvclock and hvclock)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ def _cpus(view: View) -> Fact:
     if extra:
         value += ", " + ", ".join(extra)
     meaning = "each of our threads spins and wants a CPU of its own"
-    if online <= 2:
+    if online == 1:
+        meaning = "whatever else runs takes its time from ours"
+    elif online == 2:
         meaning = "our two threads want both, so everybody else is in the way of one of them"
     return Fact("CPUs", value, meaning, "/sys/devices/system/cpu")
 
@@ -91,7 +95,9 @@ def _caches(view: View) -> Fact | None:
     shown = [f"L{level} of CPUs {CpuSet(cpus)}" for cpus, level in sorted(groups.items())[:4]]
     if len(groups) > 4:
         shown.append(f"{len(groups) - 4} more")
-    meaning = "a message inside one cache takes tens of ns, across two caches hundreds"
+    meaning = "a message inside one cache takes some 50 to 150 ns, across two more, up to several hundred"
+    if view.host.hypervisor is not None:
+        meaning += "; a guest sees what its hypervisor tells"
     return Fact("Shared cache", "; ".join(shown), meaning, "/sys/devices/system/cpu/cpu*/cache")
 
 
@@ -100,7 +106,12 @@ def _clock(view: View) -> Fact:
     if source is None:
         return Fact("Clock", "not known", view.host.notes.get("clocksource", ""))
     quick = source in ("tsc", "arch_sys_counter")
-    meaning = "the CPU's own counter: a reading takes some 10 to 25 ns" if quick else "every reading asks the kernel"
+    if quick:
+        meaning = "the CPU's own counter: a reading takes some 10 to 25 ns"
+    elif source in _CLOCKS_OF_GUESTS:
+        meaning = "the CPU's counter and the hypervisor's figures: as a rule read without entering the kernel"
+    else:
+        meaning = "a slow clock: every reading is a system call"
     where = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
     return Fact("Clock", clean(source, 24), meaning, where)
 
@@ -109,11 +120,11 @@ def _frequency(view: View) -> Fact:
     where = "/sys/devices/system/cpu/cpufreq"
     governors = view.host.governors
     if not governors:
-        meaning = "in a guest the host decides" if view.host.hypervisor else "firmware or nobody scales it"
+        meaning = "in a guest the host decides" if view.host.hypervisor else "the firmware scales it, or nobody does"
         return Fact("CPU frequency", "no cpufreq here", meaning, where)
     value = "governor " + ", ".join(clean(g, 20) for g in governors[:4])
     steady = set(governors) == {"performance"}
-    meaning = "asks for full speed at all times" if steady else "speed follows load: a CPU that was idle starts slowly"
+    meaning = "asks for full speed at all times" if steady else "speed mostly follows load: an idle CPU starts slowly"
     return Fact("CPU frequency", value, meaning, where)
 
 
@@ -121,7 +132,7 @@ def _idle(view: View) -> Fact:
     where = "/sys/devices/system/cpu/cpuidle"
     driver = view.host.cpuidle_driver
     if driver is None or driver == "none":
-        return Fact("Idle states", "no cpuidle driver", "an idle CPU halts; in a guest that means an exit", where)
+        return Fact("Idle states", "no cpuidle driver", "an idle CPU halts; in a guest mostly with an exit", where)
     meaning = "a spinning thread never idles; its neighbours do, and need time to wake"
     return Fact("Idle states", clean(driver, 24), meaning, where)
 
@@ -131,9 +142,9 @@ def _steal(view: View) -> Fact | None:
         return None
     percent = view.host.steal_percent
     if percent is None:
-        meaning = "if the hypervisor takes a CPU away, no counter in here will tell"
+        meaning = "if the hypervisor takes a CPU away, this counter will not tell"
         return Fact("Steal", "no steal clock seen", meaning, "/proc/stat")
-    meaning = "of all CPU time since boot the hypervisor gave to others; steps of 10 ms"
+    meaning = "the share of CPU time since boot that the hypervisor gave to others"
     value = "under 0.1 %" if percent < 0.1 else f"{percent:.1f} %"
     return Fact("Steal", value, meaning, "/proc/stat")
 
@@ -147,7 +158,9 @@ def _load(view: View) -> Fact | None:
         busy = float(words[0]) >= 0.5 * max(len(view.topology.online), 1)
     except ValueError:
         return None
-    meaning = "somebody is busy: expect company on the run queues" if busy else "mostly idle: what steals time is small"
+    meaning = "few tasks compete for the CPUs; interrupts and short visits remain"
+    if busy:
+        meaning = "tasks that run or wait, runs of ours included: expect company on the run queues"
     return Fact("Load", value, meaning, "/proc/loadavg")
 
 
@@ -157,7 +170,7 @@ def _tick(view: View) -> Fact | None:
     if found is None:
         meaning = "the explain step counts the timer interrupts of your own run instead"
         return Fact("Tick", "CONFIG_HZ not readable here", meaning, f"/boot/config-{clean(view.host.kernel, 40)}")
-    meaning = "interrupts a second on every CPU that is busy"
+    meaning = "timer interrupts a second on every CPU that is busy, unless nohz_full stops them"
     return Fact("Tick", f"{found.group(1)} Hz", meaning, f"/boot/config-{clean(view.host.kernel, 40)}")
 
 
@@ -165,7 +178,7 @@ def _limit(view: View) -> Fact | None:
     quota, period = view.host.cpu_max_quota_us, view.host.cpu_max_period_us
     if quota is None or not period:
         return None
-    meaning = "spinning threads use this up, and then wait for the next period: it looks like a huge stall"
+    meaning = "who has used it up waits for the next period: it looks like a huge stall"
     return Fact("CPU limit", f"{quota} µs in every {period} µs", meaning, "cgroup cpu.max")
 
 
@@ -173,11 +186,14 @@ def _isolation(view: View) -> Fact:
     isolated, full = CpuSet(view.host.isolated), CpuSet(view.host.nohz_full)
     where = "/sys/devices/system/cpu/isolated, nohz_full"
     if not isolated and not full:
-        return Fact("Isolated CPUs", "none", "every CPU is anybody's", where)
+        return Fact("Isolated CPUs", "none set at boot", "every CPU is anybody's, as far as this shows", where)
     parts = [f"isolated {isolated}"] if isolated else []
     if full:
         parts.append(f"tickless {full}")
-    return Fact("Isolated CPUs", ", ".join(parts), "the load balancer leaves isolated CPUs alone", where)
+    meaning = "no tick while one task runs there, but the load balancer uses them as ever"
+    if isolated:
+        meaning = "the load balancer leaves isolated CPUs alone"
+    return Fact("Isolated CPUs", ", ".join(parts), meaning, where)
 
 
 def _neighbours(view: View) -> Fact | None:
@@ -185,7 +201,7 @@ def _neighbours(view: View) -> Fact | None:
     running, slash, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
     if not slash or not running.isdigit() or not total.isdigit():
         return None
-    meaning = "each that wakes may preempt one of ours; kernel threads are among them"
+    meaning = "each that wakes may put one of ours aside; threads of the kernel are among them"
     return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
 
 

@@ -109,7 +109,8 @@ def knee_sentences(
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
         found.append(
             f"The commonest interrupt, {name}, came {per_second:,.0f} times a second on CPU {cpu}: its knee stands at "
-            f"{stands} if each delays one of the {what}, further right if most fall between two."
+            f"{stands} if each delays one of the {what}, further right if most fall between two. (Counted from just "
+            "before to just after each block, so rather too many than too few.)"
         )
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))

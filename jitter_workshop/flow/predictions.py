@@ -46,7 +46,7 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
     percentile = task.percentile or "99.9"
     measured = summary.percentiles.get(percentile) if summary else None
     if guessed is None or guessed <= 0:
-        return PredictionOutcome("No value was marked.", None, "", None, measured)
+        return PredictionOutcome("You marked no value.", None, "", None, measured)
     if measured is None:
         text = f"This run has too few messages to know its p{percentile}."
         return PredictionOutcome(text, None, "", guessed, None)
@@ -65,7 +65,7 @@ def judge(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:
     measured_ns = max(measured_ns, 1)
     ratio = max(guessed_ns / measured_ns, measured_ns / guessed_ns)
     if ratio <= 1.25:
-        return True, "That is as good as the same."
+        return True, "That is as good as exact."
     side = "slower" if measured_ns > guessed_ns else "faster"
     if ratio <= NEAR_FACTOR:
         return True, f"Near: the host was {_times(ratio)} {side} than you thought, less than half a decade."

@@ -61,6 +61,16 @@ def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
     assert said == {"Tick": "250 Hz", "Tasks": "345 exist, 2 can run now", "Load": "0.10 over the last minute"}
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [("tsc", "own counter"), ("kvm-clock", "without entering the kernel"), ("hpet", "every reading is a system call")],
+)
+def test_what_a_clock_costs(host_tree: Trees, source: str, said: str) -> None:
+    root, topology, host = look_at(host_tree("guest"))
+    (fact,) = facts(View(root, replace(host, clocksource=source), topology), ("clock",))
+    assert said in fact.meaning
+
+
 @pytest.mark.parametrize("loadavg", ["", "x", "1 2 3 4 5", "1 2 3 a/b 5", "\x1b 2 3 1/2 5"])
 def test_a_garbled_loadavg_says_nothing(tmp_path: Path, loadavg: str) -> None:
     hosttrees.write(tmp_path, {"proc/loadavg": loadavg})

@@ -208,6 +208,13 @@ def test_equal_runs_are_luck_and_others_are_described() -> None:
     assert "luck" not in other.headline
 
 
+def test_a_median_that_jumped_is_told_with_the_luck() -> None:
+    a = madeup.make_run([[100] * 2_000 + [90_000] * 20])[0]
+    b = madeup.make_run([[1_000] * 2_000 + [90_000] * 20], run_id="20260101-000001-aaaa")[0]
+    assert "p99.9 differs by less than 5 % and even the median by 10×." in compare_runs(a, b).headline
+    assert "median" not in compare_runs(a, a).headline
+
+
 def test_the_same_state_is_what_was_asked_for() -> None:
     a, _ = madeup.make_run()
     assert same_state(replace(a, placement=placed("none", 0)), replace(a, placement=placed("none", 1)))
