@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from jitter_workshop.host.kernel import read_tick_hz
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
@@ -13,8 +13,6 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import Fact
 
-_HZ = re.compile(r"^CONFIG_HZ=(\d{1,5})$", re.MULTILINE)
-_FULL_CONFIG_BYTES = 2 << 20
 _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 """The vDSO reads these as well (vdso_clock_mode pvclock and hvclock)."""
 
@@ -165,13 +163,12 @@ def _load(view: View) -> Fact | None:
 
 
 def _tick(view: View) -> Fact | None:
-    text = view.root.text(f"/boot/config-{view.host.kernel}", _FULL_CONFIG_BYTES)
-    found = _HZ.search(text or "")
-    if found is None:
+    hz, where = read_tick_hz(view.root, view.host.kernel)
+    if hz is None:
         meaning = "the explain step counts the timer interrupts of your own run instead"
-        return Fact("Tick", "CONFIG_HZ not readable here", meaning, f"/boot/config-{clean(view.host.kernel, 40)}")
+        return Fact("Tick", "CONFIG_HZ not readable here", meaning, clean(where, 80))
     meaning = "timer interrupts a second on every CPU that is busy, unless nohz_full stops them"
-    return Fact("Tick", f"{found.group(1)} Hz", meaning, f"/boot/config-{clean(view.host.kernel, 40)}")
+    return Fact("Tick", f"{hz} Hz", meaning, clean(where, 80))
 
 
 def _limit(view: View) -> Fact | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from dataclasses import dataclass
 
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot, printable
 
 _PREEMPT_RT = re.compile(r"PREEMPT[_ ]RT\b")
+_HZ = re.compile(rb"^CONFIG_HZ=(\d{1,5})$", re.MULTILINE)
+_CONFIG_BYTES = 2 << 20
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -41,6 +44,27 @@ def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
         boot_id=boot_id if _BOOT_ID.fullmatch(boot_id) else None,
         command_line=None if command_line is None else printable(command_line, 4_096),
     )
+
+
+def read_tick_hz(root: HostRoot, release: str) -> tuple[int | None, str]:
+    """CONFIG_HZ and the file that says so: the running kernel's own configuration (/proc/config.gz, where it was built
+    with CONFIG_IKCONFIG_PROC) or the distribution's copy in /boot; (None, the files) where neither can be read."""
+    own, copy = "/proc/config.gz", f"/boot/config-{release}"
+    for path, text in ((own, _inflate(root.raw(own))), (copy, root.raw(copy, _CONFIG_BYTES))):
+        found = _HZ.search(text or b"")
+        if found is not None:
+            return int(found.group(1)), path
+    return None, f"{own}, {copy}"
+
+
+def _inflate(data: bytes | None) -> bytes | None:
+    """A gzip file's contents up to a size that no kernel configuration reaches; None for what is no gzip file."""
+    if data is None:
+        return None
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data, _CONFIG_BYTES)
+    except zlib.error:
+        return None
 
 
 def _realtime(root: HostRoot, version: str) -> bool | None:

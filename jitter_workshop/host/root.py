@@ -80,6 +80,10 @@ class HostRoot:
         kernel (some kernels interrupt each CPU to print it)."""
         return self._read(path, limit, whole=False).text
 
+    def raw(self, path: str, limit: int = MAX_BYTES) -> bytes | None:
+        """The file's bytes, for what is compressed; None when it cannot be read or is larger than ``limit``."""
+        return self._bytes(path, limit, whole=True)[0]
+
     def integer(self, path: str) -> int | None:
         """The file's one whole decimal number; None when it holds anything else or cannot be read."""
         return parse_integer(self.text(path))
@@ -134,12 +138,19 @@ class HostRoot:
             return False
 
     def _read(self, path: str, limit: int, *, whole: bool) -> TextReading:
+        data, reason = self._bytes(path, limit, whole=whole)
+        if data is None:
+            return TextReading(None, reason)
+        return TextReading(data.decode("utf-8", errors="replace").strip(" \t\r\n\f\v\0"))
+
+    def _bytes(self, path: str, limit: int, *, whole: bool) -> tuple[bytes | None, str]:
+        """The contents, or None and the reason."""
         try:
             if self.recorded:
                 looked = self._walk(path)
                 try:
                     if not stat.S_ISREG(os.fstat(looked).st_mode):
-                        return TextReading(None, "not a regular file")
+                        return None, "not a regular file"
                     # Opening what was looked at, by its descriptor, leaves no moment to swap it for a device.
                     file = os.open(f"/proc/self/fd/{looked}", _READ)
                 finally:
@@ -147,15 +158,15 @@ class HostRoot:
             else:
                 file = os.open("/" + path.lstrip("/"), _READ)
         except _Refused as refusal:
-            return TextReading(None, str(refusal))
+            return None, str(refusal)
         except ValueError:
-            return TextReading(None, "not a file name")
+            return None, "not a file name"
         except OSError as error:
-            return TextReading(None, _reason(error))
+            return None, _reason(error)
         try:
             return _contents(file, limit, whole)
         except OSError as error:
-            return TextReading(None, _reason(error))
+            return None, _reason(error)
         finally:
             os.close(file)
 
@@ -208,13 +219,13 @@ def parse_integer(text: str | None) -> int | None:
     return int(text)
 
 
-def _contents(file: int, limit: int, whole: bool) -> TextReading:
+def _contents(file: int, limit: int, whole: bool) -> tuple[bytes | None, str]:
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
-        return TextReading(None, "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file")
+        return None, "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file"
     too_large = f"larger than {limit} bytes"
     if whole and status.st_size > limit:
-        return TextReading(None, too_large)
+        return None, too_large
     # procfs and sysfs hand out at most a page or so a read, whatever is asked for: read on until the end.
     data = os.read(file, min(limit + 1, 65_536))
     if len(data) and (whole or len(data) < limit):
@@ -226,9 +237,9 @@ def _contents(file: int, limit: int, whole: bool) -> TextReading:
         data = b"".join(parts)
     if len(data) > limit:
         if whole:
-            return TextReading(None, too_large)
+            return None, too_large
         data = data[:limit]
-    return TextReading(data.decode("utf-8", errors="replace").strip(" \t\r\n\f\v\0"))
+    return data, ""
 
 
 def _reason(error: OSError) -> str:
