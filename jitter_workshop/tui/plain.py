@@ -85,7 +85,8 @@ class PlainWalk:
 
     def _title(self) -> None:
         host, session = clean(self._workshop.host.name, 40), clean(self._workshop.session.name, 40)
-        self._say(f"Jitter Workshop · {host} · session {session}"[: self._width])
+        recorded = " (a recorded host: to look at)" if self._workshop.recorded else ""
+        self._say(f"Jitter Workshop · {host}{recorded} · session {session}"[: self._width])
         self._tell(self._workshop.host_line())
 
     def _home(self) -> str:

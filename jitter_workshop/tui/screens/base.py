@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 
 from jitter_workshop.model.text import clean
+from jitter_workshop.tui.size import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -17,9 +18,6 @@ from jitter_workshop.tui.widgets.sheet import Sheet
 if TYPE_CHECKING:
     from jitter_workshop.flow.workshop import Workshop
     from jitter_workshop.tui.app import WorkshopApp
-
-LEAST_WIDTH, LEAST_HEIGHT = 60, 16
-"""Smaller terminals get one sentence instead of a torn screen."""
 
 WIDE, HUGE, TALL = 100, 140, 36
 """From these sizes on more is shown side by side."""
@@ -88,7 +86,8 @@ class WorkshopScreen(Screen[None]):
         """The title line: where we are, which host, and whether anything of it is changed."""
         session = self.workshop.session
         changed = f"{len(session.stack)} changed" if session.stack else "nothing changed"
-        right = Text(f"{clean(self.workshop.host.name, 30)} · {changed}", style=palette.dim)
+        state = "a recorded host: to look at" if self.workshop.recorded else changed
+        right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", style=palette.dim)
         yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)
 
     def sheet(self, selector: str) -> Sheet:

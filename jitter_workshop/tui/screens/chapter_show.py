@@ -232,7 +232,10 @@ class ChapterShow(WorkshopScreen):
             compared = self.walk.compare()
             return views.comparison(compared, width, palette) if compared else []
         explained = self.walk.explain() if step == "explain" else None
-        return views.explanation(explained, self.walk.chapter.learnt, width, palette) if explained else []
+        if explained is None:
+            return []
+        runs = [e for slot in SLOTS if (e := self.walk.explain(slot)) is not None]
+        return views.explanation(explained, runs, self.walk.chapter.learnt, width, palette)
 
     def _said(self) -> list[str]:
         """What stands above the keys: the newest message, or what this step has to tell."""

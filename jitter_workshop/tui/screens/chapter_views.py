@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import Progress
+from jitter_workshop.model.run import Block
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CompareView, Explanation, Fact, PlanView, ThreadEvidence
@@ -61,7 +63,7 @@ def host_column(host: HostSummary, width: int, palette: Palette) -> Lines:
         ("governor", ", ".join(clean(g, 20) for g in host.governors) or "no cpufreq"),
         ("idle driver", clean(host.cpuidle_driver, 30) if host.cpuidle_driver else "none"),
         ("clock", clean(host.clocksource, 30) if host.clocksource else "not shown"),
-        ("steal", f"{host.steal_percent:.1f} %" if host.steal_percent is not None else "no steal clock"),
+        ("steal", steal_words(host.steal_percent) if host.steal_percent is not None else "no steal clock"),
         ("root", "yes" if host.is_root else "no"),
     ]
     for name, value in pairs:
@@ -137,19 +139,29 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int, pal
         return wrap(Text(f"{clean(waiting, 300)} Esc stops waiting.", style=palette.text), width)
     if now is None:
         return [Text("Calibrating the clock on the chosen CPUs…", style=palette.dim)]
-    room = max(width - 32, 10)
+    count = f"  block {now.done} of {now.total}"
+    left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
+    room = max(width - max(len(count) + len(left), 32), 10)
     drawn = bar(now.done, max(now.total, 1), room)
     line = Text(drawn, style=palette.accent)
     line.append("─" * max(room - len(drawn), 0), palette.faint)
-    line.append(f"  block {now.done} of {now.total}", palette.text)
-    line.append(f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done", palette.dim)
-    block = now.block
-    told = Text(
-        f"this block  p50 {nice_ns(block.p50)} · p99 {nice_ns(block.p99)} · p99.9 {nice_ns(block.p999)}"
-        f" · worst {nice_ns(block.max)} · {block.stalls:,} stalls",
-        style=palette.dim,
-    )
-    return [line, told]
+    line.append(count, palette.text)
+    line.append(left, palette.dim)
+    return [line, Text(_block_told(now.block, width), style=palette.dim)]
+
+
+def _block_told(block: Block, width: int) -> str:
+    """The block just measured in a line; where the longest times would not fit, less is told of the usual ones."""
+    times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
+    parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
+    # As wide as the longest time, so that what is told does not change from block to block.
+    widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
+    stalls = f"{block.stalls:,} stalls"
+    lead = "this block  " if width >= 100 else ""
+    for name in ("p99", "p50", "p99.9"):
+        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len("9,999 stalls")) > width:
+            del parts[name]
+    return lead + " · ".join([*parts.values(), stalls])
 
 
 def plan(view: PlanView, width: int, palette: Palette) -> Lines:
@@ -218,18 +230,30 @@ def amount(measure: str, value: float | None) -> str:
     return nice_ns(value)
 
 
-def explanation(view: Explanation, learnt: Sequence[str], width: int, palette: Palette) -> Lines:
-    """Who used the time: threads and where they ran, interrupts, the knee, and the same by hand."""
+def explanation(
+    view: Explanation, runs: Sequence[Explanation], learnt: Sequence[str], width: int, palette: Palette
+) -> Lines:
+    """Who used the time: threads and where they ran, interrupts, the knee, and the same by hand. ``runs``: those whose
+    threads are shown, the chapter's first above its second; all else is of ``view``."""
+    both = len(runs) > 1
+    titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second"), strict=False)]
     lines: Lines = [heading("THREADS", palette)]
     rows = [["", "switched out", "by force", "moved"]]
-    rows += [
-        [clean(t.name, 20), *(_count(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
-        for t in view.threads
-    ]
+    for shown, title in zip(runs, titles, strict=True):
+        rows += [[title, "", "", ""]] if both else []
+        rows += [
+            [clean(t.name, 20), *(_count(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
+            for t in shown.threads
+        ]
     lines += table(rows, palette, right=(1, 2, 3), width=width)
     lines += [Text(), heading("WHERE THEIR MESSAGES WERE HANDLED", palette)]
-    for thread in view.threads:
-        lines += residence(thread, width, palette)
+    for shown, title in zip(runs, titles, strict=True):
+        lines += [Text(title, style=palette.text)] if both else []
+        for thread in shown.threads:
+            lines += residence(thread, width, palette)
+    if both:
+        which = titles[list(runs).index(view)]
+        lines += [Text(), *wrap(Text(f"What follows is of the newest run ({which}).", style=palette.dim), width)]
     for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
         if rates:
             lines += [Text(), heading(title, palette)]
