@@ -59,8 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # argparse leaves this way after --help and --version.
         return leave.code if isinstance(leave.code, int) else 0
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        return _not_done(f"{error.strerror or error}{where}")
+        if error.filename:
+            return _not_done(f"{error.strerror or error} ({error.filename})")
+        kept = f"what was measured is kept: see '{PROGRAM} sessions show @1'"
+        return _not_done(f"the output cannot be written: {error.strerror or error}; {kept}")
     except Exception as error:
         if os.environ.get("JITTER_WORKSHOP_DEBUG"):
             raise

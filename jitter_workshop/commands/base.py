@@ -100,6 +100,8 @@ def _tree(text: str) -> Path:
     path = Path(text)
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"no such folder: {text}")
+    if not (path / "proc").is_dir() and not (path / "sys").is_dir():
+        raise argparse.ArgumentTypeError(f"no recorded host in {text}: neither proc nor sys is there")
     return path
 
 

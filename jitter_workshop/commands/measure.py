@@ -172,7 +172,11 @@ def _open_session(name: str | None, host: str) -> tuple[OpenSession | None, str]
 
     store = SessionStore()
     if name is not None:
-        return store.open_or_create(name, host), ""
+        before = {session.id for session in store.list()[0]}
+        session = store.open_or_create(name, host)
+        if session.session.id not in before:
+            say(f"New session {clean(session.session.name)}; it is the current one now.")
+        return session, ""
     try:
         return store.current_or_create(FIRST_SESSION, host), ""
     except SessionError as error:

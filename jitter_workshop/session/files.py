@@ -26,6 +26,7 @@ _ADVICE = {
     errno.EACCES: "no right to write there: set XDG_STATE_HOME to a folder of your own",
     errno.EPERM: "no right to write there: set XDG_STATE_HOME to a folder of your own",
     errno.ENOTDIR: "a file is in the way: set XDG_STATE_HOME to a folder of your own",
+    errno.ENOENT: "nothing can be made there: set XDG_STATE_HOME to a folder of your own",
     errno.EEXIST: "a file is in the way: set XDG_STATE_HOME to a folder of your own",
 }
 

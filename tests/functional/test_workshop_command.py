@@ -123,6 +123,7 @@ def test_the_tour_of_a_recorded_host_and_of_an_empty_tree(tmp_path: Path) -> Non
     assert "a recorded host can be looked at" in done.stdout
     empty = tmp_path / "empty"
     empty.mkdir()
+    (empty / "proc").mkdir()
     assert started("--root", str(empty)).returncode == 0
 
 

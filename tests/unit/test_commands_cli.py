@@ -9,6 +9,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -124,7 +125,13 @@ def test_a_full_output_device_is_named(verb: Callable[..., None]) -> None:
         done = subprocess.run(
             [sys.executable, "-c", code, *filter(None, sys.path)], stdout=full, stderr=subprocess.PIPE, timeout=20
         )
-    assert (done.returncode, done.stderr) == (2, b"jitter-workshop: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        (
+            b"jitter-workshop: the output cannot be written: No space left on device; "
+            b"what was measured is kept: see 'jitter-workshop sessions show @1'\n"
+        ),
+    )
 
 
 def test_help_names_every_verb_and_imports_none(capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,3 +163,8 @@ def test_json_has_its_format_version_first(capsys: pytest.CaptureFixture[str]) -
 def test_argparse_complains_through_our_own_errors() -> None:
     with pytest.raises(UsageError, match="expected one argument"):
         base.verb_parser("measure", "x").parse_args(["--session"])
+
+
+def test_a_folder_that_holds_no_recorded_host_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--root", str(tmp_path), "lessons", "list"]) == 2
+    assert "no recorded host" in capsys.readouterr().err

@@ -330,5 +330,5 @@ def _x_labels(frame: _Frame, ticks: Sequence[scale.Tick]) -> str:
         start = max(frame.gutter, min(middle - len(label) // 2, width - len(label)))
         if start >= free_from:
             line[start : start + len(label)] = label
-            free_from = start + len(label) + 2
+            free_from = start + len(label) + 1
     return "".join(line)
