@@ -1,0 +1,59 @@
+"""A recorded host (``--root``) on the screen and in the plain walk: every key on every step works or says why not."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.plain import PlainWalk
+from jitter_workshop.tui.screens.chapter import ChapterScreen
+from tests.screens import settled, text_of
+
+Trees = Callable[[str], Path]
+
+CHAPTERS = ("baseline", "migration", "pinning")
+KEYS = ("w", "t", "tab", "o", "h", "y", "down", "left", "pagedown", "1", "9")
+OVER = ("m", "p", "question_mark", "c", "e")
+"""What opens something over the chapter: m a sentence that says why nothing is measured."""
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+async def test_every_key_on_every_step(host_tree: Trees, chapter: str) -> None:
+    workshop = Workshop.open(root=host_tree("guest"))
+    app = WorkshopApp(workshop, chapter)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        assert "a recorded host" in text_of(app).splitlines()[0]
+        for step in screen.walk.chapter.steps:
+            screen.walk._save(dataclasses.replace(screen.walk.progress, step=step))
+            screen._enter_step()
+            await pilot.press(*KEYS)
+            for key in OVER:
+                await pilot.press(key)
+                assert not app.measuring
+                if app.screen is not screen:
+                    await pilot.press("escape")
+            assert app.screen is screen
+        assert workshop.runs() == ()
+    assert app.return_code in (0, None)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_answer_on_every_step_of_the_plain_walk(host_tree: Trees, chapter: str) -> None:
+    answers = [
+        a for n in range(1, 9) for a in (str(n), "m", "w", "h", "c", "o", "t", "cpus 1,2", "cpus auto", "?", "x")
+    ]
+    said: list[str] = []
+    replies = iter([*answers, "r", "", "b", "p", "q"])
+    workshop = Workshop.open(root=host_tree("server64"))
+    assert PlainWalk(workshop, lambda _: next(replies), said.append, 80).run(chapter) == 0
+    assert "a recorded host" in said[0]
+    assert "a recorded host can be looked at, not measured" in "".join(said)
+    assert workshop.runs() == ()
