@@ -11,9 +11,6 @@ import os
 import sys
 from pathlib import Path
 
-SMALLEST_COLUMNS, SMALLEST_ROWS = 40, 10
-"""Below this the screen has no room for anything; the workshop then goes line by line."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="line by line instead of full screen")
@@ -64,6 +61,8 @@ def _is_terminal(stream: object) -> bool:
 
 def _no_screen() -> str:
     """Why this terminal cannot show the screen, in a sentence, or ""."""
+    from jitter_workshop.tui.size import LEAST_HEIGHT, LEAST_WIDTH
+
     if not _is_terminal(sys.stderr):
         # Textual draws on stderr: the screen would go into a file, and the learner would look at nothing.
         return "Standard error is not the terminal, so here is the workshop line by line.\n"
@@ -74,9 +73,9 @@ def _no_screen() -> str:
     # A terminal that does not know its size says 0 × 0; the screen then assumes 80 × 24.
     if not size.columns or not size.lines:
         return ""
-    if size.columns >= SMALLEST_COLUMNS and size.lines >= SMALLEST_ROWS:
+    if size.columns >= LEAST_WIDTH and size.lines >= LEAST_HEIGHT:
         return ""
     return (
-        f"This terminal has {size.columns}×{size.lines}; the screen needs {SMALLEST_COLUMNS}×{SMALLEST_ROWS}, "
+        f"This terminal has {size.columns}×{size.lines}; the screen needs {LEAST_WIDTH}×{LEAST_HEIGHT}, "
         "so here is the workshop line by line.\n"
     )

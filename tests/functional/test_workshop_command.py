@@ -204,10 +204,14 @@ def test_line_by_line_on_a_terminal(terminals: list[Terminal], words: tuple[str,
     assert "\x1b" not in terminal.output
 
 
-def test_a_tiny_terminal_gets_a_sentence_and_the_plain_walk(terminals: list[Terminal]) -> None:
-    terminal = Terminal(columns=20, rows=5, term="xterm")
+@pytest.mark.parametrize(("columns", "rows"), [(20, 5), (50, 12), (59, 24), (80, 15)])
+def test_a_small_terminal_gets_a_sentence_and_the_plain_walk(
+    terminals: list[Terminal], columns: int, rows: int
+) -> None:
+    terminal = Terminal(columns=columns, rows=rows, term="xterm")
     terminals.append(terminal)
-    assert "This terminal has 20×5" in terminal.until("Enter go on")
+    said = terminal.until("Enter go on")
+    assert f"This terminal has {columns}×{rows}; the screen needs 60×16" in " ".join(said.split())
     terminal.type("\x04")
     terminal.until("kept")
     assert terminal.end() == 0
