@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.host.kernel import read_tick_hz
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.text import clean
@@ -143,8 +144,7 @@ def _steal(view: View) -> Fact | None:
         meaning = "if the hypervisor takes a CPU away, this counter will not tell"
         return Fact("Steal", "no steal clock seen", meaning, "/proc/stat")
     meaning = "the share of CPU time since boot that the hypervisor gave to others"
-    value = "under 0.1 %" if percent < 0.1 else f"{percent:.1f} %"
-    return Fact("Steal", value, meaning, "/proc/stat")
+    return Fact("Steal", steal_words(percent), meaning, "/proc/stat")
 
 
 def _load(view: View) -> Fact | None:

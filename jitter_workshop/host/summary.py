@@ -88,6 +88,11 @@ def short_cpu_name(model: str) -> str:
     return _SALES_TALK.sub("", plain) or plain
 
 
+def steal_words(percent: float) -> str:
+    """A share of stolen time; a clock that did count never reads as 0."""
+    return "under 0.1 %" if percent < 0.1 else f"{percent:.1f} %"
+
+
 def _line_parts(summary: HostSummary, hot: tuple[int, ...]) -> list[str]:
     guest = summary.hypervisor is not None
     who = f"{summary.hypervisor} guest" if guest else short_cpu_name(summary.cpu_model or summary.architecture)
@@ -105,7 +110,7 @@ def _line_parts(summary: HostSummary, hot: tuple[int, ...]) -> list[str]:
     if summary.realtime_kernel:
         parts.append("PREEMPT_RT")
     if summary.steal_percent is not None:
-        parts.append("steal under 0.1 %" if summary.steal_percent < 0.1 else f"steal {summary.steal_percent:.1f} %")
+        parts.append(f"steal {steal_words(summary.steal_percent)}")
     if summary.hottest_celsius is not None:
         parts.append(f"{summary.hottest_celsius:.0f} °C")
     parts.append("recorded" if summary.recorded else "root" if summary.is_root else "not root")

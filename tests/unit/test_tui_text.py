@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,13 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from jitter_workshop.errors import UsageError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import host_line, summarise
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.observe import Progress
+from jitter_workshop.model.run import Block
 from jitter_workshop.tui.cpu_text import ROLES, parse_choice
-from jitter_workshop.tui.screens.chapter_views import times
+from jitter_workshop.tui.screens.chapter_views import host_column, progress, times
 from jitter_workshop.tui.settings import CHOICES, Settings, load, save
 from jitter_workshop.tui.theme import PALETTES
 from jitter_workshop.tui.widgets.figures import bar, table
@@ -139,3 +145,40 @@ def test_bad_settings_are_named(text: str, part: str, tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_settings_is_named(tmp_path: Path) -> None:
     assert "cannot be read" in load(tmp_path)[1]
+
+
+TIMES = st.one_of(st.none(), st.integers(0, 10**15))
+
+
+@given(
+    TIMES, TIMES, TIMES, TIMES, st.integers(0, 10**9), st.integers(1, 3_600), st.floats(0, 1e6), st.integers(58, 120)
+)
+def test_progress_fits_its_width(
+    p50: int | None,
+    p99: int | None,
+    p999: int | None,
+    worst: int | None,
+    stalls: int,
+    total: int,
+    left: float,
+    width: int,
+) -> None:
+    block = Block(0, 0, 1, 1, p50, p99, p999, worst, stalls)
+    now = Progress(block, total - 1, total, PercentileCurve("", (), 0), left)
+    lines = progress(now, "", False, width, DARK)
+    assert all(line.cell_len <= width for line in lines)
+    assert lines[0].plain.endswith(f"block {total - 1} of {total} · {left:.0f} s left")
+    assert lines[1].plain.endswith(f"{stalls:,} stalls")
+
+
+def test_80_columns_show_all_of_a_block() -> None:
+    block = Block(0, 0, 1, 1, 1_230, 12_300, 123_000, 1_230_000, 12_345)
+    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5), "", False, 78, DARK)
+    assert told.plain == "p50 1.23 µs · p99 12.3 µs · p99.9 123 µs · worst 1.23 ms · 12,345 stalls"
+
+
+@pytest.mark.parametrize(("percent", "words"), [(0.02, "under 0.1 %"), (0.4, "0.4 %")])
+def test_steal_reads_the_same_in_the_column_and_in_the_line(percent: float, words: str) -> None:
+    host = dataclasses.replace(summarise(HostRoot()), steal_percent=percent)
+    assert f"steal {words}" in host_line(host)
+    assert any(line.plain.split() == ["steal", *words.split()] for line in host_column(host, 40, DARK))
