@@ -16,6 +16,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.tui import settings as settings_file
 from jitter_workshop.tui.actions import bindings, of_scope
 from jitter_workshop.tui.driver import QuietDriver
+from jitter_workshop.tui.guard import guarded_terminal
 from jitter_workshop.tui.settings import Settings
 from jitter_workshop.tui.theme import PALETTES, THEMES, Palette, textual_theme
 
@@ -208,7 +209,8 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:
-        app.run()
+        with guarded_terminal():
+            app.run()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -7,9 +7,11 @@ import signal
 import termios
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from jitter_workshop.tui.guard import SENTENCE
 from tests.terminal import ALT_SCREEN_OFF, CURSOR_ON, DEADLINE_S, MOUSE_OFF, Terminal, start_a_run, workshop_terminal
 
 QUIET_S = 0.35
@@ -81,3 +83,70 @@ def test_keys_and_escape_sequences_arrive_whole(terminal: Terminal) -> None:
     terminal.wait_for("PATH FOR THIS HOST")
     terminal.type("q")
     assert terminal.ended() == 0
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process started and that have not ended."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = status.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == process and state != "Z":
+            found.append(int(status.parent.name))
+    return found
+
+
+def await_end_of(process: int) -> None:
+    limit = time.monotonic() + DEADLINE_S
+    status = Path(f"/proc/{process}/stat")
+    while status.exists():
+        try:
+            if status.read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+        except OSError:
+            return
+        assert time.monotonic() < limit, "the guard does not end"
+        time.sleep(0.01)
+
+
+def test_a_kill_in_a_run_leaves_the_terminal_as_it_was(terminal: Terminal) -> None:
+    start_a_run(terminal)
+    (guard,) = children(terminal.child.pid)
+    assert termios.tcgetattr(terminal.slave)[:4] != terminal.before[:4]
+    assert os.getsid(guard) == guard, "the terminal's signals would reach it"
+    terminal.seen = b""
+    terminal.child.kill()
+    terminal.wait_for(SENTENCE)
+    await_end_of(guard)
+    assert terminal.ended() == -signal.SIGKILL
+    tail = terminal.seen[-400:]
+    for sequence in (ALT_SCREEN_OFF, CURSOR_ON, MOUSE_OFF, b"\x1b[?1000l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[<u"):
+        assert sequence in tail
+    assert tail.index(ALT_SCREEN_OFF) < tail.index(SENTENCE.encode())
+    assert termios.tcgetattr(terminal.slave) == terminal.before
+
+
+def test_a_kill_leaves_a_shell_alone_that_edits_its_line_already(terminal: Terminal) -> None:
+    terminal.wait_for("PATH FOR THIS HOST")
+    (guard,) = children(terminal.child.pid)
+    os.kill(guard, signal.SIGSTOP)
+    terminal.child.kill()
+    terminal.ended()
+    shell = [*terminal.before]
+    shell[3] &= ~(termios.ICANON | termios.ECHO)
+    termios.tcsetattr(terminal.slave, termios.TCSANOW, shell)
+    os.kill(guard, signal.SIGCONT)
+    terminal.wait_for(SENTENCE)
+    await_end_of(guard)
+    assert termios.tcgetattr(terminal.slave)[:4] == shell[:4]
+
+
+def test_leaving_takes_the_guard_along(terminal: Terminal) -> None:
+    terminal.wait_for("PATH FOR THIS HOST")
+    (guard,) = children(terminal.child.pid)
+    terminal.type("q")
+    assert terminal.ended() == 0
+    assert not Path(f"/proc/{guard}").exists()
+    assert SENTENCE.encode() not in terminal.seen

@@ -1,0 +1,88 @@
+"""Puts the terminal right when the workshop is killed without a chance to do so itself (SIGKILL, out of memory).
+
+A tiny process waits for the end of a pipe whose other end only the workshop holds. A farewell byte: nothing to do. The
+end without one: the workshop is gone, so it leaves the alternate screen, switches off what the screen switched on,
+gives back the terminal's attributes and says what happened. It sleeps until then and has its own session, so that the
+terminal's signals do not reach it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+
+LEAVE = (
+    "\x1b[?2026l"  # a frame that was cut in two is shown
+    "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # the mouse
+    "\x1b[?2004l\x1b[?1004l\x1b[?2048l"  # bracketed paste, focus events, size reports
+    "\x1b[<u"  # the kitty keyboard
+    "\x1b[?7h\x1b[?1049l\x1b[?25h\x1b[0m"  # line wrap, alternate screen, cursor, colours
+)
+SENTENCE = "jitter-workshop was killed; the terminal was put right, finished runs are kept. Start it again to go on."
+
+# Standard input is the pipe, 1 the terminal to write to, 2 the one whose attributes were saved. A shell may be back at
+# its prompt and have set its own attributes: it edits with keyboard signals on, where the screen has them off. A
+# terminal that takes no output (Ctrl-S, nobody reads) must not hold the guard for ever, hence the alarm.
+_SOURCE = """\
+# jitter-workshop: puts the terminal right if the workshop is killed
+import os, signal, sys, termios
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+if not os.read(0, 1):
+    signal.alarm(5)
+    try:
+        numbers = [int(n) for n in sys.argv[1].split(",")]
+        if not termios.tcgetattr(2)[3] & termios.ISIG:
+            termios.tcsetattr(2, termios.TCSANOW, [*numbers[:6], numbers[6:]])
+        os.write(1, sys.argv[2].encode())
+    except (OSError, termios.error):
+        pass
+"""
+_FAREWELL_S = 2.0
+
+
+@contextlib.contextmanager
+def guarded_terminal() -> Iterator[None]:
+    """While inside, a guard stands by; without a terminal, or where no process can be started, it goes without."""
+    guard = _start()
+    try:
+        yield
+    finally:
+        if guard is not None:
+            _farewell(guard)
+
+
+def _start() -> subprocess.Popen[bytes] | None:
+    """The guard, on its way: nothing waits until its interpreter is up."""
+    stdin, stderr = sys.__stdin__, sys.__stderr__
+    if stdin is None or stderr is None or not sys.executable:
+        return None
+    try:
+        attributes = termios.tcgetattr(stdin.fileno())
+        numbers = [*attributes[:6], *(c if isinstance(c, int) else ord(c) for c in attributes[6])]
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _SOURCE, ",".join(map(str, numbers)), f"{LEAVE}\r\n{SENTENCE}\r\n"],
+            stdin=subprocess.PIPE,
+            stdout=stderr.fileno(),
+            stderr=stdin.fileno(),
+            cwd="/",
+            start_new_session=True,
+        )
+    except (OSError, ValueError, termios.error):
+        return None
+
+
+def _farewell(guard: subprocess.Popen[bytes]) -> None:
+    """Let the guard go, and see it off."""
+    assert guard.stdin is not None
+    with contextlib.suppress(OSError):
+        guard.stdin.write(b".")
+    with contextlib.suppress(OSError):
+        guard.stdin.close()
+    try:
+        guard.wait(_FAREWELL_S)
+    except subprocess.TimeoutExpired:
+        guard.kill()
+        guard.wait()
