@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
 
 _MEASURE = "99.9"
-_WORTH_SAYING = 1.5
-"""A median that differs by less is not news beside the tail."""
+_SAME = 1.05
+"""Values that lie no further apart are told as such."""
+
+_LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
@@ -29,8 +33,7 @@ def same_state(a: Run, b: Run) -> bool:
         applied = tuple(sorted((k, v) for entry in run.applied for k, v in entry.items()))
         return (
             run.workload,
-            run.pacing,
-            run.interval_ns,
+            (run.pacing, run.interval_ns) if run.workload == "ring" else None,
             run.sched,
             run.duty,
             run.noise,
@@ -42,26 +45,49 @@ def same_state(a: Run, b: Run) -> bool:
 
 
 def luck(a: Run, b: Run) -> str:
-    """How far two equal runs lie apart at p99.9, in stalls and, if it jumped, at the median: the headline."""
+    """How far two equal runs lie apart, the largest difference first (median, tail, stalls or stolen time): the
+    headline."""
     start = "This is luck: nothing was changed between these two runs, and "
-    ratios = []
-    if (ratio := _ratio(_percentile(a), _percentile(b))) is not None:
-        ratios.append(f"p{_MEASURE} differs by {_times(ratio)}")
-    if (rate := _ratio(*_common_stall_rate(a, b))) is not None:
-        ratios.append(f"stalls over 100 µs by {_times(rate)}")
-    if (ratio := _ratio(_percentile(a, "50"), _percentile(b, "50"))) is not None and ratio >= _WORTH_SAYING:
-        ratios.append(f"even the median by {_times(ratio)}")
-    if not ratios:
+    found = [
+        (f"p{_MEASURE}", _apart(a, b, _MEASURE)),
+        ("stalls over 100 µs", _ratio(*_common_stall_rate(a, b))),
+        ("the median", _apart(a, b, "50")),
+        ("time stolen", _stolen_apart(a, b)),
+    ]
+    known = sorted(((what, ratio) for what, ratio in found if ratio is not None), key=lambda f: -f[1])
+    if not known:
         return start + "they are too short to say by how much they differ."
     company = " Others used these CPUs meanwhile, which is part of it." if a.disturbed or b.disturbed else ""
-    return f"{start}{_listed(ratios)}.{company} A change has to beat that before it means anything."
+    said = [known[0], *(f for f in known[1:] if f[1] >= _SAME or f[0] == f"p{_MEASURE}")]
+    while True:
+        text = f"{start}{_differ(said)}.{company} A change has to beat that before it means anything."
+        if len(said) == 1 or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
+            return text
+        said.pop()
 
 
-def _listed(parts: list[str]) -> str:
+def _differ(said: list[tuple[str, float]]) -> str:
+    (first, ratio), *others = said
+    verb = "differ" if first.startswith("stalls") else "differs"
+    parts = [f"{first} {verb} by {_times(ratio)}", *(f"{what} by {_times(ratio)}" for what, ratio in others)]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def _percentile(run: Run, percentile: str = _MEASURE) -> int | None:
+def _apart(a: Run, b: Run, percentile: str) -> float | None:
+    """The ratio of a percentile; 1 where the clock cannot tell the two values apart."""
+    x, y = _percentile(a, percentile), _percentile(b, percentile)
+    if x is not None and y is not None and abs(x - y) < max(a.clock.resolution_ns, b.clock.resolution_ns):
+        return 1.0
+    return _ratio(x, y)
+
+
+def _stolen_apart(a: Run, b: Run) -> float | None:
+    if a.stalls.threshold_ns != b.stalls.threshold_ns:
+        return None
+    return _ratio(a.stalls.stolen_ns_per_second, b.stalls.stolen_ns_per_second)
+
+
+def _percentile(run: Run, percentile: str) -> int | None:
     summary = run.histograms.get(run.main_histogram)
     return summary.percentiles.get(percentile) if summary else None
 
@@ -81,6 +107,6 @@ def _ratio(a: float | None, b: float | None) -> float | None:
 
 
 def _times(ratio: float) -> str:
-    if ratio < 1.05:
+    if ratio < _SAME:
         return "less than 5 %"
     return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"

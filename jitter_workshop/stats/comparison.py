@@ -5,6 +5,7 @@ Two runs of the same thing differ by luck alone, so nothing here is a verdict: t
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow
@@ -20,6 +21,9 @@ MAX = "max"
 
 _HEADLINE_NS = 100_000
 _SAME_RATIO = 1.1
+_STOLEN_WORTH_SAYING = 1.2
+_MEDIAN_WORTH_SAYING = 1.5
+_TEXT_LINES, _TEXT_COLUMNS = 3, 76
 _PAYLOAD = {"ring": "64-byte record", "spin": "", "wakeup": "", "ack": "TCP segments"}
 
 
@@ -38,12 +42,15 @@ def metrics(run: Run) -> tuple[str, ...]:
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
     """In words, what keeps two runs from being compared: workload, pacing, interval, clock, payload, duty. Empty where
-    they may be."""
+    they may be. Only the ring sends messages, so only there pacing and interval mean anything."""
     found: list[str] = []
-    for what, x, y in (
-        ("workload", a.workload, b.workload),
+    paced = (
         ("pacing", a.pacing, b.pacing),
         ("interval", nice_ns(a.interval_ns), nice_ns(b.interval_ns)),
+    )
+    for what, x, y in (
+        ("workload", a.workload, b.workload),
+        *(paced if a.workload == b.workload == "ring" else ()),
         ("clock", a.clock.source, b.clock.source),
         ("payload", _PAYLOAD.get(a.workload, ""), _PAYLOAD.get(b.workload, "")),
         ("duty", f"{a.duty} %", f"{b.duty} %"),
@@ -111,15 +118,30 @@ def _row(measure: str, a: float, b: float, step: float = 0.0) -> ComparisonRow:
 
 def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> str:
     by_name = {r.measure: r for r in rows}
-    parts = [p for p in (_stalls_in_words(a, b), _percentile_in_words(by_name, step_ns)) if p]
-    said = "These two runs: " + "; ".join(parts or ["too few samples to say how they differ"])
+    tail = _tail_percentile(by_name)
+    parts = [_stalls_in_words(a, b), _percentile_in_words(by_name, tail, step_ns)]
+    if tail != "p50":
+        parts.append(_jump_in_words("p50", by_name.get("p50"), _MEDIAN_WORTH_SAYING))
+    parts.append(_jump_in_words("stolen", by_name.get(STOLEN), _STOLEN_WORTH_SAYING, "/s"))
+    said = "These two runs: " + ("; ".join(filter(None, parts)) or "too few samples to say how they differ")
     worst = by_name.get(MAX)
+    short_proof = NO_PROOF.partition(":")[0] + "."
+    endings = [NO_PROOF, short_proof]
     if worst is not None:
-        said += (
-            f". Worst seen: {nice_ns(worst.a)} in {_seconds(a.duration_s)}, "
-            f"then {nice_ns(worst.b)} in {_seconds(b.duration_s)}"
-        )
-    return f"{said}. {NO_PROOF}"
+        # One value each, and a row of its own: it is left out where there is no room.
+        x, y = nice_ns(worst.a), nice_ns(worst.b)
+        extremes = f"Worst seen: {x} in {_seconds(a.duration_s)}, then {y} in {_seconds(b.duration_s)}."
+        endings = [f"{extremes} {NO_PROOF}", f"{extremes} {short_proof}", *endings]
+    texts = [f"{said}. {ending}" for ending in endings]
+    return next((t for t in texts if len(textwrap.wrap(t, _TEXT_COLUMNS)) <= _TEXT_LINES), texts[-1])
+
+
+def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, unit: str = "") -> str:
+    """Both values of a row whose values lie further apart than ``worth_saying``, or ""."""
+    if row is None or (row.ratio is not None and 1 / worth_saying <= row.ratio <= worth_saying):
+        return ""
+    x, y = (nice_ns(v) + unit if v else "nothing" for v in (row.a, row.b))
+    return f"{what} {x}, then {y}"
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
@@ -147,8 +169,11 @@ def _rate_in_words(x: Side, y: Side, a_s: float, b_s: float) -> str:
     return f"{_times(1 / ratio)} rarer" if ratio < 1 else f"{_times(ratio)} more often"
 
 
-def _percentile_in_words(rows: dict[str, ComparisonRow], step_ns: int) -> str:
-    preferred = next((p for p in ("p99.9", *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
+def _tail_percentile(rows: dict[str, ComparisonRow]) -> str | None:
+    return next((p for p in ("p99.9", *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
+
+
+def _percentile_in_words(rows: dict[str, ComparisonRow], preferred: str | None, step_ns: int) -> str:
     if preferred is None:
         return ""
     row = rows[preferred]

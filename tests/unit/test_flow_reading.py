@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
 
 import pytest
@@ -211,8 +212,22 @@ def test_equal_runs_are_luck_and_others_are_described() -> None:
 def test_a_median_that_jumped_is_told_with_the_luck() -> None:
     a = madeup.make_run([[100] * 2_000 + [90_000] * 20])[0]
     b = madeup.make_run([[1_000] * 2_000 + [90_000] * 20], run_id="20260101-000001-aaaa")[0]
-    assert "p99.9 differs by less than 5 % and even the median by 10×." in compare_runs(a, b).headline
-    assert "median" not in compare_runs(a, a).headline
+    assert "the median differs by 10×, time stolen by 2.1× and p99.9 by less than 5 %." in compare_runs(a, b).headline
+    assert "p99.9 differs by less than 5 %. A change" in compare_runs(a, a).headline
+
+
+def test_the_luck_names_the_largest_difference_first_and_stays_short() -> None:
+    a = madeup.make_run([[100] * 2_000 + [90_000] * 20])[0]
+    rates = (StallRate(100_000, 20, 40.0, 4e6), StallRate(1_000, 90, 180.0, 5e6))
+    a = replace(a, stalls=replace(a.stalls, rates=rates, stolen_ns_per_second=5e6))
+    more = (StallRate(100_000, 40, 80.0, 1e8), StallRate(1_000, 90, 180.0, 2e8))
+    b = madeup.make_run([[300] * 2_000 + [300_000] * 20], run_id="20260101-000001-aaaa")[0]
+    b = replace(b, stalls=replace(b.stalls, rates=more, stolen_ns_per_second=2e8))
+    assert "and time stolen differs by 40×, p99.9 by 3.3×," in compare_runs(a, b).headline
+    disturbed = compare_runs(a, replace(b, disturbed=(ForeignLoad(7, "other", 1, 30.0),))).headline
+    assert "and time stolen differs by 40×" in disturbed
+    for text in (compare_runs(a, b).headline, disturbed):
+        assert len(textwrap.wrap(text, 76)) <= 3
 
 
 def test_the_same_state_is_what_was_asked_for() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -80,6 +81,30 @@ def test_unlike_runs_are_not_compared(make_run: MakeRun, change: dict[str, Any],
     assert said in found.differences
     assert said in found.text
     assert found.rows == ()
+
+
+def test_pacing_and_interval_mean_nothing_where_no_messages_are_sent(make_run: MakeRun) -> None:
+    a, _ = make_run(workload="spin", name="spin_gap")
+    b, _ = make_run(workload="spin", name="spin_gap", interval_ns=20_000, pacing="schedule")
+    assert cp.compare(a, b).comparable
+
+
+def test_the_largest_difference_is_said(make_run: MakeRun) -> None:
+    def stolen(run: Any, ns_per_second: float) -> Any:
+        return dataclasses.replace(run, stalls=dataclasses.replace(run.stalls, stolen_ns_per_second=ns_per_second))
+
+    a = stolen(with_stalls(make_run([[75] * 2_000 + [16_200_000] * 20])[0], 10.0, 50), 378e6)
+    b = stolen(with_stalls(make_run([[1_320_000] * 2_000 + [19_300_000] * 20])[0], 14.0, 70), 822e6)
+    for x, y, median, thefts in ((a, b, "75 ns, then 1.32 ms", "378"), (b, a, "1.32 ms, then 75 ns", "822")):
+        text = cp.compare(x, y).text
+        assert f"p50 {median}" in text
+        assert f"; stolen {thefts} ms/s, then" in text
+        assert "cannot prove" in text
+        assert len(textwrap.wrap(text, 76)) <= 3
+    assert "stolen nothing, then 822 ms/s" in cp.compare(stolen(a, 0.0), b).text
+    same = cp.compare(a, stolen(a, 378e6 * 1.19)).text
+    assert "p50" not in same
+    assert "stolen" not in same
 
 
 @pytest.mark.parametrize(
