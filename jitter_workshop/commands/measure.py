@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
     what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
     what.add_argument("--duration", type=_number, metavar="S", help="measure for this many seconds instead")
-    what.add_argument("--interval-us", type=_number, default=10.0, metavar="U", help="time between messages (10)")
-    what.add_argument("--pacing", choices=("spin", "schedule"), default="spin", help="after each message, or by plan")
+    what.add_argument("--interval-us", type=_number, metavar="U", help="time between messages (10)")
+    what.add_argument("--pacing", choices=("spin", "schedule"), help="after each message (spin), or by plan")
     what.add_argument("--duty", type=int, choices=(100, 50, 10), default=100, help="share of time that spin samples")
     what.add_argument("--threshold-us", type=_number, metavar="U", help="from here on it is a stall (1)")
     where = parser.add_argument_group("where")
@@ -150,7 +150,7 @@ def _request(args: argparse.Namespace) -> MeasureRequest:
         preset=args.preset,
         messages=args.messages,
         duration_s=args.duration,
-        interval_ns=_ns(args.interval_us),
+        interval_ns=None if args.interval_us is None else _ns(args.interval_us),
         pacing=args.pacing,
         placement=args.placement,
         producer_cpu=args.producer_cpu,

@@ -58,8 +58,8 @@ class MeasureRequest:
     preset: str = "quick"
     messages: int | None = None
     duration_s: float | None = None
-    interval_ns: int = 10_000
-    pacing: Pacing = "spin"
+    interval_ns: int | None = None
+    pacing: Pacing | None = None
     placement: str = "auto"
     producer_cpu: int | None = None
     accumulator_cpu: int | None = None

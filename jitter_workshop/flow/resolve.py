@@ -22,6 +22,7 @@ SHORTEST_S = 0.01
 INTERVAL_NS = (100, 1_000_000_000)
 THRESHOLD_NS = (100, 10_000_000_000)
 DEFAULT_THRESHOLD_NS = 1_000
+DEFAULT_INTERVAL_NS = 10_000
 HIGHEST_FIFO_PRIORITY = 49
 
 _MESSAGES_PER_BLOCK = 1_000_000
@@ -49,8 +50,8 @@ def check(request: MeasureRequest) -> None:
         raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(_BUILT)}")
     if request.duty != 100:
         raise UsageError(f"a duty of {request.duty} % is not built yet", "leave --duty out: it is 100 %")
-    if request.pacing not in ("spin", "schedule"):
-        raise UsageError(f"there is no pacing '{clean(request.pacing, 30)}'", "use spin or schedule")
+    if request.pacing not in (None, "spin", "schedule"):
+        raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use spin or schedule")
     if request.preset not in PRESETS:
         raise UsageError(f"there is no preset '{clean(request.preset, 30)}'", f"use {', '.join(PRESETS)}")
     if request.noise is not None and request.noise not in NOISE_KINDS:
@@ -61,7 +62,7 @@ def check(request: MeasureRequest) -> None:
         _only_for_ring(request)
     if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
         raise UsageError(f"a SCHED_FIFO priority goes from 1 to {HIGHEST_FIFO_PRIORITY}", "above that sits the kernel")
-    _within("the interval", request.interval_ns, INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
+    _within("the interval", interval_ns(request), INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
     if request.threshold_ns is not None:
         _within("the stall threshold", request.threshold_ns, THRESHOLD_NS, "0.1 µs to 10 s")
     if not 0 <= request.wait_s <= LONGEST_S:
@@ -73,7 +74,7 @@ def blocks(request: MeasureRequest) -> Blocks:
     preset = PRESETS[request.preset]
     longest_ns = preset.block_ns
     if request.workload == "ring":
-        longest_ns = min(longest_ns, request.interval_ns * _MESSAGES_PER_BLOCK)
+        longest_ns = min(longest_ns, interval_ns(request) * _MESSAGES_PER_BLOCK)
     if request.messages is not None:
         return _blocks_of_messages(request, longest_ns)
     if request.duration_s is None:
@@ -84,6 +85,11 @@ def blocks(request: MeasureRequest) -> Blocks:
     total_ns = round(request.duration_s * 1e9)
     count = max(1, math.ceil(total_ns / longest_ns - 1e-9))
     return Blocks(count, total_ns // count, None, None)
+
+
+def interval_ns(request: MeasureRequest) -> int:
+    """The time between messages: as asked, or 10 µs."""
+    return DEFAULT_INTERVAL_NS if request.interval_ns is None else request.interval_ns
 
 
 def threads(spec: RunSpec) -> int:
@@ -114,8 +120,8 @@ def resolve(request: MeasureRequest, topology: Topology, isolated: CpuSet, scrat
         blocks=cut.count,
         block_ns=cut.block_ns,
         messages=cut.messages,
-        pacing=request.pacing,
-        interval_ns=request.interval_ns,
+        pacing=request.pacing or "spin",
+        interval_ns=interval_ns(request),
         threshold_ns=DEFAULT_THRESHOLD_NS if request.threshold_ns is None else request.threshold_ns,
         duty=request.duty,
         sched_priority=request.sched_priority,
@@ -131,7 +137,9 @@ def resolve(request: MeasureRequest, topology: Topology, isolated: CpuSet, scrat
 def _only_for_ring(request: MeasureRequest) -> None:
     if request.messages is not None:
         raise UsageError(f"--messages is for the ring, {request.workload} sends none", "say --duration")
-    if request.pacing != "spin":
+    if request.interval_ns is not None:
+        raise UsageError(f"--interval-us is for the ring, {request.workload} sends no messages", "leave it out")
+    if request.pacing is not None:
         raise UsageError(f"--pacing is for the ring, {request.workload} sends no messages", "leave it out")
     if request.no_journaller:
         raise UsageError(f"--no-journaller is for the ring, {request.workload} has none", "leave it out")
@@ -145,10 +153,11 @@ def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
 def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
     """A number of messages: no clock ends a block before its messages are sent, unless something is badly stuck."""
     assert request.messages is not None
-    most = LONGEST_S * 1_000_000_000 // request.interval_ns
+    interval = interval_ns(request)
+    most = LONGEST_S * 1_000_000_000 // interval
     if not 1 <= request.messages <= most:
         raise UsageError(f"a run sends from 1 to {most:,} messages at this interval (24 h), not {request.messages:,}")
-    per_block = max(1, longest_ns // request.interval_ns)
+    per_block = max(1, longest_ns // interval)
     count = math.ceil(request.messages / per_block)
     share = math.ceil(request.messages / count)
-    return Blocks(count, 1_000_000_000 + 3 * share * (request.interval_ns + 1_000), request.messages, None)
+    return Blocks(count, 1_000_000_000 + 3 * share * (interval + 1_000), request.messages, None)

@@ -54,6 +54,8 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(wait_s=float("nan")), "the time to wait"),
         (ask(workload="spin", messages=5), "--messages is for the ring"),
         (ask(workload="spin", pacing="schedule"), "--pacing is for the ring"),
+        (ask(workload="spin", pacing="spin"), "--pacing is for the ring"),
+        (ask(workload="spin", interval_ns=10_000), "--interval-us is for the ring"),
         (ask(workload="spin", no_journaller=True), "--no-journaller is for the ring"),
         (ask(placement="best"), "there is no placement 'best'"),
     ],
@@ -113,6 +115,12 @@ def test_a_number_of_messages_fits_its_blocks(messages: int, interval_ns: int) -
     assert 1 <= cut.count <= messages
     assert share <= 1_000_000
     assert cut.block_ns > share * interval_ns
+
+
+def test_what_was_not_asked_has_a_default() -> None:
+    for workload in ("ring", "spin"):
+        spec = resolve(ask(workload=workload), TWO, CpuSet(), "/nowhere")
+        assert (spec.pacing, spec.interval_ns) == ("spin", 10_000)
 
 
 def test_the_spec_carries_what_was_asked() -> None:
