@@ -3,6 +3,7 @@
 RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
 Rows: stall rates and stolen time, then the percentiles that both runs have samples for, then the worst seen.
 Two single runs cannot prove anything: the same thing measured twice also differs.
+Runs of different things (workload, pacing, …) are not compared; in what they differ is said instead.
 
 With --gate P (such as 99.9) the exit code is 1 where a later run is higher than the first at that percentile by more
 than the clock's resolution; where that cannot be said, nothing is printed and the exit code is 2.
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """0 done; 1 where ``--gate`` is given and a run is higher there."""
     from jitter_workshop.commands.shared import open_session
     from jitter_workshop.report import comparison_text
-    from jitter_workshop.stats.comparison import compare
+    from jitter_workshop.stats.comparison import compare, differences
 
     gate = _gate(args.gate)
     with open_session(args) as session:
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         others = [session.find(wanted) for wanted in args.others]
         notices = tuple(session.notices)
     metric = args.metric or a.main_histogram
-    for one in (a, *others):
+    for one in (a, *(b for b in others if not differences(a, b))):
         _require(one, metric)
     found = [compare(a, b, metric) for b in others]
     failed = gate is not None and any(_higher(c, gate) for c in found)

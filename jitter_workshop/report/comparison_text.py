@@ -16,11 +16,9 @@ _LABEL, _COLUMN, _RATIO = 26, 20, 10
 
 def render(comparison: Comparison, baseline: Run, other: Run, metric: str) -> str:
     """The two runs, the rows, and what may be said of them, ending with a line break."""
-    lines = [
-        f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}",
-        f"{baseline.id} → {other.id} · {clean(metric, 30)}",
-        "",
-    ]
+    lines = [f"{baseline.id} → {other.id} · {clean(metric, 30)}", ""]
+    if baseline.label or other.label:
+        lines.insert(0, f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}")
     if comparison.rows:
         lines.append(_line("", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"))
         lines += [

@@ -58,6 +58,22 @@ def test_comparing_as_json(two_runs: Path, capsys: pytest.CaptureFixture[str]) -
     assert [r["measure"] for r in found["rows"]][-2:] == ["p99.9", "max"]
 
 
+def test_runs_of_different_workloads_are_told_apart(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    with SessionStore().create("monday", "lab03") as opened:
+        opened.add_run(*make_run(run_id=A, label=""))
+        opened.add_run(*make_run(run_id=B, label="", name="spin_gap", workload="spin"))
+    assert main(["compare", A, B, "--json"]) == 0
+    (found,) = out(capsys)["comparisons"]
+    assert (found["comparable"], found["rows"]) == (False, [])
+    assert found["differences"][0] == "workload: ring against spin"
+    assert main(["compare", A, B]) == 0
+    text = capsys.readouterr().out
+    assert "cannot be compared: workload: ring against spin" in " ".join(text.split())
+    assert text.count(f"{A} → {B}") == 1
+    assert main(["compare", A, B, "--gate", "99"]) == 2
+    assert main(["compare", A, B, "--metric", "spin_gap"]) == 2
+
+
 @pytest.mark.parametrize(
     ("runs", "gate", "code"),
     [(["@2", "@1"], "99", 0), (["@1", "@2"], "99", 1), (["@1", "@2"], "p99.9", 1), (["@1", "@2"], "50", 0)],
