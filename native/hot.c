@@ -300,6 +300,7 @@ static bool arrive(jw_ring *ring, int who) {
 
 void *jw_producer_body(void *argument) {
     jw_ring *ring = argument;
+    jw_name_thread("producer");
     if (arrive(ring, JW_PRODUCER)) {
         PER_CLOCK(produce, ring, JW_PRODUCER)
     }
@@ -308,6 +309,7 @@ void *jw_producer_body(void *argument) {
 
 void *jw_accumulator_body(void *argument) {
     jw_ring *ring = argument;
+    jw_name_thread("accumulator");
     if (arrive(ring, JW_ACCUMULATOR)) {
         PER_CLOCK(consume, ring, JW_ACCUMULATOR)
     }
@@ -316,6 +318,7 @@ void *jw_accumulator_body(void *argument) {
 
 void *jw_journaller_body(void *argument) {
     jw_ring *ring = argument;
+    jw_name_thread("journaller");
     if (arrive(ring, JW_JOURNALLER)) {
         PER_CLOCK(consume, ring, JW_JOURNALLER)
     }

@@ -29,6 +29,7 @@ static void sleep_ns(uint64_t ns) {
 static void *spinner_body(void *argument) {
     spinner *self = argument;
     jw_spinners *all = self->all;
+    jw_name_thread("spinner");
     self->failed = jw_place_thread(self->cpu, 0);
     bool placed = self->failed == 0;
     jw_meeting_report(&all->meeting);

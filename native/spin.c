@@ -120,6 +120,7 @@ JW_INLINE void sampler(jw_spin *spin, int source) {
 
 static void *sampler_body(void *argument) {
     jw_spin *spin = argument;
+    jw_name_thread("sampler");
     spin->tid = jw_thread_id();
     spin->failed = jw_place_thread(spin->config.cpu, spin->config.fifo_priority);
     bool placed = spin->failed == 0;
@@ -191,9 +192,9 @@ const uint64_t *jw_spin_readings_by_cpu(const jw_spin *spin) {
 
 int jw_spin_lock_arrays(const jw_spin *spin) {
     int failed = mlock(spin, sizeof *spin);
-    failed |= mlock(spin->block.table, spin->block.small_ticks * sizeof *spin->block.table);
+    failed |= mlock(spin->block.table, (spin->block.small_ticks + 1) * sizeof *spin->block.table);
     failed |= mlock(spin->block.gaps, spin->block.room * sizeof *spin->block.gaps);
-    failed |= mlock(spin->idle.table, spin->idle.small_ticks * sizeof *spin->idle.table);
+    failed |= mlock(spin->idle.table, (spin->idle.small_ticks + 1) * sizeof *spin->idle.table);
     return failed != 0 ? -errno : 0;
 }
 

@@ -43,6 +43,10 @@ int jw_thread_id(void) {
     return (int)syscall(SYS_gettid);
 }
 
+void jw_name_thread(const char *name) {
+    (void)pthread_setname_np(pthread_self(), name);
+}
+
 void jw_thread_usage(jw_usage *out) {
     struct rusage usage;
     memset(&usage, 0, sizeof usage);

@@ -9,6 +9,9 @@
 /* Pin the calling thread (cpu >= 0), then make it SCHED_FIFO (priority > 0). 0 or -errno. */
 int jw_place_thread(int cpu, int fifo_priority);
 int jw_thread_id(void);
+
+/* What ps, perf and /proc call the calling thread (15 characters at most); otherwise all would be called after Python. */
+void jw_name_thread(const char *name);
 void jw_thread_usage(jw_usage *out);
 void jw_usage_since(const jw_usage *start, jw_usage *out);
 

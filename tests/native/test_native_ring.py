@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,3 +142,8 @@ def test_ticks_to_ns_and_back(rate_hz: int, ticks: int) -> None:
 def test_a_senseless_rate_is_refused(rate_hz: int) -> None:
     with pytest.raises(MeasureError):
         new_clock(lib.JW_CLOCK_MONOTONIC, rate_hz)
+
+
+def test_threads_carry_their_names_for_ps_and_perf(free_ring: LiveRing) -> None:
+    names = [Path(f"/proc/self/task/{lib.jw_ring_tid(free_ring.ring, i)}/comm").read_text().strip() for i in range(3)]
+    assert names == ["producer", "accumulator", "journaller"]
