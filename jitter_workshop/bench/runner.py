@@ -51,7 +51,7 @@ class Cancelled(MeasureError):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run gave. ``started_at_s``: Unix time. ``failure``: the child's own, where it ended too early;
+    """What a run gave. ``started_at_s``: Unix time. ``failure``: where the child or its noise ended too early;
     ``cancelled``: the token's reason, where somebody stopped it. Either way ``gathered`` holds the finished blocks."""
 
     spec: RunSpec
@@ -143,8 +143,6 @@ class _Conductor:
                 raise
             failure = error
         notes = {**ready.notes, **self._gathered.notes}
-        if self._noise is not None and self._noise.wait(timeout_s=0).kind == "end":
-            notes["noise_ended"] = "the noise ended before the run did: the last blocks were measured without it"
         if self._repeated:
             times = "once" if self._repeated == 1 else f"{self._repeated} times"
             notes["suspended"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
@@ -205,10 +203,16 @@ class _Conductor:
                 spoiled = True
                 continue
             done = self._receive(event, "block", protocol.BlockDone)
+            self._hear_noise()
             if spoiled:
                 self._repeated += 1
                 return None
             return done
+
+    def _hear_noise(self) -> None:
+        """Raises MeasureError when the noise is gone: the block that lost it is not kept, the ones before had it."""
+        if self._noise is not None and self._noise.wait(timeout_s=0).kind == "end":
+            raise MeasureError(f"the noise process {self._noise.obituary(self._noise.end())}")
 
     def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
         """The message that had to come. Raises what has to be raised when something else came."""

@@ -75,8 +75,8 @@ class MeasureRequest:
 
 
 class MeasurementStopped(MeasureError):
-    """The measuring child died after some blocks. ``run`` holds them (``complete`` is False); the message says whether
-    it was kept."""
+    """The measuring child, or its noise, died after some blocks. ``run`` holds them (``complete`` is False); the
+    message says whether it was kept."""
 
     def __init__(self, message: str, advice: str, run: Run) -> None:
         super().__init__(message, advice)

@@ -22,7 +22,7 @@ _RESIDENCE = 52
 _UNKNOWN = "–"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
 
-_SHOWN_NOTES = ("complete", "disturbed", "cpu_max", "blocks", "suspended", "noise_ended", "mlocked")
+_SHOWN_NOTES = ("complete", "disturbed", "cpu_max", "blocks", "suspended", "mlocked")
 """Notes that change how a run is read; the others give reasons for nulls and are in the JSON."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -173,6 +174,33 @@ def test_an_unknown_noise_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="there is no noise 'thunder'") as caught:
         run("ok", spec=RunSpec("ring", Placement("none"), blocks=1, block_ns=1, noise="thunder"))
     assert "spinners" in caught.value.advice
+
+
+def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = launch.command
+    noise = f"import os, sys; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); input()"
+    monkeypatch.setattr(
+        launch,
+        "command",
+        lambda module, *arguments: (
+            [sys.executable, "-c", noise] if module == launch.NOISE else real(module, *arguments)
+        ),
+    )
+
+    def kill(done: int) -> None:
+        if done == 2:
+            pid = int((tmp_path / "pid").read_text())
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    spec = dataclasses.replace(SPEC, noise="spinners")
+    whole = run("ok", spec)
+    assert (whole.complete, len(whole.gathered.blocks)) == (True, 3)
+    cut = run("ok", spec, Watching(kill))
+    assert (cut.complete, len(cut.gathered.blocks)) == (False, 2)
+    assert str(cut.failure) == "the noise process was killed by SIGKILL"
 
 
 def test_a_suspended_run_measures_the_cut_block_again() -> None:

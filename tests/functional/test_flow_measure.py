@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from jitter_workshop import cli
-from jitter_workshop.bench import launch
+from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.flow.measure import (
     CancelToken,
@@ -141,6 +143,26 @@ def test_a_dead_child_is_exit_2_with_an_empty_stdout(
     assert out == ""
     assert err.count("\n") == 1
     assert "after 3 of 20 blocks" in err
+
+
+def test_a_dead_noise_is_exit_2_and_the_run_is_not_complete(
+    child: Callable[[str], None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = launch.Event("end")
+    noise = SimpleNamespace(
+        wait=lambda timeout_s: dead if next(waits) else launch.Event("timeout"),
+        end=lambda: -9,
+        obituary=lambda status: "was killed by SIGKILL",
+    )
+    waits = iter([False, False, False, True])
+    monkeypatch.setattr(runner, "_noise", lambda spec: contextlib.nullcontext(noise))
+    assert cli.main(["measure", "--workload", "spin", "--noise", "spinners"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "the noise process was killed by SIGKILL after 3 of 20 blocks; the finished blocks are kept" in err
+    with SessionStore().current_or_create("workshop", "here") as session:
+        (stored,) = session.runs()
+    assert (stored.complete, len(stored.blocks)) == (False, 3)
 
 
 def test_progress_is_one_line_on_a_terminal(
