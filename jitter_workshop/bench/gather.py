@@ -71,6 +71,12 @@ class Gathered:
         """Measured time: the blocks without the pauses between them."""
         return sum(b.duration_ns for b in self.blocks) / 1e9
 
+    @property
+    def counted_s(self) -> float | None:
+        """The time in which the kernel's counters grew, blocks and their lead-in; None where a block does not say."""
+        counted_ns = self.sum_of(_counted)
+        return None if counted_ns is None else counted_ns / 1e9
+
     def add(
         self, done: BlockDone, temperature_celsius: float | None = None, throttle_events: int | None = None
     ) -> Block:
@@ -133,6 +139,10 @@ class Gathered:
 
 def _in_run(stall: Stall, block: int, start_ns: int) -> Stall:
     return Stall(block, stall.thread, stall.cpu, stall.start_ns + start_ns, stall.end_ns + start_ns, stall.messages)
+
+
+def _counted(block: BlockDone) -> int | None:
+    return block.counted_ns
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

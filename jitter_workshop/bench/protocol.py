@@ -70,6 +70,7 @@ class BlockDone:
     ``start_ns``; ``stalls`` holds the longest (at most 500), ``stall_totals`` counts all.
 
     ``interrupts`` / ``softirqs``: growth per CPU from just before to just after. ``throttled_periods``: the cgroup's.
+    ``counted_ns``: the time in which all these counters grew, longer than the block by its lead-in.
     """
 
     index: int
@@ -90,6 +91,7 @@ class BlockDone:
     throttled_periods: int | None
     parent_switches: int | None
     notes: dict[str, str] = field(default_factory=dict)
+    counted_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

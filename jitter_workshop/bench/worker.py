@@ -78,8 +78,9 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The kernel's counters at one moment."""
+    """The kernel's counters at one moment. ``at_ns``: CLOCK_MONOTONIC when the first of them was read."""
 
+    at_ns: int
     interrupts: CounterTable
     softirqs: CounterTable
     stat: CpuStat
@@ -89,7 +90,8 @@ class Look:
 
 
 class Counters:
-    """Looks at the kernel's counters just before and just after a block."""
+    """Looks at the kernel's counters just before and just after a block. All looks read in the same order, so that the
+    time between two of them is the time in which each counter grew."""
 
     def __init__(self, root: HostRoot, placement: Placement, tids: dict[str, int]) -> None:
         self._root = root
@@ -103,6 +105,7 @@ class Counters:
     def look(self) -> Look:
         root = self._root
         return Look(
+            at_ns=time.monotonic_ns(),
             interrupts=read_interrupts(root),
             softirqs=read_softirqs(root),
             stat=read_stat(root, self._guest),
@@ -119,6 +122,7 @@ class Counters:
             "steal_ns": steal_between(before.stat, after.stat, self._cpus),
             "throttled_periods": difference(before.throttled, after.throttled),
             "parent_switches": difference(before.parent_switches, after.parent_switches),
+            "counted_ns": after.at_ns - before.at_ns,
         }
         if found["steal_ns"] is None:
             notes["steal_ns"] = after.stat.reason or (
@@ -200,8 +204,10 @@ class Worker:
     def _block(self, index: int) -> BlockDone:
         time.sleep(SETTLE_S)
         before = self._counters.look()
-        measured = self._workload.block(index)
+        result = self._workload.measure(index)
         after = self._counters.look()
+        # Only now: what the digest costs is none of the block's.
+        measured = self._workload.digest(index, result)
         start_ns = self._clock.monotonic_ns(measured.digest.start_ticks)
         end_ns = start_ns + self._clock.ns(measured.digest.end_ticks - measured.digest.start_ticks)
         wall_start_s = time.time() - (time.monotonic_ns() - start_ns) / 1e9

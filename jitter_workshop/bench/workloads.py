@@ -60,8 +60,11 @@ class Workload(Protocol):
     def lock(self) -> bool:
         """Lock only what the hot threads touch."""
 
-    def block(self, index: int) -> Measured:
-        """Measure one block; sleeps meanwhile."""
+    def measure(self, index: int) -> Any:
+        """Measure one block and return what native code says of it; sleeps meanwhile and does nothing else."""
+
+    def digest(self, index: int, result: Any) -> Measured:
+        """The block that ``measure`` has just measured, in figures. Takes a while; the threads go on, unrecorded."""
 
     def close(self) -> None:
         """End the threads and give the memory back."""
@@ -133,16 +136,19 @@ class Ring:
     def lock(self) -> bool:
         return bool(lib.jw_ring_lock_arrays(self._ring) == 0)
 
-    def block(self, index: int) -> Measured:
-        spec = self._spec
+    def measure(self, index: int) -> Any:
         request = ffi.new("jw_block_request *")
-        request.messages = messages_of_block(spec, index)
-        request.duration_ticks = 0 if request.messages else self._clock.ticks(spec.block_ns)
+        request.messages = messages_of_block(self._spec, index)
+        request.duration_ticks = 0 if request.messages else self._clock.ticks(self._spec.block_ns)
         request.unrecorded = self._unrecorded
         request.ping_pong = int(self._ping_pong)
         result = ffi.new("jw_block_result *")
         if lib.jw_ring_block(self._ring, request, result) != 0:
             raise MeasureError("the measured threads were stopped during a block")
+        return result
+
+    def digest(self, index: int, result: Any) -> Measured:
+        spec = self._spec
         for thread in range(1, len(self._names)):
             if result.payload_sum[thread] != result.payload_sum[0]:
                 raise MeasureError(f"the {self._names[thread]} read other messages than the producer sent")
@@ -163,7 +169,7 @@ class Ring:
         notes: dict[str, str] = {}
         if self._unrecorded < UNRECORDED:
             notes["unrecorded"] = f"{self._unrecorded} unrecorded messages before each block instead of {UNRECORDED}"
-        if not request.messages and result.count == _most_messages(spec):
+        if spec.messages is None and result.count == _most_messages(spec):
             notes["blocks"] = f"a block ends after {result.count} messages, sooner than its time"
         measured = result.ping_pong_ns >= 0
         if not measured:
@@ -222,12 +228,15 @@ class Spin:
     def lock(self) -> bool:
         return bool(lib.jw_spin_lock_arrays(self._spin) == 0)
 
-    def block(self, index: int) -> Measured:
+    def measure(self, index: int) -> Any:
         readings = messages_of_block(self._spec, index)
         duration = 0 if readings else self._clock.ticks(self._spec.block_ns)
         result = ffi.new("jw_spin_result *")
         if lib.jw_spin_block(self._spin, readings, duration, result) != 0:
             raise MeasureError("the sampling thread was stopped during a block")
+        return result
+
+    def digest(self, index: int, result: Any) -> Measured:
         found = digest.spin_block(
             self._clock.native,
             index,

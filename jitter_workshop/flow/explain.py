@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jitter_workshop.flow.knee import knee_sentences, measured_seconds
+from jitter_workshop.flow.knee import counted_seconds, knee_sentences
 from jitter_workshop.model.course import PLACEHOLDERS, Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
@@ -19,12 +19,12 @@ _NAMES = {"LOC": "local timer", "RES": "rescheduling", "CAL": "function calls", 
 def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None) -> Explanation:
     """The evidence of one run for one chapter. ``curve``: the run's main one, to set beside the arithmetic."""
     cpus = used_cpus(run)
-    interrupts = _busiest(run.interrupts, cpus, measured_seconds(run))
+    interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
     return Explanation(
         run=run,
         threads=tuple(_thread(t) for t in run.threads),
         interrupts=interrupts,
-        softirqs=_busiest(run.softirqs, cpus, measured_seconds(run)),
+        softirqs=_busiest(run.softirqs, cpus, counted_seconds(run)),
         knee=knee_sentences(run, interrupts, curve),
         foreign=tuple(
             f"{clean(f.name, 40)} (pid {f.pid}) used {f.cpu_percent:.0f} % of a CPU"

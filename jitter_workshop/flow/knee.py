@@ -45,6 +45,11 @@ def measured_seconds(run: Run) -> float:
     return sum(block.duration_ns for block in run.blocks) / 1e9 or run.duration_s
 
 
+def counted_seconds(run: Run) -> float:
+    """The time in which the kernel's counters grew; the blocks alone where the run does not say."""
+    return run.counted_s or measured_seconds(run)
+
+
 def messages_per_second(run: Run) -> float | None:
     """The rate at which messages really came (lateness included); None for an empty run."""
     summary = run.histograms.get(run.main_histogram)
@@ -109,8 +114,7 @@ def knee_sentences(
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
         found.append(
             f"The commonest interrupt, {name}, came {per_second:,.0f} times a second on CPU {cpu}: its knee stands at "
-            f"{stands} if each delays one of the {what}, further right if most fall between two. (Counted from just "
-            "before to just after each block, so rather too many than too few.)"
+            f"{stands} if each delays one of the {what}, further right if most fall between two."
         )
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))

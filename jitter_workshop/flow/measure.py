@@ -219,6 +219,7 @@ def _as_run(
         host=to_plain(host),
         applied=request.applied,
         notes={},
+        counted_s=gathered.counted_s,
     )
     return with_notes(run, spec, result, host)
 

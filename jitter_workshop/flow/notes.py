@@ -69,6 +69,8 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     for name in ("interrupts", "softirqs", "steal_ns", "core_hz", "throttled_periods"):
         if getattr(run, name) is None:
             yield name, _UNSEEN
+    if run.counted_s is None:
+        yield "counted_s", "the measuring process did not say how long it counted"
     if run.steal_resolution_ns is None:
         yield "steal_resolution_ns", "see steal_ns"
     if run.clock.offset_ns is None:

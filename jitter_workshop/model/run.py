@@ -155,7 +155,11 @@ class ForeignLoad:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run, as stored in ``run.json`` and printed by ``measure --json``."""
+    """One run, as stored in ``run.json`` and printed by ``measure --json``.
+
+    ``counted_s``: the time in which ``interrupts``, ``softirqs`` and the other counters grew: ``duration_s`` and what
+    leads into each block. None in runs of older versions, and where a block does not say.
+    """
 
     format_version: int
     id: str
@@ -189,6 +193,7 @@ class Run:
     host: dict[str, Any]
     applied: tuple[dict[str, str], ...]
     notes: dict[str, str] = field(default_factory=dict)
+    counted_s: float | None = None
 
     @property
     def main_histogram(self) -> str:

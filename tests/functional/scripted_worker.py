@@ -55,6 +55,7 @@ def block(index: int, spec: RunSpec) -> protocol.BlockDone:
         throttled_periods=None,
         parent_switches=0,
         notes={"softirqs": "not shown here"},
+        counted_ns=1_200_000,
     )
 
 

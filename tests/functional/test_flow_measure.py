@@ -60,6 +60,7 @@ def test_a_run_is_kept_with_all_it_knows(child: Callable[[str], None]) -> None:
     assert (run.label, run.workload, run.preset, len(run.blocks)) == ("a [31mlabel", "spin", None, 2)
     assert run.histograms["spin_gap"].count == 8
     assert run.host["name"]
+    assert run.counted_s == 0.0024
     assert (run.steal_ns, run.steal_resolution_ns) == (0, 10_000_000)
     for field in ("preset", "softirqs", "throttled_periods", "threads.migrations", "histograms"):
         assert run.notes[field], field

@@ -10,13 +10,18 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from jitter_workshop.bench import launch, noise, protocol, worker, workloads
+from jitter_workshop.bench.digest import Digest
+from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
 from jitter_workshop.errors import UsageError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.run import Clock
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats import histogram as histograms
 
@@ -263,6 +268,84 @@ def test_counters_that_are_missing_or_run_backwards() -> None:
     assert worker.difference(3, None) is None
     assert worker.difference(3, 2) == 0
     assert worker.difference(3, 5) == 2
+
+
+def test_the_digest_is_not_in_the_time_that_is_counted(
+    spec: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A made-up /proc and clock: measuring takes 250 ms and 62 ticks, the digest 10 s and 2,500."""
+    table = tmp_path / "proc" / "interrupts"
+    table.parent.mkdir()
+    now_ns = ticks = 0
+
+    def passes(ns: int, more: int) -> None:
+        nonlocal now_ns, ticks
+        now_ns, ticks = now_ns + ns, ticks + more
+        table.write_text(f"           CPU0\nLOC: {ticks:>10}   Local timer interrupts\n")
+
+    class Workload:
+        def __init__(self) -> None:
+            self.tids: dict[str, int] = {}
+
+        def measure(self, index: int) -> str:
+            passes(250_000_000, 62)
+            return f"result {index}"
+
+        def digest(self, index: int, result: str) -> workloads.Measured:
+            assert result == f"result {index}"
+            passes(10**10, 2_500)
+            found = Digest(0, 200_000_000, {}, (), (), 0, {})
+            return workloads.Measured(found, {}, None, None, None)
+
+        def close(self) -> None:
+            pass
+
+    clock = SimpleNamespace(
+        describe=lambda a, b: Clock("tsc", 10.0, 1, None, 0, 1), monotonic_ns=lambda t: t, ns=lambda t: t
+    )
+    slow = SimpleNamespace(
+        sleep=lambda s: passes(round(s * 1e9), 12), monotonic_ns=lambda: now_ns, time=lambda: now_ns / 1e9
+    )
+    for name, made_up in {
+        "HostRoot": lambda: HostRoot(tmp_path),
+        "calibrate": lambda root: clock,
+        "lock_memory": lambda: (True, ""),
+        "gc": SimpleNamespace(collect=int, freeze=int, disable=int),
+        "time": slow,
+    }.items():
+        monkeypatch.setattr(worker, name, made_up)
+    monkeypatch.setattr(workloads, "start", lambda spec, clock: Workload())
+    said: list[Any] = []
+    words = iter([("go", None), ("go", None), ("end", None)])
+    parent: Any = SimpleNamespace(say=lambda kind, data: said.append(data), hear=lambda: next(words))
+    worker.Worker(parent, spec).run()
+    for done in said[1:]:
+        assert done.counted_ns == 250_000_000
+        assert done.interrupts["LOC"].per_cpu == {"0": 62}
+
+
+def test_all_of_the_tables_of_gaps_is_locked() -> None:
+    page = os.sysconf("SC_PAGE_SIZE")
+
+    def locked_bytes(small_ticks: int) -> int:
+        config = ffi.new("jw_spin_config *")
+        config.clock = new_clock(lib.JW_CLOCK_MONOTONIC, 10**9)[0]
+        config.small_ticks, config.most_gaps, config.cpu = small_ticks, 640, -1
+        spin = lib.jw_spin_new(config, ffi.new("int *"))
+        try:
+            before = locked()
+            if lib.jw_spin_lock_arrays(spin) != 0:
+                pytest.skip("this user may not lock so much memory")
+            return locked() - before
+        finally:
+            lib.jw_spin_free(spin)
+
+    def locked() -> int:
+        status = Path("/proc/self/status").read_text()
+        return 1024 * int(status.split("VmLck:")[1].split()[0])
+
+    # A table has an entry more than ticks: here the first that lies on a page of its own, in both tables.
+    assert locked_bytes(page // 8) - locked_bytes(page // 8 - 1) == 2 * page
 
 
 def test_a_valid_spec_passes(spec: RunSpec) -> None:

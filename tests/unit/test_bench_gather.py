@@ -56,6 +56,7 @@ def block(draw: st.DrawFn) -> BlockDone:
         throttled_periods=None,
         parent_switches=0,
         notes={"length": str(length)},
+        counted_ns=draw(MAYBE),
     )
 
 
@@ -96,6 +97,8 @@ def test_a_run_is_the_sum_of_its_blocks(blocks: list[BlockDone]) -> None:
     assert thread.migrations == known([b.threads[0].migrations for b in whole])
     assert thread.minor_faults is None
     assert gathered.sum_of(lambda b: b.steal_ns) == known([b.steal_ns for b in whole])
+    counted_ns = known([b.counted_ns for b in whole])
+    assert gathered.counted_s == (None if counted_ns is None else counted_ns / 1e9)
     assert gathered.softirqs is None
     if any(b.interrupts is None for b in whole):
         assert gathered.interrupts is None

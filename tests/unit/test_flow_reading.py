@@ -124,6 +124,14 @@ def test_evidence_counts_only_the_cpus_that_were_used() -> None:
     assert not any("{" in command and "_cpu" in command for command, _ in found.by_hand)
 
 
+def test_rates_are_of_the_time_that_was_counted() -> None:
+    counters = {"LOC": Counter("Local timer interrupts", {"1": 300})}
+    run = run_with(threads=THREADS, interrupts=counters, softirqs=counters, counted_s=1.2)
+    found = explain_run(COURSE.chapters[2], run)
+    assert [rate for *_, rate in (*found.interrupts, *found.softirqs)] == [250.0, 250.0]
+    assert any("came 250 times a second on CPU 1" in sentence for sentence in found.knee)
+
+
 def test_placeholders_of_a_run_without_threads_stay_readable() -> None:
     assert fill_in("perf -t {producer_tid} -C {cpus}", run_with(threads=THREADS)) == "perf -t 41 -C 0-1"
     assert fill_in("perf -t {producer_tid} -C {cpus}", run_with(threads=())) == "perf -t PRODUCER_TID -C CPUS"
