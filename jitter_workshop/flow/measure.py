@@ -24,7 +24,7 @@ from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
-from jitter_workshop.model.run import FORMAT_VERSION, ForeignLoad, PlacementRecord, Run
+from jitter_workshop.model.run import FORMAT_VERSION, PlacementRecord, Run
 from jitter_workshop.model.spec import Pacing, Placement, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.ids import new_id
@@ -125,8 +125,8 @@ def measure(
         summary = summarise(root, topology)
         before = foreign.snapshot()
         result = runner.run(spec, observer, cancel)
-        loads = foreign.since(before, _watched(spec.placement))
-    run = _as_run(request, result, summary, loads)
+        company = foreign.since(before, _watched(spec.placement))
+    run = _as_run(request, result, summary, company)
     not_kept = _keep(session, run, result)
     if result.failure is not None:
         where = not_kept or (f"the finished blocks are kept as run {run.id}" if session is not None else "")
@@ -181,9 +181,7 @@ def _keep(session: OpenSession | None, run: Run, result: runner.RunResult) -> st
     return ""
 
 
-def _as_run(
-    request: MeasureRequest, result: runner.RunResult, host: HostSummary, loads: tuple[ForeignLoad, ...]
-) -> Run:
+def _as_run(request: MeasureRequest, result: runner.RunResult, host: HostSummary, company: foreign.Company) -> Run:
     spec, gathered = result.spec, result.gathered
     steal_ns = gathered.sum_of(_steal)
     run = Run(
@@ -215,13 +213,13 @@ def _as_run(
         throttled_periods=gathered.sum_of(_throttled),
         mlocked=result.mlocked,
         complete=result.complete,
-        disturbed=loads,
+        disturbed=company.loads,
         host=to_plain(host),
         applied=request.applied,
         notes={},
         counted_s=gathered.counted_s,
     )
-    return with_notes(run, spec, result, host)
+    return with_notes(run, spec, result, host, company.unnamed_percent)
 
 
 def _placement_record(placement: Placement) -> PlacementRecord:

@@ -16,10 +16,13 @@ from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.model.text import clean
 
 _UNSEEN = "this host does not show it"
+_MUCH_STOLEN = 0.01 * 1e9
 _FEW_SAMPLES = "null where fewer samples were taken than 1/(1-p)"
 
 
-def with_notes(run: Run, spec: RunSpec, result: RunResult, host: HostSummary) -> Run:
+def with_notes(
+    run: Run, spec: RunSpec, result: RunResult, host: HostSummary, unnamed_percent: float | None = None
+) -> Run:
     """The run with a reason for everything that it does not know. The child's own reasons come first."""
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
     for name, reason in _reasons(run, spec):
@@ -27,13 +30,30 @@ def with_notes(run: Run, spec: RunSpec, result: RunResult, host: HostSummary) ->
     if not run.complete:
         why = result.failure.message if result.failure is not None else f"stopped: {result.cancelled}"
         notes["complete"] = f"{len(run.blocks)} of {spec.blocks} blocks, {clean(why, 200)}"
-    if run.disturbed:
-        names = ", ".join(f"{load.name} ({load.cpu_percent:g} %)" for load in run.disturbed)
-        notes["disturbed"] = f"other tasks used the measured CPUs: {names}"
+    company = disturbed_note(run, unnamed_percent)
+    if company:
+        notes["disturbed"] = company
     limit = cpu_limit(host)
     if limit:
         notes["cpu_max"] = limit
     return replace(run, notes=notes)
+
+
+def disturbed_note(run: Run, unnamed_percent: float | None) -> str:
+    """Who else used the measured CPUs, with what has no name and what cannot be seen; "" where nothing is to be said.
+    ``unnamed_percent``: see ``bench.foreign.Company``."""
+    said = []
+    if run.disturbed:
+        names = ", ".join(f"{load.name} ({load.cpu_percent:g} %)" for load in run.disturbed)
+        said.append(f"other tasks used the measured CPUs: {names}")
+    if unnamed_percent:
+        said.append(
+            f"others used at least {unnamed_percent:g} % of a measured CPU and have ended, moved on or are out of "
+            "sight, so they have no names"
+        )
+    if not said and any(r.threshold_ns == 100_000 and r.stolen_ns_per_second > _MUCH_STOLEN for r in run.stalls.rates):
+        said.append("nobody was seen on the measured CPUs, but only tasks that lived through the run can be named")
+    return "; ".join(said)
 
 
 def cpu_limit(host: HostSummary) -> str:

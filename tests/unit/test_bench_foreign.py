@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
 import pytest
 
 from jitter_workshop.bench import foreign
 from jitter_workshop.bench.foreign import Snapshot
+from jitter_workshop.flow.notes import disturbed_note
+from jitter_workshop.model.run import ForeignLoad
+from tests import madeup
 
 Row = tuple[tuple[int, float], float, int | None, str, int]
 
@@ -31,7 +35,7 @@ def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPa
         ((71, 1.0), 9.0, 1, "our grandchild", 70),
     ]
     rows(monkeypatch, found)
-    loads = foreign.since(before, {1})
+    loads = foreign.since(before, {1}).loads
     assert [(load.pid, load.name, load.cpu, load.cpu_percent) for load in loads] == [
         (60, "reused pid", 1, 20.0),
         (50, "kwork [31mer", 1, 10.0),
@@ -40,15 +44,40 @@ def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPa
 
 def test_without_fixed_cpus_everybody_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 5.0, 0, "elsewhere", 1)])
-    assert [load.pid for load in foreign.since(Snapshot(100.0, {}), set())] == [51]
+    assert [load.pid for load in foreign.since(Snapshot(100.0, {}), set()).loads] == [51]
 
 
 def test_a_short_run_does_not_name_a_single_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 0.02, 0, "a tick or two", 1)])
-    assert foreign.since(Snapshot(109.9, {}), set()) == ()
+    assert foreign.since(Snapshot(109.9, {}), set()).loads == ()
+
+
+@pytest.mark.parametrize(("busy_s", "own_s", "percent"), [(19.0, 6.0, 20.0), (17.1, 6.0, 0.0), (19.0, 9.0, 0.0)])
+def test_what_ended_meanwhile_is_told_without_a_name(
+    monkeypatch: pytest.MonkeyPatch, busy_s: float, own_s: float, percent: float
+) -> None:
+    rows(monkeypatch, [((50, 1.0), 1.0, 1, "named", 1), ((51, 1.0), 5.0, 0, "elsewhere", 1)])
+    monkeypatch.setattr(foreign, "_busy_seconds", lambda: {0: 500.0, 1: busy_s})
+    monkeypatch.setattr(foreign, "_own_seconds", lambda: 1.0 + own_s)
+    before = Snapshot(100.0, {}, {0: 0.0, 1: 10.0}, 1.0)
+    found = foreign.since(before, {1})
+    assert [load.name for load in found.loads] == ["named"]
+    assert found.unnamed_percent == percent
+    assert foreign.since(before, set()).unnamed_percent is None
+    assert foreign.since(before, {1, 7}).unnamed_percent is None
+
+
+def test_the_note_says_what_has_no_name_and_what_is_not_seen() -> None:
+    run, _ = madeup.make_run([[100] * 100])
+    assert disturbed_note(run, 0.0) == ""
+    assert "at least 20 % of a measured CPU and have ended" in disturbed_note(run, 20.0)
+    named = dataclasses.replace(run, disturbed=(ForeignLoad(7, "other", 1, 30.0),))
+    assert disturbed_note(named, 20.0).startswith("other tasks used the measured CPUs: other (30 %); others used")
+    stalled, _ = madeup.make_run([[100] * 100 + [50_000_000]])
+    assert "only tasks that lived through the run can be named" in disturbed_note(stalled, None)
 
 
 def test_this_very_host_can_be_looked_at() -> None:
     seen = foreign.snapshot()
     assert any(pid == ME for pid, _ in seen.cpu_seconds)
-    assert all(load.pid != ME for load in foreign.since(seen, set()))
+    assert all(load.pid != ME for load in foreign.since(seen, set()).loads)
