@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from jitter_workshop.model.run import Run
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +45,3 @@ class Comparison:
     differences: tuple[str, ...]
     rows: tuple[ComparisonRow, ...]
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledRun:
-    """A run with the curve that is drawn for it."""
-
-    run: Run
-    curves: dict[str, PercentileCurve] = field(default_factory=dict)

@@ -35,11 +35,6 @@ class Side:
     count: int
 
 
-def metrics(run: Run) -> tuple[str, ...]:
-    """The names that ``--metric`` takes for a run: its histograms."""
-    return tuple(run.histograms)
-
-
 def differences(a: Run, b: Run) -> tuple[str, ...]:
     """In words, what keeps two runs from being compared: workload, pacing, interval, clock, payload, duty. Empty where
     they may be. Only the ring sends messages, so only there pacing and interval mean anything."""
