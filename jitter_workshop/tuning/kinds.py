@@ -1,0 +1,120 @@
+"""How a setting is read, compared and written: one Kind for each form that the kernel gives its files.
+
+A Change names its kind. Values are compared as what they mean, not as text: ``3`` and ``00000003`` are one mask,
+``0-1`` and ``0,1`` one list. Undoing a Change is writing its ``before``.
+"""
+
+from __future__ import annotations
+
+from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.writer import HostWriter
+
+
+class Kind:
+    """A plain value in a file; the base of the other kinds.
+
+    ``survives_boot``: what was written is still there after a reboot (files, boot parameters); everything else is void
+    then. ``effect_after_boot``: it takes effect only after a reboot.
+    """
+
+    name = "value"
+    survives_boot = False
+    effect_after_boot = False
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        """What stands there now, in the form of ``before`` and ``after``; None with the reason where it cannot be
+        read."""
+        return root.reading(path)
+
+    def same(self, a: str, b: str) -> bool:
+        """Whether two values mean the same."""
+        return a.split() == b.split()
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        """Make it ``value``. Raises OSError as the kernel gives it."""
+        writer.write(path, value)
+
+    def halfway(self, found: str, after: str) -> bool:
+        """Whether ``found`` is what only our own interrupted write of ``after`` leaves behind."""
+        return False
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        """Whether what the path names is still there: a task that ended, a device that left need no undoing."""
+        return root.reading(path).reason != "no such file"
+
+
+class Number(Kind):
+    """A whole decimal number."""
+
+    name = "number"
+
+    def same(self, a: str, b: str) -> bool:
+        one, two = parse_integer(a.strip()), parse_integer(b.strip())
+        return one == two if one is not None and two is not None else super().same(a, b)
+
+
+class Choice(Kind):
+    """``always [madvise] never``: read as the bracketed word, written as a word."""
+
+    name = "choice"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        reading = root.reading(path)
+        if reading.text is None:
+            return reading
+        chosen = chosen_word(reading.text)
+        return TextReading(chosen) if chosen is not None else TextReading(None, "none of its words is chosen")
+
+
+class CpuList(Kind):
+    """A CPU list, compared as a set."""
+
+    name = "cpu-list"
+
+    def same(self, a: str, b: str) -> bool:
+        try:
+            return CpuSet.parse_list(a) == CpuSet.parse_list(b)
+        except ValueError:
+            return super().same(a, b)
+
+
+class CpuMask(Kind):
+    """A hex mask, compared as a set."""
+
+    name = "cpu-mask"
+
+    def same(self, a: str, b: str) -> bool:
+        try:
+            return CpuSet.parse_mask(a) == CpuSet.parse_mask(b)
+        except ValueError:
+            return super().same(a, b)
+
+
+def chosen_word(text: str) -> str | None:
+    """The word in brackets of a sysfs choice, None where there is none."""
+    for word in text.split():
+        if len(word) > 2 and word.startswith("[") and word.endswith("]"):
+            return word[1:-1]
+    return None
+
+
+_PLAIN: tuple[Kind, ...] = (Kind(), Number(), Choice(), CpuList(), CpuMask())
+_FURTHER = ("kinds_tasks", "kinds_cgroup", "kinds_cpu", "kinds_system")
+"""Modules whose ``KINDS`` are added; loaded when a kind is asked for that is not among the plain ones."""
+
+_known: dict[str, Kind] = {kind.name: kind for kind in _PLAIN}
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of this name. Raises ValueError for a name that no kind has (a damaged or newer journal)."""
+    if name not in _known:
+        from importlib import import_module
+
+        for module in _FURTHER:
+            for kind in import_module(f"jitter_workshop.tuning.{module}").KINDS:
+                _known[kind.name] = kind
+    try:
+        return _known[name]
+    except KeyError:
+        raise ValueError(f"no kind of setting is called '{name[:40]}'") from None

@@ -1,0 +1,81 @@
+"""Every tunable there is, found by its class: a new one is a class in one of these modules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.change import Wanted
+from jitter_workshop.tuning.base import Settings, Tunable
+
+FAMILIES = (
+    "cpu_frequency",
+    "cpu_idle",
+    "cpu_online",
+    "isolation",
+    "interrupts",
+    "workqueues",
+    "tasks",
+    "scheduler",
+    "watchdogs",
+    "memory",
+    "network",
+    "services",
+    "boot",
+    "clock",
+    "heat",
+    "machine",
+    "observed",
+)
+"""Modules of this package, in the order in which ``status`` shows them."""
+
+
+@cache
+def tunables() -> tuple[Tunable, ...]:
+    """One instance of each, in the order of ``status``."""
+    found: list[Tunable] = []
+    for family in FAMILIES:
+        module = import_module(f"jitter_workshop.tuning.{family}")
+        for item in vars(module).values():
+            if (
+                isinstance(item, type)
+                and issubclass(item, Tunable)
+                and item not in (Tunable, Settings)
+                and item.__module__ == module.__name__
+                and item.id
+            ):
+                found.append(item())
+    return tuple(found)
+
+
+def find(tunable_id: str) -> Tunable:
+    """The tunable of this id. Raises UsageError that suggests the nearest one."""
+    for tunable in tunables():
+        if tunable.id == tunable_id:
+            return tunable
+    import difflib
+
+    near = difflib.get_close_matches(tunable_id, [t.id for t in tunables()], n=1, cutoff=0.5)
+    from jitter_workshop.model.text import clean
+
+    raise UsageError(
+        f"there is no tunable '{clean(tunable_id, 40)}'",
+        f"did you mean '{near[0]}'?" if near else "'jitter-workshop status' lists them",
+    )
+
+
+def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
+    """``ID`` and ``ID=VALUE`` words of a command line. Raises UsageError for unknown ids, for a value where none is
+    taken, and for one id twice with different values."""
+    wanted: dict[str, Wanted] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        tunable = find(name.strip())
+        if equals and not tunable.values:
+            raise UsageError(f"{tunable.id} takes no value", f"say only '{tunable.id}'")
+        asked = Wanted(tunable.id, value.strip() if equals else None)
+        if wanted.setdefault(asked.id, asked) != asked:
+            raise UsageError(f"{asked.id} is asked for twice, with different values", "say it once")
+    return tuple(wanted.values())

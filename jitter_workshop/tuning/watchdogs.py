@@ -1,0 +1,1 @@
+"""Tunables of this family."""

@@ -1,0 +1,114 @@
+"""All writing to a host goes through one object, as all reading goes through ``HostRoot``.
+
+It has no judgement of its own: the agent's policy decides what may be written, the journal is written before. ``root``
+is ``/``; tests give a made tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_WRITE = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK
+
+
+class HostWriter:
+    """Writes below ``root``. Every method raises OSError as the kernel gives it; nothing is retried."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._top = os.path.realpath(root)
+
+    @property
+    def real(self) -> bool:
+        """Whether this is the machine that the process runs on: system calls and programs only make sense there."""
+        return self._top == "/"
+
+    def write(self, path: str, text: str) -> None:
+        """Write ``text`` to a file that exists, in one call (the kernel takes a setting as one write)."""
+        file = os.open(self._place(path), _WRITE)
+        try:
+            data = text.encode()
+            if os.write(file, data or b"\n") < len(data):
+                raise OSError(f"only a part of the value was taken by {path}")
+        finally:
+            os.close(file)
+
+    def replace_file(self, path: str, text: str | None) -> None:
+        """Put a whole file in place (None removes it): temporary name, sync, rename, sync the folder, mode 0644."""
+        target = self._place(path)
+        folder, name = os.path.split(target)
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if text is None:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=place)
+            else:
+                temporary = f".{name}.{os.getpid()}"
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+                file = os.open(temporary, flags, 0o644, dir_fd=place)
+                try:
+                    with os.fdopen(file, "w", encoding="utf-8") as out:
+                        os.fchmod(out.fileno(), 0o644)
+                        out.write(text)
+                        out.flush()
+                        os.fsync(out.fileno())
+                    os.rename(temporary, name, src_dir_fd=place, dst_dir_fd=place)
+                except BaseException:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(temporary, dir_fd=place)
+                    raise
+            os.fsync(place)
+        finally:
+            os.close(place)
+
+    def make_folder(self, path: str) -> None:
+        """Make one folder (a cgroup)."""
+        os.mkdir(self._place(path), 0o755)  # noqa: PTH102 - a place below the root
+
+    def remove_folder(self, path: str) -> None:
+        """Remove one empty folder (a cgroup without tasks)."""
+        os.rmdir(self._place(path))  # noqa: PTH106 - a place below the root
+
+    def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
+        """``sched_setaffinity(2)`` of a task of this machine."""
+        self._only_here("sched_setaffinity")
+        os.sched_setaffinity(tid, cpus)
+
+    def run(self, program: str, arguments: tuple[str, ...]) -> None:
+        """Run one of the system's own programs (an absolute path) with nothing of the caller's environment. Raises
+        OSError with the last line that it said where it fails or takes more than two minutes."""
+        self._only_here(program)
+        import subprocess
+
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "HOME": "/root"}
+        try:
+            done = subprocess.run(
+                (program, *arguments),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=environment,
+                cwd="/",
+                timeout=120,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise OSError(f"{program} took more than two minutes") from error
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+            raise OSError(f"{program} failed: {said[-1][:200] if said else f'exit code {done.returncode}'}")
+
+    def _only_here(self, what: str) -> None:
+        if not self.real:
+            raise OSError(f"{what} is not to be had on a made host")
+
+    def _place(self, path: str) -> str:
+        """The place of a host's path below the root. Raises OSError where a folder on the way leads elsewhere."""
+        if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
+            raise OSError(f"not a path that is written to: {path!r}")
+        place = self._top.rstrip("/") + path
+        folder = os.path.dirname(place)  # noqa: PTH120 - a string, not a Path
+        if os.path.realpath(folder) != folder.rstrip("/"):
+            raise OSError(f"{path} is reached through a symbolic link")
+        return place
