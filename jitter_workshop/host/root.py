@@ -115,12 +115,13 @@ class HostRoot:
         except (OSError, ValueError, _Refused):
             return ()
 
-    def numbered(self, path: str, prefix: str) -> tuple[tuple[int, str], ...]:
-        """The entries ``prefix`` + number of a folder in number order, as (number, full path): cpu0, policy4, …"""
+    def numbered(self, path: str, prefix: str, digits: int = 6) -> tuple[tuple[int, str], ...]:
+        """The entries ``prefix`` + number of a folder in number order, as (number, full path): cpu0, policy4, …
+        Numbers of more than ``digits`` digits are none of these."""
         found: list[tuple[int, str]] = []
         for name in self.list_dir(path):
             number = name.removeprefix(prefix)
-            if name.startswith(prefix) and number.isascii() and number.isdigit() and len(number) <= 6:
+            if name.startswith(prefix) and number.isascii() and number.isdigit() and len(number) <= digits:
                 found.append((int(number), f"{path.rstrip('/')}/{name}"))
         return tuple(sorted(found))
 

@@ -34,20 +34,29 @@ class CpuSet:
         return cls(tuple(cpus))
 
     @classmethod
-    def parse_list(cls, text: str) -> CpuSet:
+    def parse_list(cls, text: str, last: int | None = None) -> CpuSet:
         """Parse a kernel list such as ``0-3,8,10-14:2/4``; empty, whitespace and ``(null)`` give the empty set.
 
-        Raises ValueError on anything else that is not a list.
+        ``last``: the host's largest possible CPU number, with which a boot parameter's ``N``, ``4-N`` and ``all`` can
+        be read too. Raises ValueError on anything else that is not a list.
         """
         text = text.strip().strip("\0").strip()
         if text in ("", "(null)"):
             return cls()
         found: list[int] = []
         for part in text.split(","):
-            found.extend(_parse_range(part.strip()))
+            found.extend(_parse_range(part.strip(), last))
             if len(found) > _MAX_NAMED:
                 raise ValueError("a CPU list that names the same CPUs over and over")
         return cls(tuple(found))
+
+    @classmethod
+    def parse_words(cls, text: str) -> CpuSet:
+        """Parse numbers with blanks between them, ``0 1 2 3``, as cpufreq alone writes its CPUs.
+
+        Raises ValueError on anything else.
+        """
+        return cls(tuple(_number(word) for word in text.strip("\0").split()))
 
     @classmethod
     def parse_mask(cls, text: str) -> CpuSet:
@@ -111,7 +120,34 @@ class CpuSet:
         return CpuSet(tuple(set(self.cpus) - set(other.cpus)))
 
 
-def _number(text: str) -> int:
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """What ``cpuset.cpus.partition`` says: ``kind`` is ``member``, ``root`` or ``isolated``. ``valid`` is False where
+    the kernel keeps the wish but not the partition; ``reason`` is then its own, "" where it gives none."""
+
+    kind: str
+    valid: bool = True
+    reason: str = ""
+
+
+def parse_partition(text: str) -> PartitionState:
+    """Parse ``isolated`` or ``isolated invalid (Cpu list in cpuset.cpus not exclusive)``
+    (Documentation/admin-guide/cgroup-v2.rst). Raises ValueError on anything else."""
+    kind, blank, rest = text.strip().strip("\0").strip().partition(" ")
+    rest = rest.strip()
+    if kind not in ("member", "root", "isolated"):
+        raise ValueError(f"not the state of a partition: {text[:40]!r}")
+    if not blank:
+        return PartitionState(kind)
+    word, _, reason = rest.partition(" ")
+    if word != "invalid" or kind == "member":
+        raise ValueError(f"not the state of a partition: {text[:40]!r}")
+    return PartitionState(kind, False, " ".join(reason.strip().removeprefix("(").removesuffix(")").split()))
+
+
+def _number(text: str, last: int | None = None) -> int:
+    if text == "N" and last is not None:
+        return last
     if not (text.isascii() and text.isdigit()) or len(text) > 6:
         raise ValueError(f"not a CPU number: {text!r}")
     value = int(text)
@@ -120,12 +156,14 @@ def _number(text: str) -> int:
     return value
 
 
-def _parse_range(part: str) -> Iterable[int]:
+def _parse_range(part: str, last: int | None) -> Iterable[int]:
     """One part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (used/group, ``bitmap_parselist``)."""
     span, colon, stride = part.partition(":")
-    first, dash, last = span.partition("-")
-    low = _number(first)
-    high = _number(last) if dash else low
+    if span.lower() == "all" and last is not None:
+        span = f"0-{last}"
+    first, dash, end = span.partition("-")
+    low = _number(first, last)
+    high = _number(end, last) if dash else low
     if high < low:
         raise ValueError(f"a range that runs backwards: {part!r}")
     if not colon:
@@ -133,7 +171,7 @@ def _parse_range(part: str) -> Iterable[int]:
     if not dash:
         raise ValueError(f"a stride needs a range: {part!r}")
     used_text, slash, group_text = stride.partition("/")
-    used, group = _number(used_text), _number(group_text)
+    used, group = _number(used_text, last), _number(group_text, last)
     if not slash or used == 0 or group == 0 or used > group:
         raise ValueError(f"not a stride: {part!r}")
     return [cpu for cpu in range(low, high + 1) if (cpu - low) % group < used]

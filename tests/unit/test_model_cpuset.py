@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.cpuset import MAX_CPU, CpuSet
+from jitter_workshop.model.cpuset import MAX_CPU, CpuSet, PartitionState, parse_partition
 
 cpus = st.sets(st.one_of(st.integers(0, 300), st.integers(0, MAX_CPU)), max_size=60)
 
@@ -151,3 +152,59 @@ def test_a_list_of_repeats_is_refused_before_it_eats_memory() -> None:
     with pytest.raises(ValueError, match="over and over"):
         CpuSet.parse_list(",".join([f"0-{MAX_CPU}"] * 100_000))
     assert len(CpuSet.parse_list(f"0-{MAX_CPU},0-{MAX_CPU}")) == MAX_CPU + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("all", range(8)), ("N", [7]), ("4-N", range(4, 8)), ("0,N", [0, 7]), ("all:1/4", [0, 4]), ("0-N:1/N", [0, 7])],
+)
+def test_boot_parameters_may_name_the_last_cpu(text: str, wanted: Iterable[int]) -> None:
+    assert list(CpuSet.parse_list(text, last=7)) == list(wanted)
+    with pytest.raises(ValueError):  # noqa: PT011
+        CpuSet.parse_list(text)
+
+
+@given(cpus)
+def test_words_round_trip(numbers: set[int]) -> None:
+    assert CpuSet.parse_words(" ".join(map(str, numbers)) + "\n") == CpuSet.of(numbers)
+
+
+@pytest.mark.parametrize("text", ["0,1", "0-3", "x", "-1", "0 99999999"])
+def test_words_that_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        CpuSet.parse_words(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("member\n", PartitionState("member")),
+        ("root", PartitionState("root")),
+        ("isolated\n\0", PartitionState("isolated")),
+        ("isolated invalid", PartitionState("isolated", False)),
+        (
+            "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n",
+            PartitionState("isolated", False, "Cpu list in cpuset.cpus not exclusive"),
+        ),
+        (
+            "root invalid (Parent is not a partition root)",
+            PartitionState("root", False, "Parent is not a partition root"),
+        ),
+    ],
+)
+def test_states_of_partitions(text: str, wanted: PartitionState) -> None:
+    assert parse_partition(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "member invalid", "isolatedinvalid", "0", "isolated x", "invalid (root)"])
+def test_what_is_no_state_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not the state"):
+        parse_partition(text)
+
+
+@given(st.sampled_from(["root", "isolated"]), st.text(max_size=60))
+def test_any_reason_is_kept_on_one_line(kind: str, reason: str) -> None:
+    state = parse_partition(f"{kind} invalid ({reason})")
+    assert (state.kind, state.valid) == (kind, False)
+    assert state.reason.split() == reason.strip().split() or "(" in reason or ")" in reason or "\0" in reason
+    assert "\n" not in state.reason

@@ -1,0 +1,129 @@
+"""The kernel's boot parameters (Documentation/admin-guide/kernel-parameters.rst): parsed as the kernel parses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+
+PATH = "/proc/cmdline"
+
+_SPACE = " \t\n\r\v\f"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """The parameters in the order in which they were given, as (name, value); a value is None where there was no ``=``.
+    What follows `` -- `` is meant for init and not kept. ``text`` is the line as the kernel shows it, None where it
+    cannot be read, for the ``reason`` given. Untrusted where shown."""
+
+    parameters: tuple[tuple[str, str | None], ...]
+    text: str | None
+    reason: str = ""
+
+    def has(self, name: str) -> bool:
+        """Whether the parameter is there, with or without a value."""
+        return bool(self.values(name))
+
+    def value(self, name: str) -> str | None:
+        """The parameter's last value, which is the one that counts for most; None where it has none."""
+        found = self.values(name)
+        return found[-1] if found else None
+
+    def values(self, name: str) -> tuple[str | None, ...]:
+        """Every value that was given. Hyphens and underscores in names are the same to the kernel."""
+        wanted = name.replace("-", "_")
+        return tuple(value for key, value in self.parameters if key.replace("-", "_") == wanted)
+
+    def cpus(self, name: str, last: int | None = None) -> CpuSet | None:
+        """The CPU list that is the parameter's last value; None where there is none or it is not a list. ``last``: the
+        largest possible CPU, for ``N`` and ``all``."""
+        value = self.value(name)
+        if value is None:
+            return None
+        try:
+            return CpuSet.parse_list(value, last)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Isolcpus:
+    """``isolcpus=``: its flags (``domain`` where none was given), those that the kernel does not know and skips, and
+    the CPUs; None where they are not a list or a flag is malformed, for which the kernel drops the parameter."""
+
+    flags: tuple[str, ...]
+    unknown: tuple[str, ...]
+    cpus: CpuSet | None
+
+
+def read_command_line(root: HostRoot) -> CommandLine:
+    """The running kernel's parameters."""
+    reading = root.reading(PATH)
+    if reading.text is None:
+        return CommandLine((), None, f"{PATH}: {reading.reason}")
+    return CommandLine(parse_command_line(reading.text), reading.text)
+
+
+def parse_command_line(text: str) -> tuple[tuple[str, str | None], ...]:
+    """Split a line as the kernel does: at white space outside double quotes, which cannot be escaped and do not belong
+    to the value. A lone ``--`` ends the kernel's part."""
+    found: list[tuple[str, str | None]] = []
+    for word in split_words(text):
+        if word == "--":
+            break
+        quoted = word.startswith('"')
+        word = word[1:] if quoted else word
+        name, equals, value = word.partition("=")
+        if not name:
+            # "=x" is a name to the kernel too, one that no parameter has.
+            name, equals, value = word, "", ""
+        if equals and value.startswith('"'):
+            value = value[1:].removesuffix('"')
+        elif quoted:
+            value = value.removesuffix('"')
+            name = name if equals else name.removesuffix('"')
+        if name:
+            found.append((name, value if equals else None))
+    return tuple(found)
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a line, quotes kept as they stand."""
+    words: list[str] = []
+    word: list[str] = []
+    quoted = False
+    for character in text:
+        if character in _SPACE and not quoted:
+            if word:
+                words.append("".join(word))
+                word = []
+            continue
+        if character == '"':
+            quoted = not quoted
+        word.append(character)
+    if word:
+        words.append("".join(word))
+    return words
+
+
+def parse_isolcpus(value: str, last: int | None = None) -> Isolcpus:
+    """Parse ``[flag,…]LIST``: flags are ``nohz``, ``domain`` and ``managed_irq``."""
+    flags: list[str] = []
+    unknown: list[str] = []
+    rest = value
+    # A word is a flag to the kernel, ``all`` and ``N`` at the beginning too.
+    while rest[:1].isascii() and rest[:1].isalpha():
+        flag, comma, rest = rest.partition(",")
+        if flag in ("nohz", "domain", "managed_irq") and comma:
+            flags.append(flag)
+        elif all(c.isascii() and (c.isalpha() or c == "_") for c in flag):
+            unknown.append(flag)
+        else:
+            return Isolcpus(tuple(flags), (*unknown, flag), None)
+    try:
+        cpus: CpuSet | None = CpuSet.parse_list(rest, last)
+    except ValueError:
+        cpus = None
+    return Isolcpus(tuple(dict.fromkeys(flags)) or ("domain",), tuple(unknown), cpus)

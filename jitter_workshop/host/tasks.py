@@ -1,0 +1,145 @@
+"""All tasks in one pass over /proc (proc_pid_stat(5), proc_pid_status(5)): who they are, whether they belong to the
+kernel, and where they may run. Tasks come and go while one looks; who is gone is left out.
+
+Names are what tasks call themselves: untrusted where shown, and already one clean line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.cpuset import CpuSet
+
+PF_WQ_WORKER = 0x0000_0020
+PF_KTHREAD = 0x0020_0000
+PF_NO_SETAFFINITY = 0x0400_0000
+"""Flags of ``include/linux/sched.h`` as field 9 of ``stat`` shows them; 0x04000000 is refused sched_setaffinity."""
+
+POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
+
+_STAT_BYTES = 4_096
+_STATUS_BYTES = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One process or thread. ``start_ticks``: when it began, in clock ticks (usually 10 ms) since boot: with ``tid`` it
+    names a task for good. ``flags``: the kernel's PF_ bits. ``cpu``: where it ran last. ``policy``: ``other``,
+    ``fifo``, …; ``rt_priority``: 1 to 99, 0 for the rest. ``threads``: of its process."""
+
+    tid: int
+    pid: int
+    name: str
+    state: str
+    flags: int
+    threads: int
+    start_ticks: int
+    cpu: int
+    policy: str
+    rt_priority: int
+
+    @property
+    def kernel(self) -> bool:
+        """A kernel thread."""
+        return bool(self.flags & PF_KTHREAD)
+
+    @property
+    def fixed(self) -> bool:
+        """The kernel lets nobody change its affinity, as with threads that belong to one CPU."""
+        return bool(self.flags & PF_NO_SETAFFINITY)
+
+    @property
+    def worker(self) -> bool:
+        """A worker of a workqueue, which the workqueue's own masks move."""
+        return bool(self.flags & PF_WQ_WORKER)
+
+
+def task_ids(root: HostRoot) -> tuple[int, ...]:
+    """The process ids (thread group leaders; every kernel thread is one) in number order."""
+    return tuple(sorted(int(n) for n in root.list_dir("/proc") if n.isascii() and n.isdigit() and len(n) <= 10))
+
+
+def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
+    """One task, a process by ``pid`` or its thread ``tid``; None where it is gone or its line is damaged."""
+    path = f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat"
+    return parse_stat(root.text(path, _STAT_BYTES), pid)
+
+
+def each_process(root: HostRoot) -> Iterator[Task]:
+    """Every process and kernel thread, one file each."""
+    for pid in task_ids(root):
+        task = read_task(root, pid)
+        if task is not None:
+            yield task
+
+
+def each_kernel_thread(root: HostRoot) -> Iterator[Task]:
+    """Every kernel thread."""
+    return (task for task in each_process(root) if task.kernel)
+
+
+def each_thread(root: HostRoot) -> Iterator[Task]:
+    """Every thread of every process, and every kernel thread. A process with one thread costs no second file."""
+    for task in each_process(root):
+        yield task
+        if task.kernel or task.threads < 2:
+            continue
+        for tid, _ in root.numbered(f"/proc/{task.pid}/task", "", digits=10):
+            if tid != task.tid and (thread := read_task(root, task.pid, tid)) is not None:
+                yield thread
+
+
+def allowed_cpus_path(task: Task) -> str:
+    """The file that tells a task's affinity."""
+    return f"/proc/{task.pid}/status" if task.tid == task.pid else f"/proc/{task.pid}/task/{task.tid}/status"
+
+
+def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
+    """The CPUs that a task may use, offline ones too; None where it is gone."""
+    return parse_allowed(root.text(allowed_cpus_path(task), _STATUS_BYTES))
+
+
+def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
+    """Parse a ``stat`` line; the name stands in parentheses and may itself hold blanks and parentheses. ``pid``: the
+    process that a thread belongs to, its own number where None. None for anything else."""
+    if text is None:
+        return None
+    first, _, rest = text.partition(" (")
+    name, closing, tail = rest.rpartition(") ")
+    fields = tail.split()
+    if not closing or len(fields) < 20 or not (first.isascii() and first.isdigit() and len(first) <= 10):
+        return None
+    numbers = [_number(fields[i]) if i < len(fields) else 0 for i in (6, 17, 19, 36, 37, 38)]
+    if None in numbers:
+        return None
+    flags, threads, start, cpu, priority, policy = (n or 0 for n in numbers)
+    tid = int(first)
+    return Task(
+        tid=tid,
+        pid=tid if pid is None else pid,
+        name=printable(name, 64) or "?",
+        state=printable(fields[0], 1),
+        flags=flags,
+        threads=threads,
+        start_ticks=start,
+        cpu=cpu,
+        policy=POLICIES.get(policy, str(policy)),
+        rt_priority=priority,
+    )
+
+
+def parse_allowed(text: str | None) -> CpuSet | None:
+    """``Cpus_allowed_list`` of a ``status`` file; only a line that begins with it counts."""
+    _, found, rest = ("\n" + (text or "")).rpartition("\nCpus_allowed_list:")
+    if not found:
+        return None
+    try:
+        return CpuSet.parse_list(rest.partition("\n")[0])
+    except ValueError:
+        return None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None

@@ -1,0 +1,82 @@
+"""Where deferred kernel work may run (Documentation/core-api/workqueue.rst,
+Documentation/ABI/testing/sysfs-bus-workqueue). Per-CPU workqueues follow none of these masks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jitter_workshop.host.fields import Fields
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.cpuset import CpuSet
+
+FOLDER = "/sys/devices/virtual/workqueue"
+
+PATHS = {
+    "cpumask": f"{FOLDER}/cpumask",
+    "requested": f"{FOLDER}/cpumask_requested",
+    "isolated": f"{FOLDER}/cpumask_isolated",
+}
+
+_NO_WORKQUEUES = ("cpumask", "cpumask_requested", "cpumask_isolated", "power", "subsystem", "uevent")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkqueueMasks:
+    """The limits for all unbound workqueues. ``cpumask``: where they run; ``requested``: what was asked for, before
+    isolated partitions are taken out (``isolated``), both from 6.7. None where not shown (``reasons``)."""
+
+    cpumask: CpuSet | None
+    requested: CpuSet | None
+    isolated: CpuSet | None
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Workqueue:
+    """One workqueue that shows itself in sysfs. ``affinity_scope`` (from 6.5) is the word that was set: ``default``
+    where the kernel adds in brackets what that means. What a kernel or a per-CPU workqueue does not show is None."""
+
+    name: str
+    folder: str
+    cpumask: CpuSet | None
+    affinity_scope: str | None
+    affinity_strict: bool | None
+    nice: int | None
+    per_cpu: bool | None
+
+
+def read_workqueue_masks(root: HostRoot) -> WorkqueueMasks:
+    """The global masks: three small files."""
+    fields = Fields(root, PATHS)
+    return WorkqueueMasks(
+        cpumask=fields.cpu_mask("cpumask"),
+        requested=fields.cpu_mask("requested"),
+        isolated=fields.cpu_mask("isolated"),
+        reasons=fields.reasons,
+    )
+
+
+def workqueue_names(root: HostRoot) -> tuple[str, ...]:
+    """The names of the workqueues that can be tuned one by one. Untrusted where shown."""
+    return tuple(n for n in root.list_dir(FOLDER) if n not in _NO_WORKQUEUES)
+
+
+def read_workqueue(root: HostRoot, name: str) -> Workqueue:
+    """One workqueue by name."""
+    folder = f"{FOLDER}/{name}"
+    fields = Fields(root, {f: f"{folder}/{f}" for f in ("cpumask", "affinity_strict", "nice", "per_cpu")})
+    scope = printable(root.text(f"{folder}/affinity_scope") or "", 40).split()
+    return Workqueue(
+        name=printable(name, 64),
+        folder=folder,
+        cpumask=fields.cpu_mask("cpumask"),
+        affinity_scope=scope[0] if scope else None,
+        affinity_strict=fields.switch("affinity_strict"),
+        nice=fields.integer("nice"),
+        per_cpu=fields.switch("per_cpu"),
+    )
+
+
+def read_workqueues(root: HostRoot) -> tuple[Workqueue, ...]:
+    """Every workqueue that shows itself, by name."""
+    return tuple(read_workqueue(root, name) for name in workqueue_names(root))
