@@ -1,8 +1,8 @@
 """All reading of a host goes through one root: ``/``, or a folder that holds a recorded tree.
 
 On ``/`` a reading is an open, a read and a close. A recorded tree is somebody else's data: links in it are followed
-inside it only (an absolute one starts again at its top, one that climbs out is refused), only regular files are opened,
-and nothing is read beyond a limit. A failure is a value with a reason, never an exception.
+inside it only (see ``tree``), only regular files are opened, and nothing is read beyond a limit. A failure is a value
+with a reason, never an exception.
 """
 
 from __future__ import annotations
@@ -10,19 +10,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
+from jitter_workshop.host.tree import Refused, Tree
 from jitter_workshop.model.cpuset import CpuSet
 
 MAX_BYTES = 1 << 20
 """What a file may hold before it is refused; /proc/interrupts on hosts with hundreds of CPUs asks for more."""
 
-_MAX_LINKS = 40
-_MAX_COMPONENTS = 256
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_LOOK = os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW
 
 _REASONS = {
     errno.ENOENT: "no such file",
@@ -44,10 +41,6 @@ class TextReading:
     reason: str = ""
 
 
-class _Refused(Exception):
-    """A path in a recorded tree that is not followed; the message is the reading's reason."""
-
-
 def printable(text: str, limit: int = 120) -> str:
     """``text`` on one line without control characters and cut to ``limit``: names from a host are untrusted."""
     words = "".join(c if c.isprintable() else " " for c in text[: limit * 8]).split()
@@ -62,6 +55,7 @@ class HostRoot:
         self.root = root
         self._top = os.path.realpath(root)
         self.recorded: bool = self._top != "/"
+        self._tree = Tree(self._top if self.recorded else "")
 
     def __repr__(self) -> str:
         return f"HostRoot({self._top!r})"
@@ -103,7 +97,7 @@ class HostRoot:
         try:
             if not self.recorded:
                 return tuple(sorted(os.listdir("/" + path.lstrip("/"))))  # noqa: PTH208 - hot path
-            looked = self._walk(path)
+            looked = self._tree.look(path)
             try:
                 folder = os.open(f"/proc/self/fd/{looked}", _READ | os.O_DIRECTORY)
             finally:
@@ -112,7 +106,20 @@ class HostRoot:
                 return tuple(sorted(os.listdir(folder)))  # noqa: PTH208 - a descriptor
             finally:
                 os.close(folder)
-        except (OSError, ValueError, _Refused):
+        except (OSError, ValueError, Refused):
+            return ()
+
+    def folders(self, path: str) -> tuple[str, ...]:
+        """The sorted names of the folders in a folder, links to folders left out; () when it is not to be read."""
+        try:
+            if not self.recorded:
+                return _folders("/" + path.lstrip("/"))
+            looked = self._tree.look(path)
+            try:
+                return _folders(f"/proc/self/fd/{looked}")
+            finally:
+                os.close(looked)
+        except (OSError, ValueError, Refused):
             return ()
 
     def numbered(self, path: str, prefix: str, digits: int = 6) -> tuple[tuple[int, str], ...]:
@@ -130,12 +137,12 @@ class HostRoot:
         try:
             if not self.recorded:
                 return stat.S_ISDIR(os.stat("/" + path.lstrip("/")).st_mode)  # noqa: PTH116 - hot path
-            looked = self._walk(path)
+            looked = self._tree.look(path)
             try:
                 return stat.S_ISDIR(os.fstat(looked).st_mode)
             finally:
                 os.close(looked)
-        except (OSError, ValueError, _Refused):
+        except (OSError, ValueError, Refused):
             return False
 
     def _read(self, path: str, limit: int, *, whole: bool) -> TextReading:
@@ -146,11 +153,13 @@ class HostRoot:
 
     def _bytes(self, path: str, limit: int, *, whole: bool) -> tuple[bytes | None, str]:
         """The contents, or None and the reason."""
+        status = None
         try:
             if self.recorded:
-                looked = self._walk(path)
+                looked = self._tree.look(path)
                 try:
-                    if not stat.S_ISREG(os.fstat(looked).st_mode):
+                    status = os.fstat(looked)
+                    if not stat.S_ISREG(status.st_mode):
                         return None, "not a regular file"
                     # Opening what was looked at, by its descriptor, leaves no moment to swap it for a device.
                     file = os.open(f"/proc/self/fd/{looked}", _READ)
@@ -158,56 +167,18 @@ class HostRoot:
                     os.close(looked)
             else:
                 file = os.open("/" + path.lstrip("/"), _READ)
-        except _Refused as refusal:
+        except Refused as refusal:
             return None, str(refusal)
         except ValueError:
             return None, "not a file name"
         except OSError as error:
             return None, _reason(error)
         try:
-            return _contents(file, limit, whole)
+            return _contents(file, limit, whole, status)
         except OSError as error:
             return None, _reason(error)
         finally:
             os.close(file)
-
-    def _walk(self, path: str) -> int:
-        """An O_PATH descriptor of what ``path`` means inside the recorded tree. Raises OSError or _Refused."""
-        pending = deque(path.split("/"))
-        folders = [os.open(self._top, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)]
-        links = steps = 0
-        try:
-            while pending:
-                name = pending.popleft()
-                if name in ("", "."):
-                    continue
-                steps += 1
-                if steps > _MAX_COMPONENTS:
-                    raise _Refused("links that lead in a circle")
-                if name == "..":
-                    if len(folders) == 1:
-                        raise _Refused("a path that leads out of the recorded tree")
-                    os.close(folders.pop())
-                    continue
-                found = os.open(name, _LOOK, dir_fd=folders[-1])
-                if not stat.S_ISLNK(os.fstat(found).st_mode):
-                    folders.append(found)
-                    continue
-                try:
-                    target = os.readlink("", dir_fd=found)
-                finally:
-                    os.close(found)
-                links += 1
-                if links > _MAX_LINKS:
-                    raise _Refused("links that lead in a circle")
-                if target.startswith("/"):
-                    while len(folders) > 1:
-                        os.close(folders.pop())
-                pending.extendleft(reversed(target.split("/")))
-            return folders.pop()
-        finally:
-            for folder in folders:
-                os.close(folder)
 
 
 def parse_integer(text: str | None) -> int | None:
@@ -220,8 +191,9 @@ def parse_integer(text: str | None) -> int | None:
     return int(text)
 
 
-def _contents(file: int, limit: int, whole: bool) -> tuple[bytes | None, str]:
-    status = os.fstat(file)
+def _contents(file: int, limit: int, whole: bool, known: os.stat_result | None) -> tuple[bytes | None, str]:
+    """Read an open file. ``known``: its status where it was looked at before and has a size that can be believed."""
+    status = os.fstat(file) if known is None else known
     if not stat.S_ISREG(status.st_mode):
         return None, "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file"
     too_large = f"larger than {limit} bytes"
@@ -229,7 +201,7 @@ def _contents(file: int, limit: int, whole: bool) -> tuple[bytes | None, str]:
         return None, too_large
     # procfs and sysfs hand out at most a page or so a read, whatever is asked for: read on until the end.
     data = os.read(file, min(limit + 1, 65_536))
-    if len(data) and (whole or len(data) < limit):
+    if len(data) and (known is None or len(data) != known.st_size) and (whole or len(data) < limit):
         parts = [data]
         have = len(data)
         while have <= limit and (more := os.read(file, min(limit + 1 - have, 1 << 20))):
@@ -241,6 +213,11 @@ def _contents(file: int, limit: int, whole: bool) -> tuple[bytes | None, str]:
             return None, too_large
         data = data[:limit]
     return data, ""
+
+
+def _folders(path: str) -> tuple[str, ...]:
+    with os.scandir(path) as entries:
+        return tuple(sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False)))
 
 
 def _reason(error: OSError) -> str:

@@ -1,0 +1,133 @@
+"""Finding files in a recorded tree without ever leaving it.
+
+A tree is somebody else's data. Links in it are followed inside it only: an absolute one starts again at its top, one
+that climbs out is refused. Where no link is on the way, which is the rule, one openat2(2) with RESOLVE_BENEATH and
+RESOLVE_NO_SYMLINKS does it; everything else, and kernels or containers without openat2, walk component by component.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Callable
+
+_MAX_LINKS = 40
+_MAX_COMPONENTS = 256
+_LOOK = os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW
+_TOP = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY
+
+_OPENAT2 = 437
+_OPENAT2_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "ppc64", "s390x", "loongarch64", "armv7l", "i686")
+"""Where the call has that number (it is 437 on every architecture younger than asm-generic's unified table)."""
+_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
+
+Opener = Callable[[int, str], int]
+"""(folder's descriptor, path below it) → an O_PATH descriptor. Raises OSError."""
+
+
+class Refused(Exception):
+    """A path in a recorded tree that is not followed; the message is the reading's reason."""
+
+
+class Tree:
+    """A recorded tree below ``top``, a real path."""
+
+    def __init__(self, top: str) -> None:
+        self._top = top
+        self._descriptor = -1
+        self._opener: Opener | None = None
+        try:
+            self._descriptor = os.open(top, _TOP)
+        except OSError:
+            return
+        self._opener = _find_opener()
+
+    def __del__(self) -> None:
+        descriptor, self._descriptor = getattr(self, "_descriptor", -1), -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def look(self, path: str) -> int:
+        """An O_PATH descriptor of what ``path`` means inside the tree; it never is a link. The caller closes it.
+
+        Raises OSError, ValueError for what no path can be, and Refused."""
+        if self._opener is not None:
+            try:
+                return self._opener(self._descriptor, path.lstrip("/") or ".")
+            except OSError as error:
+                if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENAMETOOLONG):
+                    raise
+                if error.errno not in (errno.ELOOP, errno.EXDEV, errno.EAGAIN):
+                    # ENOSYS from an old kernel, EPERM from a container's filter: do not ask again.
+                    self._opener = None
+        return self._walk(path)
+
+    def _walk(self, path: str) -> int:
+        pending = deque(path.split("/"))
+        folders = [os.open(self._top, _TOP)]
+        links = steps = 0
+        try:
+            while pending:
+                name = pending.popleft()
+                if name in ("", "."):
+                    continue
+                steps += 1
+                if steps > _MAX_COMPONENTS:
+                    raise Refused("links that lead in a circle")
+                if name == "..":
+                    if len(folders) == 1:
+                        raise Refused("a path that leads out of the recorded tree")
+                    os.close(folders.pop())
+                    continue
+                found = os.open(name, _LOOK, dir_fd=folders[-1])
+                if not stat.S_ISLNK(os.fstat(found).st_mode):
+                    folders.append(found)
+                    continue
+                try:
+                    target = os.readlink("", dir_fd=found)
+                finally:
+                    os.close(found)
+                links += 1
+                if links > _MAX_LINKS:
+                    raise Refused("links that lead in a circle")
+                if target.startswith("/"):
+                    while len(folders) > 1:
+                        os.close(folders.pop())
+                pending.extendleft(reversed(target.split("/")))
+            return folders.pop()
+        finally:
+            for folder in folders:
+                os.close(folder)
+
+
+def _find_opener() -> Opener | None:
+    """openat2(2) by its number, for the C libraries have no function for it; None where it is not to be had."""
+    if os.uname().machine not in _OPENAT2_MACHINES:
+        return None
+    try:
+        # Imported here: only a recorded tree needs it, and the live host's reader starts faster without.
+        import ctypes
+
+        call = ctypes.CDLL(None, use_errno=True).syscall
+    except (ImportError, OSError, AttributeError):
+        return None
+    how = (ctypes.c_uint64 * 3)(
+        os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+    )
+    call.restype = ctypes.c_long
+    call.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t]
+    address, size = ctypes.addressof(how), ctypes.sizeof(how)
+
+    # ``how`` is bound to the function so that its memory lives as long.
+    def look(folder: int, path: str, how: object = how) -> int:
+        name = os.fsencode(path)
+        if b"\0" in name:
+            raise ValueError("embedded null byte")
+        found = int(call(_OPENAT2, folder, name, address, size))
+        if found < 0:
+            raise OSError(ctypes.get_errno(), "openat2")
+        return found
+
+    return look
