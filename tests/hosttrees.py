@@ -175,6 +175,35 @@ def task(
     }
 
 
+def irq(number: int, affinity: str, effective: str | None = None) -> dict[str, str]:
+    """One interrupt's folder; without ``effective`` it is a kernel that does not show it."""
+    files = {f"proc/irq/{number}/smp_affinity_list": f"{affinity}\n"}
+    if effective is not None:
+        files[f"proc/irq/{number}/effective_affinity_list"] = f"{effective}\n"
+    return files
+
+
+def network_card(
+    name: str, *, driver: str = "ice", node: int = 0, rps: Iterable[str] = ("00",), xps: Iterable[str] = ("00",)
+) -> dict[str, str]:
+    """A card with one receive queue for each mask in ``rps`` and one transmit queue for each in ``xps``."""
+    folder = f"sys/class/net/{name}"
+    files = {
+        f"{folder}/address": "52:54:00:12:34:56\n",
+        f"{folder}/operstate": "up\n",
+        f"{folder}/napi_defer_hard_irqs": "0\n",
+        f"{folder}/gro_flush_timeout": "0\n",
+        f"{folder}/threaded": "0\n",
+        f"{folder}/device/uevent": f"DRIVER={driver}\nPCI_SLOT_NAME=0000:3b:00.0\n",
+        f"{folder}/device/numa_node": f"{node}\n",
+    }
+    for n, mask in enumerate(rps):
+        files[f"{folder}/queues/rx-{n}/rps_cpus"] = f"{mask}\n"
+    for n, mask in enumerate(xps):
+        files[f"{folder}/queues/tx-{n}/xps_cpus"] = f"{mask}\n"
+    return files
+
+
 def guest(root: Path) -> Path:
     """A KVM guest with 2 CPUs: no cpufreq, no sensor, steal counted, cgroup version 1 beside version 2."""
     files = (

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.run import Counter
 
 _LARGE_TABLE_BYTES = 32 << 20
@@ -63,6 +63,11 @@ def read_interrupts(root: HostRoot) -> CounterTable:
     return _read(root, "/proc/interrupts")
 
 
+def read_interrupts_text(root: HostRoot) -> TextReading:
+    """/proc/interrupts as it stands, for ``parse_counters`` and ``parse_irq_names``."""
+    return root.reading("/proc/interrupts", _LARGE_TABLE_BYTES)
+
+
 def read_softirqs(root: HostRoot) -> CounterTable:
     """The table of /proc/softirqs; empty with a reason where it cannot be read."""
     return _read(root, "/proc/softirqs")
@@ -91,7 +96,7 @@ def parse_counters(text: str) -> CounterTable:
             continue
         fields = rest.split(None, len(cpus))
         counts = fields[: len(cpus)]
-        if len(counts) == len(cpus) and all(_is_count(c) for c in counts) and key.upper() not in ("ERR", "MIS"):
+        if len(counts) == len(cpus) and _are_counts(counts) and key.upper() not in ("ERR", "MIS"):
             described = fields[len(cpus)] if len(fields) > len(cpus) else ""
             rows[key] = Counter(_name(key, described), dict(zip(cpus, map(int, counts), strict=True)))
         elif len(fields) == 1 and _is_count(fields[0]) and key.upper() in ("ERR", "MIS"):
@@ -110,15 +115,51 @@ def _header_cpus(header: str) -> tuple[str, ...]:
     return tuple(cpus) if len(set(cpus)) == len(cpus) else ()
 
 
+def parse_irq_names(text: str) -> dict[int, str]:
+    """The devices that use each numbered interrupt, "" for a line that nobody uses. Rows that are cut off are left out.
+
+    The counts are skipped, not parsed: with 512 CPUs and 2,000 interrupts they are a million numbers.
+    """
+    header, _, body = text.lstrip("\n").partition("\n")
+    columns = len(_header_cpus(header))
+    names: dict[int, str] = {}
+    if not columns:
+        return names
+    for line in body.split("\n"):
+        key, colon, rest = line.partition(":")
+        key = key.strip()
+        if not colon or not _is_count(key) or len(key) > 9:
+            continue
+        # A count takes a blank and ten columns (its 32 bits fit), so the counts end here unless a row is malformed.
+        width = 11 * columns
+        if len(rest) > width and rest[width - 1].isdigit() and rest[width] == " ":
+            names[int(key)] = _devices(rest[width:])
+            continue
+        fields = rest.split(None, columns)
+        if len(fields) >= columns and _are_counts(fields[:columns]):
+            names[int(key)] = _devices(fields[columns] if len(fields) > columns else "")
+    return names
+
+
+def _are_counts(words: list[str]) -> bool:
+    joined = "".join(words)
+    return joined.isascii() and joined.isdigit() and max(map(len, words)) <= 20
+
+
 def _is_count(word: str) -> bool:
     return word.isascii() and word.isdigit() and len(word) <= 20
 
 
 def _name(key: str, described: str) -> str:
-    """A named row's description, or the devices of a numbered one, two spaces after chip and trigger."""
+    """A named row's description, or the devices of a numbered one, else its chip and trigger."""
     if not key.isdigit():
         return printable(described) or key
+    return _devices(described) or printable(described) or key
+
+
+def _devices(described: str) -> str:
+    """The devices, two spaces after chip and trigger; "" where nobody uses the interrupt."""
     parts = re.split(r"\s{2,}", described.strip())
     if len(parts) > 1 and not _TRIGGER.fullmatch(parts[-1]):
         return printable(parts[-1])
-    return printable(described) or key
+    return ""

@@ -1,5 +1,5 @@
-"""Temperatures and throttling (Documentation/driver-api/thermal/sysfs-api.rst, hwmon/sysfs-interface.rst, and
-thermal_throttle in ABI/testing/sysfs-devices-system-cpu).
+"""Temperatures (Documentation/driver-api/thermal/sysfs-api.rst, hwmon/sysfs-interface.rst); throttling is counted in
+``throttle``.
 
 Some sensors are read by interrupting their CPU: never read during a block. Sensors of disks are not read at all:
 each reading is a command to the disk, which may wake it.
@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
-from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.host.throttle import read_throttling
 
 _PLAUSIBLE_CELSIUS = (-40.0, 150.0)
 """Sensors that are not wired up report values such as -273 °C or 255 °C."""
@@ -64,23 +64,9 @@ def read_thermal(root: HostRoot) -> Thermal:
 
 
 def read_throttle_events(root: HostRoot) -> int | None:
-    """Thermal throttle events since boot. Every thread of a core (of a package) counts the same event, so the largest
-    count of each core and package is taken; None where no CPU counts any."""
-    cores: dict[str, int] = {}
-    packages: dict[str, int] = {}
-    for number, folder in root.numbered(CPU_DIR, "cpu"):
-        counts = f"{folder}/thermal_throttle"
-        for found, file, group in (
-            (cores, "core_throttle_count", "topology/thread_siblings_list"),
-            (packages, "package_throttle_count", "topology/core_siblings_list"),
-        ):
-            count = root.integer(f"{counts}/{file}")
-            if count is not None and count >= 0:
-                key = root.text(f"{folder}/{group}") or f"cpu{number}"
-                found[key] = max(found.get(key, 0), count)
-    if not cores and not packages:
-        return None
-    return sum(cores.values()) + sum(packages.values())
+    """Thermal throttle events of cores and packages since boot; None where no CPU counts any."""
+    throttling = read_throttling(root)
+    return None if throttling is None else throttling.events
 
 
 def parse_millicelsius(text: str | None) -> float | None:

@@ -1,0 +1,147 @@
+"""Services that rewrite settings behind one's back, and services that take CPU time when nobody expects it.
+
+Found by their tasks' names (a name is what a task calls itself: a hint, not a proof) and, where systemd runs the host,
+by the units that are active: it keeps a link for each in /run/systemd/units, which needs no question to systemd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.tasks import Task, each_process
+
+Kind = Literal["tuner", "load"]
+
+UNITS_DIR = "/run/systemd/units"
+_LINK = "invocation:"
+_COMM_LENGTH = 15
+"""The kernel cuts a task's name to this length (TASK_COMM_LEN − 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownService:
+    """``name``: what people call it. ``tasks``: what its tasks call themselves. ``unit``: its systemd unit. ``kind``:
+    ``tuner`` changes settings that this tool changes too, ``load`` only takes time. ``does``: in a few words."""
+
+    name: str
+    kind: Kind
+    does: str
+    tasks: tuple[str, ...] = ()
+    unit: str = ""
+
+
+def _known(name: str, kind: Kind, does: str, *tasks: str, unit: str = "") -> KnownService:
+    return KnownService(name, kind, does, tuple(t[:_COMM_LENGTH] for t in tasks), unit or f"{name}.service")
+
+
+KNOWN: tuple[KnownService, ...] = (
+    _known("irqbalance", "tuner", "moves interrupts between CPUs", "irqbalance"),
+    _known("tuned", "tuner", "sets governors, sysctls and affinities of its profile", "tuned"),
+    _known("tuned-ppd", "tuner", "changes the profile of tuned", "tuned-ppd"),
+    _known("power-profiles-daemon", "tuner", "sets the energy preference and boost", "power-profiles-daemon"),
+    _known("tlp", "tuner", "sets governors, boost and PCIe power at each change of power supply", "tlp-pd"),
+    _known("thermald", "tuner", "limits frequency and power to keep the host cool", "thermald"),
+    _known("auto-cpufreq", "tuner", "sets governors and boost by load", "auto-cpufreq"),
+    _known("cpufreqd", "tuner", "sets governors by its rules", "cpufreqd"),
+    _known("cpupower", "tuner", "sets the governor at boot"),
+    _known("laptop-mode", "tuner", "sets governors and writeback by power supply", unit="laptop-mode.service"),
+    _known(
+        "system76-power", "tuner", "sets governors and boost", "system76-power", unit="com.system76.PowerDaemon.service"
+    ),
+    _known("gamemode", "tuner", "sets the governor while a game runs", "gamemoded", unit="gamemoded.service"),
+    _known("numad", "tuner", "moves processes and memory between nodes", "numad"),
+    _known("ksmtuned", "tuner", "switches KSM on and off", "ksmtuned"),
+    _known("rtirq", "tuner", "sets priorities of interrupt threads at boot"),
+    _known("kubelet", "load", "runs pods, and sets cgroups of all of them", "kubelet"),
+    _known("docker", "load", "runs containers", "dockerd"),
+    _known("containerd", "load", "runs containers", "containerd"),
+    _known("crio", "load", "runs containers", "crio"),
+    _known("libvirt", "load", "runs virtual machines", "libvirtd", "virtqemud", unit="libvirtd.service"),
+    _known("cron", "load", "starts jobs by the clock", "cron", "crond"),
+    _known("snapd", "load", "refreshes packages in the background", "snapd"),
+    _known("packagekit", "load", "refreshes packages in the background", "packagekitd"),
+    _known("unattended-upgrades", "load", "installs updates in the background", "unattended-upgr", "apt.systemd.dai"),
+    _known("fwupd", "load", "looks for firmware updates", "fwupd"),
+    _known("auditd", "load", "writes down system calls", "auditd"),
+    _known("osqueryd", "load", "queries the whole host by the clock", "osqueryd"),
+    _known("netdata", "load", "samples the whole host every second", "netdata"),
+    _known("collectd", "load", "samples the whole host by the clock", "collectd"),
+    _known("telegraf", "load", "samples the whole host by the clock", "telegraf"),
+    _known("pcp", "load", "samples the whole host by the clock", "pmlogger", "pmcd", unit="pmcd.service"),
+    _known("node-exporter", "load", "reads the whole host when asked", "node_exporter", "prometheus-node"),
+)
+"""Each is found by a task's name, by its active unit, or both."""
+
+SERVICE_TASKS: frozenset[str] = frozenset(task for service in KNOWN for task in service.tasks)
+SERVICE_UNITS: frozenset[str] = frozenset(service.unit for service in KNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningService:
+    """A known service that runs. ``pids``: of its tasks, () where only its unit is active (some do their work and
+    leave). ``unit_active``: None where systemd does not run this host."""
+
+    service: KnownService
+    pids: tuple[int, ...]
+    unit_active: bool | None
+
+    @property
+    def name(self) -> str:
+        return self.service.name
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """``running``: known services in the order of ``KNOWN``, tuners first. ``systemd``: whether it runs this host.
+    ``init``: the name of process 1, None where it cannot be read."""
+
+    running: tuple[RunningService, ...]
+    systemd: bool
+    init: str | None
+
+    @property
+    def tuners(self) -> tuple[RunningService, ...]:
+        return tuple(s for s in self.running if s.service.kind == "tuner")
+
+    @property
+    def loads(self) -> tuple[RunningService, ...]:
+        return tuple(s for s in self.running if s.service.kind == "load")
+
+    def find(self, name: str) -> RunningService | None:
+        """A running service by its name."""
+        return next((s for s in self.running if s.name == name), None)
+
+
+def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Services:
+    """Which known services run. ``tasks``: all processes, which saves the pass over /proc (one file each)."""
+    init = read_init(root)
+    systemd = runs_systemd(root, init)
+    pids: dict[str, list[int]] = {}
+    for task in each_process(root) if tasks is None else tasks:
+        if task.name in SERVICE_TASKS and not task.kernel and task.tid == task.pid:
+            pids.setdefault(task.name, []).append(task.pid)
+    active = active_units(root) if systemd else frozenset()
+    running: list[RunningService] = []
+    for service in KNOWN:
+        mine = tuple(sorted(pid for name in service.tasks for pid in pids.get(name, ())))
+        if mine or service.unit in active:
+            running.append(RunningService(service, mine, service.unit in active if systemd else None))
+    return Services(tuple(running), systemd, init)
+
+
+def read_init(root: HostRoot) -> str | None:
+    """The name of process 1."""
+    return printable(root.text("/proc/1/comm") or "", 40) or None
+
+
+def runs_systemd(root: HostRoot, init: str | None) -> bool:
+    """Whether process 1 is systemd: its name, and the folder that it makes at boot (sd_booted(3))."""
+    return init == "systemd" and root.is_dir("/run/systemd/system")
+
+
+def active_units(root: HostRoot) -> frozenset[str]:
+    """The units that systemd has active now, by its links; empty where they are not shown."""
+    return frozenset(name.removeprefix(_LINK) for name in root.list_dir(UNITS_DIR) if name.startswith(_LINK))

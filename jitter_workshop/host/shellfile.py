@@ -1,0 +1,53 @@
+"""Settings files that a shell reads: ``NAME="value"`` lines (os-release(5), /etc/default, /etc/sysconfig).
+
+Nothing is expanded: what asks for a shell (``$NAME``, backquotes) stays as it is written.
+"""
+
+from __future__ import annotations
+
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+
+
+def parse_assignments(text: str) -> dict[str, str]:
+    """The assignments of a settings file, the last one of a name counts; other lines are left out, nothing raises.
+
+    Quotes are taken off; ``NAME+=value`` appends, as GRUB's settings use it.
+    """
+    values: dict[str, str] = {}
+    for line in text.split("\n"):
+        name, equals, rest = line.strip().removeprefix("export ").partition("=")
+        adds = name.endswith("+")
+        name = name.removesuffix("+")
+        if not equals or not name or name[0].isdigit() or not _NAME.issuperset(name):
+            continue
+        value = unquote(rest)
+        values[name] = values.get(name, "") + value if adds else value
+    return values
+
+
+def unquote(text: str) -> str:
+    """One shell word without its quotes; a comment after it is dropped, an open quote ends at the line's end."""
+    out: list[str] = []
+    quote = ""
+    position = 0
+    while position < len(text):
+        char = text[position]
+        if char == "\\" and quote != "'" and position + 1 < len(text):
+            following = text[position + 1]
+            # Inside double quotes a backslash is special before four characters only (POSIX shell).
+            out.append(following if not quote or following in '$`"\\' else char + following)
+            position += 2
+            continue
+        if quote:
+            if char == quote:
+                quote = ""
+            else:
+                out.append(char)
+        elif char in "'\"":
+            quote = char
+        elif char in " \t;":
+            break
+        else:
+            out.append(char)
+        position += 1
+    return "".join(out)

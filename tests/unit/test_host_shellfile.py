@@ -1,0 +1,94 @@
+"""Settings files of shells: read as a shell would, as far as it needs no shell."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.host.bootloader import read_boot_loader, read_distribution
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.shellfile import parse_assignments, unquote
+from tests.hosttrees import write
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('"quiet splash"', "quiet splash"),
+        ("'single $HOME'", "single $HOME"),
+        ("plain # a comment", "plain"),
+        ("in#side", "in#side"),
+        ('"say \\"hi\\""', 'say "hi"'),
+        ('"a\\b"', "a\\b"),
+        ("a\\ b", "a b"),
+        ("\"one\"'two'three", "onetwothree"),
+        ('"never closed', "never closed"),
+        ("", ""),
+        ("last\\", "last\\"),
+    ],
+)
+def test_quotes(text: str, value: str) -> None:
+    assert unquote(text) == value
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=40))
+def test_what_a_shell_quotes_comes_back(text: str) -> None:
+    assert unquote(shlex.quote(text)) == text
+
+
+def test_assignments() -> None:
+    text = '# A=0\nA=1\n export B="two words"\nA=3\nB+=" and more"\n1C=x\nD E=x\n=x\nF\nG=\n'
+    assert parse_assignments(text) == {"A": "3", "B": "two words and more", "G": ""}
+
+
+@given(st.text())
+def test_any_text(text: str) -> None:
+    for name in parse_assignments(text):
+        assert name.isascii()
+
+
+DEBIAN = {"etc/os-release": 'ID=ubuntu\nID_LIKE="debian"\nPRETTY_NAME="Ubuntu 24.04 LTS"\n'}
+FEDORA = {"usr/lib/os-release": 'ID=rocky\nID_LIKE="rhel centos fedora"\nNAME="Rocky Linux"\n'}
+GRUB = {"etc/default/grub": 'GRUB_CMDLINE_LINUX=""\n'}
+
+
+@pytest.mark.parametrize(
+    ("files", "means", "name", "command", "reason"),
+    [
+        (DEBIAN | GRUB | {"usr/sbin/update-grub": "#!"}, "grub-dropin", "GRUB", "/usr/sbin/update-grub", ""),
+        (DEBIAN | GRUB, "by-hand", "GRUB", "", "grub-mkconfig"),
+        (
+            FEDORA | GRUB | {"usr/sbin/grubby": "\x7fELF", "boot/loader/entries/a-1.conf": "options quiet\n"},
+            "grubby",
+            "GRUB with boot loader entries",
+            "/usr/sbin/grubby",
+            "",
+        ),
+        ({"boot/loader/loader.conf": "", "etc/kernel/cmdline": "quiet"}, "by-hand", "systemd-boot", "", "/etc/kernel/"),
+        ({"boot/firmware/cmdline.txt": "quiet"}, "by-hand", "the Raspberry Pi's firmware", "", "cmdline.txt"),
+        ({"run/ostree-booted": ""}, "by-hand", "OSTree", "", "rpm-ostree kargs"),
+        (DEBIAN | GRUB | {".dockerenv": ""}, "none", "", "", "a container runs on the kernel of its host"),
+        (DEBIAN, "none", "", "", "no boot loader's files are here"),
+        ({}, "none", "", "", "no boot loader's files are here"),
+    ],
+)
+def test_boot_loaders(tmp_path: Path, files: dict[str, str], means: str, name: str, command: str, reason: str) -> None:
+    loader = read_boot_loader(HostRoot(write(tmp_path, files)))
+    assert (loader.means, loader.name, loader.command) == (means, name, command)
+    assert reason in loader.reason
+    assert bool(loader.reason) == (not command)
+
+
+def test_distributions(tmp_path: Path) -> None:
+    ubuntu = read_distribution(HostRoot(write(tmp_path / "u", DEBIAN)))
+    assert (ubuntu.id, ubuntu.name) == ("ubuntu", "Ubuntu 24.04 LTS")
+    assert ubuntu.is_like("debian")
+    assert ubuntu.is_like("ubuntu")
+    rocky = read_distribution(HostRoot(write(tmp_path / "r", FEDORA)))
+    assert (rocky.id, rocky.like, rocky.name) == ("rocky", ("rhel", "centos", "fedora"), "Rocky Linux")
+    nothing = read_distribution(HostRoot(tmp_path / "n"))
+    assert (nothing.id, nothing.name) == ("unknown", "an unknown distribution")
