@@ -63,6 +63,13 @@ def read_irqs(root: HostRoot, *, effective: bool = False, counts: bool = False) 
     return tuple(found)
 
 
+def read_movable(root: HostRoot, number: int) -> bool | None:
+    """False where the kernel says beforehand that it refuses a new affinity (managed interrupts, and some of the
+    chipset's own): it then shows the file as read-only, as 6.18 does. None where it says nothing: older kernels let one
+    try and answer with EIO."""
+    return False if root.writable(affinity_path(number)) is False else None
+
+
 def read_effective(root: HostRoot, number: int) -> CpuSet | None:
     """The CPUs at which an interrupt arrives now; None where the kernel does not say (before 4.13)."""
     return _cpus(root, f"{IRQ_DIR}/{number}/effective_affinity_list", {})[0]

@@ -13,6 +13,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from jitter_workshop.host.recorded import FILE_NAME, Recording, parse_recording
+from jitter_workshop.host.recorded import MAX_BYTES as RECORDING_BYTES
 from jitter_workshop.host.tree import Refused, Tree
 from jitter_workshop.model.cpuset import CpuSet
 
@@ -56,6 +58,8 @@ class HostRoot:
         self._top = os.path.realpath(root)
         self.recorded: bool = self._top != "/"
         self._tree = Tree(self._top if self.recorded else "")
+        self._recording: Recording | None = None
+        self._recording_read = False
 
     def __repr__(self) -> str:
         return f"HostRoot({self._top!r})"
@@ -145,6 +149,24 @@ class HostRoot:
         except (OSError, ValueError, Refused):
             return False
 
+    def writable(self, path: str) -> bool | None:
+        """Whether the file's mode lets anybody write it, which is not yet a promise; None where it is missing."""
+        try:
+            if not self.recorded:
+                return os.stat("/" + path.lstrip("/")).st_mode & 0o222 != 0  # noqa: PTH116 - hot path
+            os.close(self._tree.look(path))
+        except (OSError, ValueError, Refused):
+            return None
+        return self.recording is None or "/" + path.lstrip("/") not in self.recording.read_only
+
+    @property
+    def recording(self) -> Recording | None:
+        """What a recorded tree says of itself; None on a live host and for a tree that says nothing."""
+        if self.recorded and not self._recording_read:
+            self._recording_read = True
+            self._recording = parse_recording(self.text(FILE_NAME, RECORDING_BYTES))
+        return self._recording
+
     def _read(self, path: str, limit: int, *, whole: bool) -> TextReading:
         data, reason = self._bytes(path, limit, whole=whole)
         if data is None:
@@ -172,6 +194,8 @@ class HostRoot:
         except ValueError:
             return None, "not a file name"
         except OSError as error:
+            if self.recorded and self.recording and "/" + path.lstrip("/") in self.recording.not_permitted:
+                return None, _REASONS[errno.EACCES]
             return None, _reason(error)
         try:
             return _contents(file, limit, whole, status)
