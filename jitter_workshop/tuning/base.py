@@ -38,6 +38,7 @@ from typing import ClassVar
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.assessment import Assessment, State
 from jitter_workshop.model.change import Risk, When
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 
 
@@ -81,6 +82,16 @@ class Setting:
     kind: str = "value"
     reason: str = ""
     refuses: str = ""
+
+
+def left_for_the_rest(host: Host) -> CpuSet:
+    """The CPUs for everything that is not latency-critical. Raises Unavailable where none would be left: the last one
+    is never taken offline, isolated or left without interrupts."""
+    if not host.hot:
+        raise Unavailable("no CPU is named hot", info=True)
+    if not host.housekeeping:
+        raise Unavailable("every CPU is hot: none would be left for everything else", info=True)
+    return host.housekeeping
 
 
 class Tunable:

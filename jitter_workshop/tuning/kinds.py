@@ -15,10 +15,12 @@ class Kind:
     """A plain value in a file; the base of the other kinds.
 
     ``survives_boot``: what was written is still there after a reboot (files, boot parameters); everything else is void
-    then. ``effect_after_boot``: it takes effect only after a reboot.
+    then. ``effect_after_boot``: it takes effect only after a reboot. ``always``: the planner keeps it even where it
+    would change nothing yet, because a later write of the same plan changes it and its ``before`` has to be known.
     """
 
     name = "value"
+    always = False
     survives_boot = False
     effect_after_boot = False
 
@@ -38,6 +40,11 @@ class Kind:
     def halfway(self, found: str, after: str) -> bool:
         """Whether ``found`` is what only our own interrupted write of ``after`` leaves behind."""
         return False
+
+    def failed(self, read_back: str, after: str) -> str:
+        """Why ``read_back`` means that the write of ``after`` did not work, though the kernel took it ("" = it did, or
+        only nearly: a value that the kernel rounds). A failed write is taken back at once."""
+        return ""
 
     def exists(self, root: HostRoot, path: str) -> bool:
         """Whether what the path names is still there: a task that ended, a device that left need no undoing."""

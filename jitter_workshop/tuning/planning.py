@@ -77,7 +77,8 @@ def _change(tunable: Tunable, write: Write, n: int, left: dict[tuple[str, str], 
     if not owned(tunable, write.path):
         raise UsageError(f"{tunable.id} would write {write.path}, which is not among its own files", "please report it")
     before = left.get((write.kind, write.path), write.before)
-    if kind_of(write.kind).same(before, write.after):
+    kind = kind_of(write.kind)
+    if kind.same(before, write.after) and not kind.always:
         return None
     return Change(
         n=n,

@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from jitter_workshop.host.root import HostRoot
+
 _WRITE = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK
 
 
@@ -19,11 +21,17 @@ class HostWriter:
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._top = os.path.realpath(root)
+        self._held: dict[str, int] = {}
 
     @property
     def real(self) -> bool:
         """Whether this is the machine that the process runs on: system calls and programs only make sense there."""
         return self._top == "/"
+
+    @property
+    def reader(self) -> HostRoot:
+        """What is written to, for reading: some writes have to look first (is this still the same task?)."""
+        return HostRoot(Path(self._top))
 
     def write(self, path: str, text: str) -> None:
         """Write ``text`` to a file that exists, in one call (the kernel takes a setting as one write)."""
@@ -33,6 +41,24 @@ class HostWriter:
             if os.write(file, data or b"\n") < len(data):
                 raise OSError(f"only a part of the value was taken by {path}")
         finally:
+            os.close(file)
+
+    def hold(self, path: str, data: bytes) -> None:
+        """Write ``data`` and keep the file open: what a descriptor's life carries (/dev/cpu_dma_latency) ends with it.
+        Held already, the new value takes the place of the old one."""
+        file = os.open(self._place(path), os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY)
+        try:
+            os.write(file, data)
+        except OSError:
+            os.close(file)
+            raise
+        self.release(path)
+        self._held[path] = file
+
+    def release(self, path: str) -> None:
+        """Close what is held; nothing where this process does not hold it."""
+        file = self._held.pop(path, None)
+        if file is not None:
             os.close(file)
 
     def replace_file(self, path: str, text: str | None) -> None:
@@ -109,6 +135,10 @@ class HostWriter:
             raise OSError(f"not a path that is written to: {path!r}")
         place = self._top.rstrip("/") + path
         folder = os.path.dirname(place)  # noqa: PTH120 - a string, not a Path
-        if os.path.realpath(folder) != folder.rstrip("/"):
-            raise OSError(f"{path} is reached through a symbolic link")
+        real = os.path.realpath(folder)
+        if real != folder.rstrip("/"):
+            # The kernel's own links from a class to its device are the only ones that are followed.
+            if not (path.startswith("/sys/class/") and real.startswith(self._top.rstrip("/") + "/sys/devices/")):
+                raise OSError(f"{path} is reached through a symbolic link")
+            place = f"{real}/{path.rpartition('/')[2]}"
         return place
