@@ -5,6 +5,7 @@ They stand for machines that a test runner is not: figures are invented, formats
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -393,3 +394,104 @@ EVERY: dict[str, Callable[[Path], Path]] = {
     "offline": offline,
     "arm_server": arm_server,
 }
+
+
+DAMAGES = ("empty", "truncated", "binary", "gigantic", "fifo", "folder", "loop")
+"""What may stand where a file should (see ``damage``)."""
+
+
+def damage(path: Path, kind: str) -> None:
+    """Put something unreadable at ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "loop":
+        path.symlink_to(path.name)
+    elif kind == "gigantic":
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    else:
+        path.write_bytes({"empty": b"", "truncated": b"-", "binary": bytes(range(255, -1, -1))}[kind])
+
+
+def big(root: Path, cpus: int = 512, irqs: int = 2_000) -> Path:
+    """A two-package server with SMT (siblings n and n + cpus/2), four nodes, a policy and three idle states a CPU, and
+    ``irqs`` interrupts of one network card a node: about 30 files a CPU and 4 an interrupt. CPU 3, 7, … of the last
+    node are isolated. Meant for a tmpfs: 512 CPUs and 2,000 interrupts are some 24,000 files."""
+    half, nodes = cpus // 2, 4
+    everyone = f"0-{cpus - 1}"
+    isolated = ranges(range(half - half // nodes + 3, half, 4))
+    files = (
+        kernel("big") | clock() | cpu_lists(everyone, isolated=isolated) | cgroup2("/", {"cpuset.cpus.isolated": "\n"})
+    )
+    files |= {
+        "proc/cpuinfo": cpuinfo(cpus, "AMD EPYC 9755 128-Core Processor"),
+        "proc/stat": stat(range(cpus)),
+        "proc/softirqs": softirqs(range(cpus)),
+        "proc/interrupts": interrupts(
+            range(cpus),
+            {str(n): ([n % 7] * cpus, f"IR-PCI-MSIX-0000:01:00.0  {n}-edge  nic{n % 4}-TxRx-{n}") for n in range(irqs)},
+        ),
+        f"{CPU}/nohz_full": f"{isolated}\n",
+        f"{CPU}/cpuidle/current_driver": "acpi_idle\n",
+        f"{CPU}/cpuidle/current_governor": "menu\n",
+        f"{CPU}/cpufreq/boost": "1\n",
+        f"{CPU}/smt/control": "on\n",
+        f"{CPU}/smt/active": "1\n",
+        "proc/irq/default_smp_affinity": ",".join(["ffffffff"] * max(1, cpus // 32)) + "\n",
+    }
+    for package in (0, 1):
+        first, last = package * half // 2, (package + 1) * half // 2
+        mine = f"{first}-{last - 1},{first + half}-{last + half - 1}"
+        for core in range(first, last):
+            pair = f"{core},{core + half}"
+            group = core // 8 * 8
+            caches = [(1, "Data", "48K", pair), (1, "Instruction", "32K", pair), (2, "Unified", "1024K", pair)]
+            caches.append((3, "Unified", "32768K", f"{group}-{group + 7},{group + half}-{group + half + 7}"))
+            for cpu in (core, core + half):
+                files |= cpu_files(
+                    cpu, package=package, core=core, siblings=(core, core + half), caches=caches, online=True
+                )
+                files[f"{CPU}/cpu{cpu}/topology/package_cpus_list"] = f"{mine}\n"
+                files |= policy(
+                    cpu,
+                    cpus=str(cpu),
+                    driver="acpi-cpufreq",
+                    governor="schedutil",
+                    low_khz=1_500_000,
+                    high_khz=2_700_000,
+                )
+                for state, name in enumerate(("POLL", "C1", "C2")):
+                    files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/name"] = f"{name}\n"
+                    files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/latency"] = f"{state * 50}\n"
+                    files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable"] = "0\n"
+                files[f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"] = "0\n"
+    for node in range(nodes):
+        low, high = node * half // nodes, (node + 1) * half // nodes
+        files[f"sys/devices/system/node/node{node}/cpulist"] = f"{low}-{high - 1},{low + half}-{high + half - 1}\n"
+    for irq in range(irqs):
+        files |= {
+            f"proc/irq/{irq}/smp_affinity_list": f"{everyone}\n",
+            f"proc/irq/{irq}/effective_affinity_list": f"{irq % cpus}\n",
+            f"proc/irq/{irq}/node": f"{irq % nodes}\n",
+            f"sys/kernel/irq/{irq}/actions": f"nic{irq % nodes}-TxRx-{irq}\n",
+        }
+    return write_quickly(root, files)
+
+
+def write_quickly(root: Path, files: dict[str, str]) -> Path:
+    """``write`` for thousands of files: each folder is made once."""
+    made: set[str] = set()
+    for path, text in files.items():
+        folder = f"{root}/{path.rpartition('/')[0]}"
+        if folder not in made:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - this is the quick one
+            made.add(folder)
+        file = os.open(f"{root}/{path}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            os.write(file, text.encode())
+        finally:
+            os.close(file)
+    return root

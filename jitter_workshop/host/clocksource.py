@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jitter_workshop.host.cmdline import CommandLine, read_command_line
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot, printable
 
@@ -12,12 +13,15 @@ _FOLDER = "/sys/devices/system/clocksource/clocksource0"
 
 @dataclass(frozen=True, slots=True)
 class Clocksource:
-    """``current`` keeps the time now (None where not shown). The two flags are None on processors without them."""
+    """``current`` keeps the time now (None where not shown). The flags are None on processors without them.
+    ``tsc_option``: the last ``tsc=`` boot parameter (``reliable``, ``nowatchdog``, …), None where there is none."""
 
     current: str | None
     available: tuple[str, ...]
     constant_tsc: bool | None
     nonstop_tsc: bool | None
+    tsc_known_freq: bool | None = None
+    tsc_option: str | None = None
 
     @property
     def tsc_trusted(self) -> bool:
@@ -26,14 +30,20 @@ class Clocksource:
         return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
 
 
-def read_clocksource(root: HostRoot, identity: CpuIdentity | None = None) -> Clocksource:
-    """Read the clock source; ``identity`` saves reading /proc/cpuinfo again."""
+CURRENT = f"{_FOLDER}/current_clocksource"
+AVAILABLE = f"{_FOLDER}/available_clocksource"
+
+
+def read_clocksource(
+    root: HostRoot, identity: CpuIdentity | None = None, line: CommandLine | None = None
+) -> Clocksource:
+    """Read the clock source; ``identity`` saves reading /proc/cpuinfo again, ``line`` the boot parameters."""
     cpu = identity if identity is not None else read_cpu_identity(root)
     return Clocksource(
-        current=printable(root.text(f"{_FOLDER}/current_clocksource") or "", 40) or None,
-        available=tuple(
-            printable(word, 40) for word in (root.text(f"{_FOLDER}/available_clocksource") or "").split()[:32]
-        ),
+        current=printable(root.text(CURRENT) or "", 40) or None,
+        available=tuple(printable(word, 40) for word in (root.text(AVAILABLE) or "").split()[:32]),
         constant_tsc=cpu.has("constant_tsc"),
         nonstop_tsc=cpu.has("nonstop_tsc"),
+        tsc_known_freq=cpu.has("tsc_known_freq"),
+        tsc_option=printable((line if line is not None else read_command_line(root)).value("tsc") or "", 40) or None,
     )

@@ -8,10 +8,9 @@ import zlib
 from dataclasses import dataclass
 
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
-from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.root import HostRoot, parse_integer, printable
 
 _PREEMPT_RT = re.compile(r"PREEMPT[_ ]RT\b")
-_HZ = re.compile(rb"^CONFIG_HZ=(\d{1,5})$", re.MULTILINE)
 _CONFIG_BYTES = 2 << 20
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -30,6 +29,27 @@ class Kernel:
     command_line: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class KernelConfig:
+    """The configuration that the running kernel was built with. ``path`` says where it was found; ``text`` is None
+    where neither place could be read, and ``path`` then names both."""
+
+    path: str
+    text: bytes | None
+
+    def value(self, option: str) -> str | None:
+        """What ``CONFIG_`` + ``option`` was set to (``y``, ``m``, a number, a string in quotes); None where it was not
+        set or nothing can be read."""
+        if self.text is None:
+            return None
+        _, found, after = (b"\n" + self.text).partition(f"\nCONFIG_{option}=".encode())
+        return printable(after.partition(b"\n")[0].decode("utf-8", "replace"), 200) if found else None
+
+    def built_in(self, option: str) -> bool | None:
+        """Whether the option is ``y``; None where nothing can be read."""
+        return None if self.text is None else self.value(option) == "y"
+
+
 def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
     """Read the running kernel's (or the recorded one's) identity; ``identity`` saves reading /proc/cpuinfo again."""
     version = printable(root.text("/proc/sys/kernel/version") or "", 200)
@@ -46,15 +66,40 @@ def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
     )
 
 
+def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
+    """The running kernel's own configuration (/proc/config.gz, where it was built with CONFIG_IKCONFIG_PROC) or the
+    distribution's copy in /boot or among the modules."""
+    own = "/proc/config.gz"
+    copies = (f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/usr/lib/modules/{release}/config")
+    text = _inflate(root.raw(own))
+    if text is not None and b"CONFIG_" in text:
+        return KernelConfig(own, text)
+    for path in copies if "/" not in release else ():
+        text = root.raw(path, _CONFIG_BYTES)
+        if text is not None and b"CONFIG_" in text:
+            return KernelConfig(path, text)
+    return KernelConfig(f"{own}, {copies[0]}", None)
+
+
 def read_tick_hz(root: HostRoot, release: str) -> tuple[int | None, str]:
-    """CONFIG_HZ and the file that says so: the running kernel's own configuration (/proc/config.gz, where it was built
-    with CONFIG_IKCONFIG_PROC) or the distribution's copy in /boot; (None, the files) where neither can be read."""
-    own, copy = "/proc/config.gz", f"/boot/config-{release}"
-    for path, text in ((own, _inflate(root.raw(own))), (copy, root.raw(copy, _CONFIG_BYTES))):
-        found = _HZ.search(text or b"")
-        if found is not None:
-            return int(found.group(1)), path
-    return None, f"{own}, {copy}"
+    """CONFIG_HZ and the file that says so; (None, the files) where none can be read."""
+    config = read_kernel_config(root, release)
+    rate = parse_integer(config.value("HZ"))
+    return (rate if rate is not None and 0 < rate < 100_000 else None), config.path
+
+
+def preemption(version: str) -> str | None:
+    """What the build line says of preemption: ``PREEMPT_RT``, ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full)
+    or ``none``; None where there is no build line. A dynamic kernel's choice now is in ``scheduler.preempt``."""
+    if not version:
+        return None
+    if _PREEMPT_RT.search(version):
+        return "PREEMPT_RT"
+    words = version.replace("_", " ").split()
+    if "PREEMPT" not in words:
+        return "none"
+    after = words[words.index("PREEMPT") + 1 :][:1]
+    return f"PREEMPT_{after[0]}" if after and after[0] in ("DYNAMIC", "LAZY") else "PREEMPT"
 
 
 def _inflate(data: bytes | None) -> bytes | None:

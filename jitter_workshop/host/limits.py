@@ -11,21 +11,35 @@ from jitter_workshop.host.root import HostRoot
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Soft limits; None = unlimited, or unknown where ``reason`` says why. ``is_root``: effective user id 0."""
+    """Soft limits and the hard ones up to which a process may raise them; None = unlimited, or unknown where ``reason``
+    says why. ``rttime_us``: of CPU time that a real-time thread may take without sleeping. ``is_root``: effective user
+    id 0."""
 
     memlock_bytes: int | None
     rtprio: int | None
     is_root: bool
     reason: str = ""
+    memlock_hard_bytes: int | None = None
+    rtprio_hard: int | None = None
+    rttime_us: int | None = None
 
 
 def read_limits(root: HostRoot) -> Limits:
     """This process's limits; a recorded tree is read by somebody else than who recorded it, so nothing is claimed."""
     if root.recorded:
         return Limits(None, None, False, "a recorded host: the limits of its users were not recorded")
-    return Limits(_soft(resource.RLIMIT_MEMLOCK), _soft(resource.RLIMIT_RTPRIO), os.geteuid() == 0)
+    memlock, memlock_hard = _limit(resource.RLIMIT_MEMLOCK)
+    rtprio, rtprio_hard = _limit(resource.RLIMIT_RTPRIO)
+    return Limits(
+        memlock_bytes=memlock,
+        rtprio=rtprio,
+        is_root=os.geteuid() == 0,
+        memlock_hard_bytes=memlock_hard,
+        rtprio_hard=rtprio_hard,
+        rttime_us=_limit(resource.RLIMIT_RTTIME)[0],
+    )
 
 
-def _soft(which: int) -> int | None:
-    soft, _ = resource.getrlimit(which)
-    return None if soft == resource.RLIM_INFINITY else soft
+def _limit(which: int) -> tuple[int | None, int | None]:
+    soft, hard = (None if value == resource.RLIM_INFINITY else value for value in resource.getrlimit(which))
+    return soft, hard

@@ -1,0 +1,90 @@
+"""The scheduler's own settings (Documentation/scheduler/sched-rt-group.rst, sched-deadline.rst,
+Documentation/admin-guide/sysctl/kernel.rst, Documentation/scheduler/sched-debug.rst)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jitter_workshop.host.fields import Fields
+from jitter_workshop.host.root import HostRoot
+
+DEBUG = "/sys/kernel/debug/sched"
+
+PATHS = {
+    "rt_runtime_us": "/proc/sys/kernel/sched_rt_runtime_us",
+    "rt_period_us": "/proc/sys/kernel/sched_rt_period_us",
+    "timer_migration": "/proc/sys/kernel/timer_migration",
+    "autogroup": "/proc/sys/kernel/sched_autogroup_enabled",
+    "preempt": f"{DEBUG}/preempt",
+    "uclamp_min": "/proc/sys/kernel/sched_util_clamp_min",
+    "uclamp_max": "/proc/sys/kernel/sched_util_clamp_max",
+    "uclamp_min_rt": "/proc/sys/kernel/sched_util_clamp_min_rt_default",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """``rt_runtime_us``: of each ``rt_period_us`` real-time threads may take, −1 for all of it. ``preempt``: none,
+    voluntary, full or lazy as chosen now (debugfs, often for root alone). ``uclamp_*``: limits of the utilisation that
+    asks for frequency, 0 to 1,024. None where not shown (``reasons``)."""
+
+    rt_runtime_us: int | None
+    rt_period_us: int | None
+    timer_migration: bool | None
+    autogroup: bool | None
+    preempt: str | None
+    uclamp_min: int | None
+    uclamp_max: int | None
+    uclamp_min_rt: int | None
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineServer:
+    """What the deadline server takes of one CPU for ordinary tasks where real-time ones never let go (from 6.12):
+    ``runtime_ns`` of each ``period_ns``; runtime 0 is off. Both None where not shown (``reason``)."""
+
+    cpu: int
+    runtime_ns: int | None
+    period_ns: int | None
+    reason: str = ""
+
+
+def read_scheduler(root: HostRoot) -> Scheduler:
+    """Read what is set for all CPUs."""
+    fields = Fields(root, PATHS)
+    return Scheduler(
+        rt_runtime_us=fields.integer("rt_runtime_us", -1),
+        rt_period_us=fields.integer("rt_period_us", 0),
+        timer_migration=fields.switch("timer_migration"),
+        autogroup=fields.switch("autogroup"),
+        preempt=_preempt(fields),
+        uclamp_min=fields.integer("uclamp_min", 0),
+        uclamp_max=fields.integer("uclamp_max", 0),
+        uclamp_min_rt=fields.integer("uclamp_min_rt", 0),
+        reasons=fields.reasons,
+    )
+
+
+def fair_server_path(cpu: int, name: str) -> str:
+    """``runtime`` or ``period`` of one CPU's deadline server."""
+    return f"{DEBUG}/fair_server/cpu{cpu}/{name}"
+
+
+def read_fair_server(root: HostRoot, cpu: int) -> DeadlineServer:
+    """One CPU's deadline server; its files may refuse even root where the kernel is locked down."""
+    fields = Fields(root, {name: fair_server_path(cpu, name) for name in ("runtime", "period")})
+    runtime, period = fields.integer("runtime", 0), fields.integer("period", 0)
+    return DeadlineServer(cpu, runtime, period, next(iter(fields.reasons.values()), ""))
+
+
+def _preempt(fields: Fields) -> str | None:
+    """``none voluntary (full) lazy``: round brackets here, where the rest of the kernel uses square ones."""
+    text = fields.text("preempt")
+    if text is None:
+        return None
+    marked = [word[1:-1] for word in text.split()[:16] if word.startswith("(") and word.endswith(")")]
+    if len(marked) != 1 or not (marked[0].isascii() and marked[0].isalpha()):
+        fields.refuse("preempt", "marks no choice")
+        return None
+    return marked[0]
