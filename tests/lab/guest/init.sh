@@ -1,0 +1,44 @@
+#!/bin/sh
+# First program of the lab machine, from the initrd: loads modules, mounts the host's shares, hands over to second.sh.
+export PATH=/bin
+/bin/busybox mkdir -p /proc /sys /dev /root
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+
+# The order is right except for what only the hardware decides; a second pass costs nothing.
+for module in $(cat /lab/order) $(cat /lab/order); do
+    grep -qs "^$(echo "$module" | tr - _) " /proc/modules || insmod "/lab/modules/$module.ko" 2>/lab/insmod.err
+done
+
+mount -t tmpfs -o mode=755,size=400m root /root
+mkdir -p /root/proc /root/sys /root/dev /root/run /root/tmp /root/var/lib /root/var/log /root/var/tmp /root/boot \
+    /root/etc /root/root /root/home/learner /root/home/other /root/lab /root/mnt /root/opt /root/srv
+chmod 1777 /root/tmp /root/var/tmp
+# The interpreter may live below root's home, so the learners must be able to pass it.
+cp -a /lab/skeleton/. /root/
+cp -a /bin/busybox /lab/server.py /lab/second.sh /lab/power-cut /lab/options /root/lab/
+
+share() { # share TAG PATH: a folder of the host, read-only, at the same place
+    mkdir -p "/root$2"
+    mount -t 9p -o trans=virtio,version=9p2000.L,msize=500000,ro,cache=loose "$1" "/root$2"
+}
+. /lab/options
+eval "$shares"
+
+if [ "$disk" = yes ]; then
+    mkdir /root/disk
+    mount -t ext4 /dev/vda /root/disk || poweroff -f
+    for folder in etc var boot home; do
+        [ -d "/root/disk/$folder" ] || cp -a "/root/$folder" /root/disk/
+        mount --bind "/root/disk/$folder" "/root/$folder"
+    done
+fi
+chown -R 1000:1000 /root/home/learner
+chown -R 1001:1001 /root/home/other
+
+mount --move /proc /root/proc
+mount --move /sys /root/sys
+mount --move /dev /root/dev
+exec switch_root /root /lab/busybox sh /lab/second.sh

@@ -1,0 +1,29 @@
+#!/bin/sh
+# PID 1 of the lab machine, in its final root: the remaining mounts, then the server until it ends, then power off.
+box=/lab/busybox
+. /lab/options
+$box mount -t tmpfs -o mode=755 run /run
+$box mkdir -p /run/lock /dev/pts /dev/shm
+$box mount -t devpts devpts /dev/pts
+$box mount -t tmpfs -o mode=1777 shm /dev/shm
+$box mount -t debugfs debugfs /sys/kernel/debug
+$box mount -t tracefs tracefs /sys/kernel/tracing
+if [ "$cgroup" = v1 ]; then
+    $box mount -t tmpfs -o mode=755 cgroup /sys/fs/cgroup
+    for controller in cpuset cpu,cpuacct; do
+        $box mkdir "/sys/fs/cgroup/$controller"
+        $box mount -t cgroup -o "$controller" cgroup "/sys/fs/cgroup/$controller"
+    done
+else
+    $box mount -t cgroup2 cgroup2 /sys/fs/cgroup
+fi
+$box mkdir -p /srv/jitter-workshop
+$box mount --bind "$project" /srv/jitter-workshop
+$box hostname lab
+$box ip link set lo up
+
+"$python" -I -S -u /lab/server.py
+
+$box sync
+[ "$disk" != yes ] || $box mount -o remount,ro /disk
+$box poweroff -f

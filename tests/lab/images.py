@@ -1,0 +1,133 @@
+"""What the lab machine boots from: the initrd (a newc archive), its users and files, the ACPI table, the data disk."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.lab import kernels
+
+GUEST = Path(__file__).with_name("guest")
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+PASSWD = """root:x:0:0:root:/root:/bin/sh
+learner:x:1000:1000:A learner:/home/learner:/bin/sh
+other:x:1001:1001:Another learner:/home/other:/bin/sh
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+"""
+GROUP = "root:x:0:\ntty:x:5:\nlearner:x:1000:\nother:x:1001:\nnogroup:x:65534:\n"
+ETC = {
+    "passwd": PASSWD,
+    "group": GROUP,
+    "hostname": "lab\n",
+    "hosts": "127.0.0.1 localhost lab\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "machine-id": "0123456789abcdef0123456789abcdef\n",
+    "fstab": "",
+    "shells": "/bin/sh\n",
+}
+
+
+def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
+    """A newc archive of (path, mode with its type, content); parent folders are added, owners are root.
+
+    Format: Documentation/driver-api/early-userspace/buffer-format.rst.
+    """
+    archive = bytearray()
+    seen: set[str] = set()
+    count = 0
+
+    def put(path: str, mode: int, content: bytes) -> None:
+        nonlocal count
+        count += 1
+        name = path.encode() + b"\0"
+        # Fields: inode, mode, uid, gid, links, mtime, size, major, minor, rmajor, rminor, name size, checksum.
+        fields = (count, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name), 0)
+        archive.extend(b"070701" + b"".join(b"%08X" % field for field in fields) + name)
+        archive.extend(b"\0" * (-len(archive) % 4))
+        archive.extend(content)
+        archive.extend(b"\0" * (-len(archive) % 4))
+
+    for path, mode, content in entries:
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            folder = "/".join(parts[:depth])
+            if folder not in seen:
+                seen.add(folder)
+                put(folder, stat.S_IFDIR | 0o755, b"")
+        seen.add(path)
+        put(path, mode, content)
+    put("TRAILER!!!", 0, b"")
+    return bytes(archive)
+
+
+def shared_folders() -> list[Path]:
+    """The host's folders that the guest mounts read-only at the same place; nothing else of the host is visible there.
+
+    Programs (/usr), interpreter, environment and project.
+    """
+    wanted = [Path("/usr")]
+    wanted += [Path(f"/{name}") for name in ("bin", "sbin", "lib", "lib64") if not Path(f"/{name}").is_symlink()]
+    wanted += [Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve(), CHECKOUT]
+    # An environment's interpreter is often a link to a link.
+    wanted.append(Path(sys.executable).resolve().parent.parent)
+    shared: list[Path] = []
+    for folder in sorted({path for path in wanted if path.is_dir()}):
+        if not any(folder.is_relative_to(other) for other in shared):
+            shared.append(folder)
+    return shared
+
+
+def initrd(kernel: kernels.Kernel, options: dict[str, str]) -> bytes:
+    """The initrd for a kernel; ``options`` are shell variables that the guest's two scripts read."""
+    program, plain = stat.S_IFREG | 0o755, stat.S_IFREG | 0o644
+    entries = [
+        ("init", program, (GUEST / "init.sh").read_bytes()),
+        ("bin/busybox", program, Path(kernels.tool("busybox")).read_bytes()),
+        ("bin/sh", stat.S_IFLNK | 0o777, b"busybox"),
+        ("lab/second.sh", program, (GUEST / "second.sh").read_bytes()),
+        ("lab/power-cut", program, (GUEST / "power-cut").read_bytes()),
+        ("lab/server.py", plain, (GUEST / "server.py").read_bytes()),
+        ("lab/options", plain, "".join(f"{k}={shlex.quote(v)}\n" for k, v in options.items()).encode()),
+        ("lab/order", plain, "\n".join(module.stem for module in kernel.modules).encode() + b"\n"),
+    ]
+    entries += [(f"lab/modules/{module.name}", plain, module.read_bytes()) for module in kernel.modules]
+    entries += [(f"lab/skeleton/etc/{name}", plain, text.encode()) for name, text in ETC.items()]
+    entries.append(("lab/skeleton/etc/mtab", stat.S_IFLNK | 0o777, b"/proc/self/mounts"))
+    entries.append((f"lab/skeleton/boot/config-{kernel.release}", plain, kernel.config.read_bytes()))
+    for name in ("bin", "sbin", "lib", "lib64"):
+        link = Path(f"/{name}")
+        if link.is_symlink():
+            entries.append((f"lab/skeleton/{name}", stat.S_IFLNK | 0o777, str(link.readlink()).encode()))
+    for source in ("/etc/ld.so.cache", "/etc/os-release"):
+        if Path(source).is_file():
+            entries.append((f"lab/skeleton{source}", plain, Path(source).read_bytes()))
+    return cpio(entries)
+
+
+def acpi_table(cache: Path) -> Path:
+    """The compiled table that gives QEMU's processors P-states, C-states and a thermal zone."""
+    source = GUEST / "lab.asl"
+    name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    target = cache / f"acpi-{name}.aml"
+    if not target.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            made = Path(scratch) / target.name
+            command = [kernels.tool("iasl"), "-p", str(made.with_suffix("")), str(source)]
+            subprocess.run(command, capture_output=True, check=True, timeout=60)
+            made.replace(target)
+    return target
+
+
+def make_disk(path: Path, size_mib: int = 64) -> None:
+    """An empty ext4 file system in a sparse file."""
+    with path.open("wb") as file:
+        file.truncate(size_mib * 1024 * 1024)
+    subprocess.run([kernels.tool("mkfs.ext4"), "-q", "-F", str(path)], check=True, capture_output=True, timeout=60)

@@ -1,0 +1,210 @@
+"""The kernels of the lab machine: Debian's own packages, unpacked once into a cache.
+
+``find`` looks, and never downloads. ``fetch`` downloads with ``apt-get download`` (no root needed) and keeps of the
+package the uncompressed kernel (boots twice as fast as the packed one), its configuration and the few modules that the
+guest loads.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import platform
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Debian's package that always depends on the newest kernel of a flavour.
+PACKAGES = {"stock": "linux-image-amd64", "rt": "linux-image-rt-amd64"}
+
+# Wanted modules; what they depend on comes along, and a name that is built in or unknown is left out.
+MODULES = [
+    *("virtio_pci", "virtio_console", "9pnet_virtio", "9p"),
+    *("acpi-cpufreq", "cpufreq_ondemand", "cpufreq_powersave", "cpufreq_conservative", "cpufreq_userspace"),
+    *("virtio_blk", "ext4", "crc32c_generic", "virtio_net", "nvme", "msr"),
+]
+
+# Goes up when what is kept of a package changes, so that an older cache is fetched anew.
+LAYOUT = "1"
+
+TOOLS = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "iasl": "acpica-tools",
+    "busybox": "busybox-static",
+    "mkfs.ext4": "e2fsprogs",
+}
+
+
+class NotHere(Exception):
+    """Why this host cannot run the lab machine, in one sentence with what to do."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One unpacked kernel: ``vmlinux`` for QEMU's ``-kernel``, ``modules`` in the order in which they load."""
+
+    flavour: str
+    release: str
+    vmlinux: Path
+    config: Path
+    modules: tuple[Path, ...]
+
+
+def cache_dir() -> Path:
+    """Where kernels are kept: ``$JITTER_WORKSHOP_LAB_CACHE``, else below ``$XDG_CACHE_HOME``."""
+    own = os.environ.get("JITTER_WORKSHOP_LAB_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jitter-workshop" / "lab"
+
+
+def tool(name: str) -> str:
+    """The path of a program that the lab needs, also where an ordinary user's PATH leaves out the sbin folders."""
+    found = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin")
+    if found is None:
+        raise NotHere(f"{name} is not installed (Debian: apt install {TOOLS.get(name, name)})")
+    return found
+
+
+def check_tools() -> None:
+    """Raise ``NotHere`` when something that the machine needs is not installed."""
+    if platform.machine() != "x86_64":
+        raise NotHere(
+            f"the lab machine shares this host's programs with an x86-64 guest, and this is {platform.machine()}"
+        )
+    missing = [
+        name for name in TOOLS if shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None
+    ]
+    if missing:
+        packages = " ".join(TOOLS[name] for name in missing)
+        raise NotHere(f"{', '.join(missing)} not installed (Debian: apt install {packages})")
+
+
+def find(flavour: str, cache: Path) -> Kernel:
+    """The kernel of this flavour from the cache; raises ``NotHere`` when it was never fetched."""
+    folder = cache / f"{flavour}-{LAYOUT}"
+    try:
+        release = (folder / "release").read_text().strip()
+        names = (folder / "order").read_text().split()
+    except OSError:
+        raise NotHere(f"no {flavour} kernel in {cache} (get it: python -m tests.lab.fetch)") from None
+    modules = tuple(folder / "modules" / f"{name}.ko" for name in names)
+    return Kernel(flavour, release, folder / "vmlinux", folder / "config", modules)
+
+
+def fetch(flavour: str, cache: Path) -> Kernel:
+    """Download and unpack the newest kernel of a flavour; raises ``NotHere`` with apt's own reason when it cannot."""
+    for name in ("apt-get", "apt-cache", "dpkg-deb"):
+        if shutil.which(name) is None:
+            raise NotHere(f"kernels come as Debian packages, and {name} is not installed")
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as scratch:
+        work = Path(scratch)
+        package = _newest(PACKAGES[flavour])
+        _apt(["apt-get", "download", package], work)
+        archives = list(work.glob("*.deb"))
+        if not archives:
+            raise NotHere(f"apt-get downloaded nothing for {package}")
+        unpacked = work / "unpacked"
+        _unpack(archives[0], unpacked)
+        target = cache / f"{flavour}-{LAYOUT}"
+        shutil.rmtree(target, ignore_errors=True)
+        unpacked.rename(target)
+    return find(flavour, cache)
+
+
+def _newest(metapackage: str) -> str:
+    """The kernel package that Debian's metapackage depends on."""
+    for line in _apt(["apt-cache", "depends", metapackage], Path("/")).splitlines():
+        kind, _, name = line.strip().partition(": ")
+        if kind == "Depends" and name.startswith("linux-image-"):
+            return name
+    raise NotHere(
+        f"apt knows no kernel package behind {metapackage} (try: apt-get update; only Debian is known to work)"
+    )
+
+
+def _apt(command: list[str], cwd: Path) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
+        raise NotHere(f"{' '.join(command)} failed: {lines[-1]}")
+    return done.stdout
+
+
+def _unpack(package: Path, target: Path) -> None:
+    """Keep kernel, configuration and the wanted modules of a kernel package."""
+    target.mkdir()
+    (target / "modules").mkdir()
+    modules: dict[str, bytes] = {}
+    command = ["dpkg-deb", "--fsys-tarfile", str(package)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as unpacker:  # noqa: SIM117 (the archive reads its output)
+        with tarfile.open(fileobj=unpacker.stdout, mode="r|") as archive:
+            for member in archive:
+                folder, _, name = member.name.rpartition("/")
+                source = archive.extractfile(member) if member.isfile() else None
+                if source is None:
+                    continue
+                if folder.endswith("boot") and name.startswith("vmlinuz-"):
+                    (target / "release").write_text(name.removeprefix("vmlinuz-") + "\n")
+                    (target / "vmlinux").write_bytes(vmlinux(source.read()))
+                elif folder.endswith("boot") and name.startswith("config-"):
+                    (target / "config").write_bytes(source.read())
+                elif "/modules/" in folder and name.endswith((".ko", ".ko.xz")):
+                    data = source.read()
+                    modules[name.split(".ko")[0]] = lzma.decompress(data) if name.endswith(".xz") else data
+    if unpacker.returncode or not (target / "vmlinux").exists():
+        raise NotHere(f"{package.name} holds no kernel that can be unpacked")
+    order = load_order(MODULES, modules)
+    for name in order:
+        (target / "modules" / f"{name}.ko").write_bytes(modules[name])
+    (target / "order").write_text("\n".join(order) + "\n")
+
+
+def load_order(wanted: list[str], modules: dict[str, bytes]) -> list[str]:
+    """The wanted modules and what they depend on, in an order in which each one loads; unknown names are left out."""
+    # A file is named with - or _, its dependants always say _.
+    files = {name.replace("-", "_"): name for name in modules}
+    order: list[str] = []
+
+    def add(name: str) -> None:
+        file = files.get(name.replace("-", "_"))
+        if file is None or file in order:
+            return
+        for dependency in dependencies(modules[file]):
+            add(dependency)
+        order.append(file)
+
+    for name in wanted:
+        add(name)
+    return order
+
+
+def dependencies(module: bytes) -> Iterator[str]:
+    """Names from ``depends=`` of a module's .modinfo section, and those its ``softdep=`` wants loaded before it."""
+    for field in module.split(b"\0"):
+        if field.startswith(b"depends="):
+            yield from (name for name in field.decode("ascii").removeprefix("depends=").split(",") if name)
+        elif field.startswith(b"softdep=pre:"):
+            yield from field.decode("ascii").removeprefix("softdep=pre:").split()
+
+
+def vmlinux(bzimage: bytes) -> bytes:
+    """The uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset)."""
+    start = (bzimage[0x1F1] + 1) * 512 + int.from_bytes(bzimage[0x248:0x24C], "little")
+    payload = bzimage[start : start + int.from_bytes(bzimage[0x24C:0x250], "little")]
+    # The build appends the uncompressed size, which a decompressor object leaves in unused_data.
+    if payload.startswith(b"\xfd7zXZ\0"):
+        return lzma.LZMADecompressor().decompress(payload)
+    if payload.startswith(b"\x1f\x8b"):
+        return zlib.decompressobj(wbits=31).decompress(payload)
+    if payload.startswith(b"\x28\xb5\x2f\xfd"):
+        return subprocess.run([tool("zstd"), "-dcq"], input=payload[:-4], capture_output=True, check=True).stdout
+    raise NotHere("the kernel's payload is packed in a way that the lab does not know")

@@ -1,0 +1,170 @@
+"""One QEMU process: its command line, its control line into the guest, its monitor, and its certain end."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab import images, kernels
+
+MEMORY_MIB = 768
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class LabError(Exception):
+    """The machine did not do what a test may count on; the message ends with what the guest's console said last."""
+
+
+class LabTimeout(LabError):
+    """Something in the guest took longer than it may."""
+
+
+class PowerLost(LabError):
+    """QEMU ended while an answer was awaited: by ``power_cut``, ``/lab/power-cut``, or a panic (see the console)."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one machine is made of. ``append`` is added to the kernel's command line."""
+
+    kernel: str = "stock"
+    append: str = ""
+    disk: Path | None = None
+    numa: bool = False
+    cgroup: str = "v2"
+
+
+def command_line(options: Options, kernel: kernels.Kernel, work: Path, table: Path, shares: list[Path]) -> list[str]:
+    """The arguments of QEMU, without the two file descriptors that ``Qemu`` adds."""
+    arguments = [kernels.tool("qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+    # Never KVM: it has no such registers, and nested it crawls. Four CPUs: the ACPI table knows exactly these.
+    arguments += ["-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "Skylake-Client,-monitor"]
+    arguments += ["-smp", "4,sockets=1,cores=2,threads=2", "-m", str(MEMORY_MIB)]
+    if options.numa:
+        for node, cpus in enumerate(("0-1", "2-3")):
+            arguments += ["-object", f"memory-backend-ram,id=m{node},size={MEMORY_MIB // 2}M"]
+            arguments += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
+    arguments += ["-acpitable", f"file={table}", "-device", "pc-testdev", "-device", "isa-debug-exit,iobase=0xf4"]
+    arguments += ["-serial", f"file:{work / 'console'}", "-chardev", "null,id=scratch"]
+    # The second UART's scratch register (0x2ff) is where the ACPI table reads the temperature.
+    arguments += ["-device", "isa-serial,index=1,chardev=scratch"]
+    if options.disk:
+        # A power cut loses the guest's page cache; the host's outlives QEMU, so QEMU's own flushes would only cost.
+        arguments += ["-drive", f"file={options.disk},format=raw,if=none,id=disk,cache=unsafe"]
+    else:
+        arguments += ["-drive", "driver=null-co,size=64M,if=none,id=disk"]
+    arguments += ["-device", "virtio-blk-pci,drive=disk,num-queues=4"]
+    arguments += ["-drive", "driver=null-co,size=64M,if=none,id=fast", "-device", "nvme,drive=fast,serial=lab"]
+    arguments += ["-netdev", "hubport,hubid=0,id=net", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:12:34:56"]
+    for number, folder in enumerate(shares):
+        arguments += ["-fsdev", f"local,id=s{number},path={folder},security_model=none,readonly=on,multidevs=remap"]
+        arguments += ["-device", f"virtio-9p-pci,fsdev=s{number},mount_tag=s{number}"]
+    append = f"console=ttyS0 quiet panic=-1 mitigations=off {options.append}".strip()
+    return [*arguments, "-kernel", str(kernel.vmlinux), "-initrd", str(work / "initrd"), "-append", append]
+
+
+def _die_with_parent() -> None:
+    # A killed test run must not leave an emulator behind on somebody's machine.
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Qemu:
+    """A running QEMU. ``control`` is the stream to the guest's server."""
+
+    def __init__(self, arguments: list[str], work: Path) -> None:
+        self.work = work
+        self.control, guest_end = socket.socketpair()
+        self._monitor, monitor_end = socket.socketpair()
+        descriptors = (guest_end.fileno(), monitor_end.fileno())
+        arguments = [
+            *arguments,
+            *("-chardev", f"socket,id=control,fd={descriptors[0]}", "-device", "virtio-serial-pci"),
+            *("-device", "virtserialport,chardev=control,name=lab.control"),
+            *("-chardev", f"socket,id=monitor,fd={descriptors[1]}", "-mon", "chardev=monitor,mode=control"),
+        ]
+        with (work / "qemu.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=descriptors,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+            )
+        guest_end.close()
+        monitor_end.close()
+        self._answers = b""
+        self._greeted = False
+
+    def monitor(self, command: str, timeout_s: float = 30) -> str:
+        """Run a command of QEMU's human monitor and return what it prints."""
+        if not self._greeted:
+            self._answer(timeout_s)
+            self._ask({"execute": "qmp_capabilities"}, timeout_s)
+            self._greeted = True
+        return str(self._ask({"execute": "human-monitor-command", "arguments": {"command-line": command}}, timeout_s))
+
+    def _ask(self, request: dict[str, object], timeout_s: float) -> object:
+        self._monitor.sendall(json.dumps(request).encode() + b"\n")
+        while True:
+            answer = self._answer(timeout_s)
+            if "error" in answer:
+                raise LabError(f"QEMU's monitor refused {request}: {answer['error']}")
+            if "return" in answer:
+                return answer["return"]
+
+    def _answer(self, timeout_s: float) -> dict[str, object]:
+        ends = time.monotonic() + timeout_s
+        while b"\n" not in self._answers:
+            ready, _, _ = select.select([self._monitor], [], [], max(0.0, ends - time.monotonic()))
+            data = self._monitor.recv(65536) if ready else b""
+            if not data:
+                raise LabTimeout("QEMU's monitor does not answer")
+            self._answers += data
+        line, _, self._answers = self._answers.partition(b"\n")
+        answer: dict[str, object] = json.loads(line)
+        return answer
+
+    def kill(self) -> None:
+        """End it as a power cut does; safe to call twice."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait(30)
+        self.control.close()
+        self._monitor.close()
+
+
+def console(work: Path, lines: int = 25) -> str:
+    """The last lines of QEMU's own messages and of the guest's console."""
+    text = ""
+    for name in ("qemu.log", "console"):
+        with contextlib.suppress(OSError):
+            text += (work / name).read_bytes()[-20_000:].decode("utf-8", "replace")
+    told = [line for line in text.replace("\r", "").splitlines() if "TCG doesn't support" not in line]
+    return "\n".join(told[-lines:])
+
+
+def launch(options: Options, work: Path, cache: Path) -> Qemu:
+    """Start a machine; it has booted once the server's first line arrives."""
+    kernel = kernels.find(options.kernel, cache)
+    shares = images.shared_folders()
+    variables = {
+        "shares": "; ".join(f"share s{number} '{folder}'" for number, folder in enumerate(shares)),
+        "disk": "yes" if options.disk else "no",
+        "cgroup": options.cgroup,
+        "project": str(images.CHECKOUT),
+        "python": str(Path(sys.executable).resolve()),
+    }
+    (work / "initrd").write_bytes(images.initrd(kernel, variables))
+    return Qemu(command_line(options, kernel, work, images.acpi_table(cache), shares), work)

@@ -1,0 +1,129 @@
+"""Everything in the guest that the tool may write, as one dict by path: to be equal before and after.
+
+Runs inside the guest: standard library only, one file. Left out, because the kernel changes it by itself or because it
+is only a consequence: ``effective_affinity*`` of interrupts (follows the mask), ``scaling_cur_freq`` (the present
+frequency), counters, and threads that began after the first look or have ended since (kworkers come and go).
+``scaling_max_freq`` is in it, and throttling changes it: do not compare while the zone is hot.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+
+CPU = "/sys/devices/system/cpu"
+PATTERNS = (
+    f"{CPU}/cpu*/online",
+    f"{CPU}/smt/control",
+    f"{CPU}/cpufreq/boost",
+    f"{CPU}/cpufreq/policy*/scaling_governor",
+    f"{CPU}/cpufreq/policy*/scaling_min_freq",
+    f"{CPU}/cpufreq/policy*/scaling_max_freq",
+    f"{CPU}/cpufreq/policy*/energy_performance_preference",
+    f"{CPU}/cpufreq/policy*/boost",
+    f"{CPU}/intel_pstate/*",
+    f"{CPU}/cpu*/power/energy_perf_bias",
+    f"{CPU}/cpu*/power/pm_qos_resume_latency_us",
+    f"{CPU}/cpu*/cpuidle/state*/disable",
+    "/proc/irq/*/smp_affinity_list",
+    "/proc/irq/default_smp_affinity",
+    "/sys/devices/virtual/workqueue/cpumask",
+    "/sys/devices/virtual/workqueue/cpumask_requested",
+    "/sys/devices/virtual/workqueue/*/cpumask",
+    "/sys/devices/virtual/workqueue/*/affinity_scope",
+    "/proc/sys/kernel/sched_rt_*",
+    "/proc/sys/kernel/timer_migration",
+    "/proc/sys/kernel/watchdog*",
+    "/proc/sys/kernel/*_watchdog",
+    "/proc/sys/kernel/numa_balancing",
+    "/proc/sys/kernel/perf_event_max_sample_rate",
+    "/proc/sys/kernel/perf_cpu_time_max_percent",
+    "/proc/sys/vm/stat_interval",
+    "/proc/sys/vm/dirty_*",
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/vm/compaction_proactiveness",
+    "/proc/sys/vm/zone_reclaim_mode",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/kernel/mm/transparent_hugepage/defrag",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
+    "/sys/kernel/mm/ksm/run",
+    "/sys/kernel/rcu_expedited",
+    "/sys/kernel/rcu_normal",
+    "/sys/devices/system/machinecheck/machinecheck*/check_interval",
+    "/sys/devices/system/machinecheck/machinecheck*/ignore_ce",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "/sys/class/net/*/queues/*/rps_cpus",
+    "/sys/class/net/*/queues/*/xps_cpus",
+    "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
+    "/sys/kernel/debug/sched/fair_server/cpu*/period",
+    "/sys/kernel/tracing/tracing_on",
+    "/sys/kernel/tracing/current_tracer",
+    "/sys/module/pcie_aspm/parameters/policy",
+    "/sys/module/haltpoll/parameters/*",
+    "/etc/default/grub",
+    "/etc/default/grub.d/*",
+    "/boot/grub/grub.cfg",
+    "/etc/sysctl.d/*",
+    "/etc/systemd/system/*",
+    "/etc/tuned/*",
+)
+CGROUP = "/sys/fs/cgroup"
+CGROUP_FILES = ("cgroup.subtree_control", "cgroup.type", "cpu.max", "cpuset.cpus", "cpuset.cpus.exclusive")
+CGROUP_FILES += ("cpuset.cpus.partition", "cpuset.mems", "cpuset.cpu_exclusive", "cpuset.sched_load_balance")
+
+
+def watched_tree() -> dict[str, str]:
+    """Path → content (or "refused: reason"); cgroup folders, each task's affinity and what a cgroup holds likewise."""
+    tree: dict[str, str] = {}
+    for pattern in PATTERNS:
+        for path in glob.glob(pattern):
+            if not os.path.isdir(path):
+                tree[path] = _text(path)
+    for folder, _, files in os.walk(CGROUP):
+        tree[folder + "/"] = "a cgroup"
+        for name in CGROUP_FILES:
+            if name in files:
+                tree[f"{folder}/{name}"] = _text(f"{folder}/{name}")
+    for pid in os.listdir("/proc"):
+        if pid.isdigit() and int(pid) != os.getpid():
+            tree.update(_tasks(pid))
+    return tree
+
+
+def _tasks(pid: str) -> dict[str, str]:
+    """Affinity and cgroup of each thread of a process, under a name that no later thread with the same number gets."""
+    found = {}
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for tid in threads:
+        try:
+            stat = _text(f"/proc/{pid}/task/{tid}/stat")
+            name, began = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()[19]
+            cpus = ",".join(map(str, sorted(os.sched_getaffinity(int(tid)))))
+            groups = "+".join(line.split(":", 1)[1] for line in _text(f"/proc/{pid}/task/{tid}/cgroup").splitlines())
+        except (OSError, ValueError, IndexError):
+            continue
+        # A worker renames itself with what it works on, so only the number and the start identify it.
+        label = "kworker" if name.startswith("kworker") else name
+        found[f"task {tid} {label} began {began}"] = f"cpus {cpus} in {groups}"
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(65536).strip()
+    except OSError as error:
+        return f"refused: {error.strerror}"
+
+
+def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """One line for each difference; threads that began or ended in between are none."""
+    lines = []
+    for path in sorted(before.keys() | after.keys()):
+        if before.get(path) == after.get(path) or (path.startswith("task ") and not (path in before and path in after)):
+            continue
+        lines.append(f"{path}: {before.get(path, '(was not there)')!r} -> {after.get(path, '(is gone)')!r}")
+    return lines
