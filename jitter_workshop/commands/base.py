@@ -27,15 +27,13 @@ and one line in :data:`VERBS`. The rules:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.codec import to_plain
-from jitter_workshop.model.run import FORMAT_VERSION
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.version import FORMAT_VERSION
 
 PROGRAM = "jitter-workshop"
 
@@ -43,6 +41,8 @@ WORKSHOP = "workshop"
 """The module that runs when no verb is given; it is not a verb that can be typed."""
 
 VERBS: dict[str, str] = {
+    "status": "say what this host's settings do to latency, and what to do about it",
+    "plan": "show every write that would improve this host; nothing is written",
     "measure": "measure latency jitter on this host, once",
     "compare": "say how runs differ (describes, claims no cause)",
     "chart": "draw the percentile curves of runs",
@@ -112,6 +112,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def print_json(payload: Any) -> None:
     """Print one object with ``format_version`` first. ``payload``: a dict, or a dataclass of plain data."""
+    import json
+
+    from jitter_workshop.model.codec import to_plain
+
     plain = {"format_version": FORMAT_VERSION, **to_plain(payload)}
     sys.stdout.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from jitter_workshop.model.version import FORMAT_VERSION as FORMAT_VERSION
+
 PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
 """The rows of every report. A row is None when the count is below 1/(1-p)."""
-
-FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)

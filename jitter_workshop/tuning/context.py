@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.hypervisor import Hypervisor, read_hypervisor
 from jitter_workshop.host.kernel import Kernel, read_kernel
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import read_topology
+from jitter_workshop.host.topology import CPU_DIR, online_cpus, read_topology
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Topology
+
+if TYPE_CHECKING:
+    from jitter_workshop.host.services import Services
 
 
 class Host:
@@ -33,7 +37,9 @@ class Host:
 
     @cached_property
     def online(self) -> CpuSet:
-        return self.topology.online
+        if "topology" in self.__dict__:
+            return self.topology.online
+        return online_cpus(self.root, dict(self.root.numbered(CPU_DIR, "cpu")))
 
     @cached_property
     def housekeeping(self) -> CpuSet:
@@ -55,3 +61,10 @@ class Host:
     @cached_property
     def kernel(self) -> Kernel:
         return read_kernel(self.root, self.identity)
+
+    @cached_property
+    def services(self) -> Services:
+        """Known services that run: tuners that rewrite settings, and others that take time (one pass over /proc)."""
+        from jitter_workshop.host.services import read_services
+
+        return read_services(self.root)

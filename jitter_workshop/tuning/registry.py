@@ -10,26 +10,34 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.tuning.base import Settings, Tunable
 
-FAMILIES = (
-    "cpu_frequency",
-    "cpu_idle",
-    "cpu_online",
-    "isolation",
-    "interrupts",
-    "workqueues",
-    "tasks",
-    "scheduler",
-    "watchdogs",
-    "memory",
-    "network",
-    "services",
-    "boot",
-    "clock",
-    "heat",
-    "machine",
-    "observed",
-)
-"""Modules of this package, in the order in which ``status`` shows them."""
+HEADINGS = {
+    "cpu_frequency": "CPU frequency",
+    "cpu_idle": "Idle states",
+    "cpu_online": "CPUs and their threads",
+    "isolation": "Isolation",
+    "interrupts": "Interrupts",
+    "workqueues": "Workqueues",
+    "tasks": "Tasks",
+    "scheduler": "Scheduler and timers",
+    "watchdogs": "Watchdogs and tracing",
+    "memory": "Memory",
+    "network": "Network",
+    "services": "Services",
+    "boot": "Boot parameters",
+    "clock": "Clock",
+    "heat": "Heat",
+    "machine": "Machine and firmware",
+    "observed": "Seen, not set",
+}
+"""Modules of this package, in the order in which ``status`` shows them, and what stands above their lines."""
+
+FAMILIES = tuple(HEADINGS)
+
+
+def heading(tunable: Tunable) -> str:
+    """What stands above a tunable's line."""
+    family = type(tunable).__module__.rpartition(".")[2]
+    return HEADINGS.get(family, family)
 
 
 @cache

@@ -1,15 +1,88 @@
-"""What ``status`` says of a host: every tunable assessed once."""
+"""What ``status`` says of a host: every tunable assessed once, and what somebody changed since we set it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
 
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.host.root import printable
+from jitter_workshop.model.assessment import Assessment, Drift
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.registry import tunables
 
+_SHOWN = 60
+"""Characters of a drifted value that its reason quotes."""
 
-def assess_all(host: Host, chosen: Sequence[Tunable] = ()) -> tuple[Assessment, ...]:
-    """Each tunable's Assessment (``chosen`` or all of them), in the order of the registry."""
-    return tuple(tunable.assess(host) for tunable in chosen or tunables())
+
+class Standing(Protocol):
+    """A write of ours that should still stand (an active entry of the journal, or a Change)."""
+
+    @property
+    def tunable(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def after(self) -> str: ...
+
+
+def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Standing] = ()) -> tuple[Assessment, ...]:
+    """Each tunable's Assessment (``chosen`` or all of them), in the order of the registry. ``standing``: what we set
+    on this host and have not given back: where it no longer stands, the Assessment says that it drifted."""
+    set_by_us: dict[str, list[Standing]] = {}
+    for entry in standing:
+        set_by_us.setdefault(entry.tunable, []).append(entry)
+    found: list[Assessment] = []
+    for tunable in chosen or tunables():
+        assessment = tunable.assess(host)
+        drift = find_drift(host, tunable, set_by_us.get(tunable.id, ()))
+        found.append(assessment if drift is None else drifted(assessment, drift))
+    return tuple(found)
+
+
+def find_drift(host: Host, tunable: Tunable, standing: Iterable[Standing]) -> Drift | None:
+    """The first setting of ours that says something else now; None where all stand. What has gone (a task that ended, a
+    device that left) has not drifted. The last of several writes to one path is the one that counts."""
+    last = {(entry.kind, entry.path): entry for entry in standing}
+    for entry in last.values():
+        try:
+            kind = kind_of(entry.kind)
+        except ValueError:
+            continue
+        found = kind.read(host.root, entry.path).text
+        if found is None or kind.same(found, entry.after):
+            continue
+        return Drift(entry.path, entry.after, found, likely_culprit(host, tunable))
+    return None
+
+
+def likely_culprit(host: Host, tunable: Tunable) -> str | None:
+    """A service that runs here and is known to rewrite this setting, most likely first; None where none does."""
+    if not tunable.culprits:
+        return None
+    running = {service.name for service in host.services.running}
+    return next((name for name in tunable.culprits if name in running), None)
+
+
+def drifted(assessment: Assessment, drift: Drift) -> Assessment:
+    """``assessment`` of a setting that we had set and that says something else now: something to improve, again."""
+    reason = f"drifted: set to {printable(drift.set, _SHOWN)}, found {printable(drift.found or 'nothing', _SHOWN)}"
+    reason += f"; probably by {drift.culprit}, which runs here" if drift.culprit else "; nobody known for it runs here"
+    if assessment.state == "improve":
+        reason += f" ({assessment.reason})"
+    fix = assessment.fix or f"jitter-workshop apply {assessment.id}"
+    if drift.culprit and drift.culprit != assessment.id:
+        fix += f", once {drift.culprit} leaves it alone"
+    return replace(assessment, state="improve", reason=reason, fix=fix, drifted=drift)
+
+
+def summary(assessments: Iterable[Assessment]) -> dict[str, int]:
+    """How many are ok, improve, unavailable and info (DESIGN §9)."""
+    counts = dict.fromkeys(("ok", "improve", "unavailable", "info"), 0)
+    for assessment in assessments:
+        counts[assessment.state] += 1
+    return counts

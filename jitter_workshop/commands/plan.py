@@ -1,0 +1,47 @@
+"""Show every write that would bring TUNABLE about on this host: which file, what it says now, what it would say.
+
+TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. Without one: all that status
+would improve and that can be changed while the host runs. Nothing is written, and no rights are needed.
+
+With --sh the plan is a shell script for somebody who has the rights: 'sh plan.sh apply' and 'sh plan.sh undo'. It
+writes only where a file still says what it said when the plan was made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("wanted", metavar="TUNABLE", nargs="*", help="ID or ID=VALUE (default: all that can be better)")
+    parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
+    parser.add_argument("--sh", action="store_true", help="print a shell script that does it and undoes it")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Always 0: an empty plan is a plan."""
+    if args.sh and args.json:
+        raise UsageError("--sh and --json are two forms of the same plan", "leave one of them out")
+    from jitter_workshop.flow.checkup import draw_up
+
+    drawn = draw_up(args.root, args.wanted, args.cpus)
+    if args.json:
+        print_json(drawn.plan)
+    elif args.sh:
+        import time
+
+        from jitter_workshop.report import plan_script
+
+        made = time.strftime("%Y-%m-%d %H:%M:%S %Z")
+        sys.stdout.write(plan_script.render(drawn.plan, drawn.host.kernel.hostname, made))
+    else:
+        from jitter_workshop.report import plan_text
+        from jitter_workshop.report.terminal import output_style
+
+        sys.stdout.write(plan_text.render(drawn.plan, output_style(), drawn.hot.why, drawn.host.root.recorded))
+    return 0

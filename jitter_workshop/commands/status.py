@@ -1,0 +1,95 @@
+"""Say what this host's settings do to latency jitter, and what to do about each of them. Nothing is changed.
+
+ID is the name of a check, such as governor; without one all are shown. No rights are needed: what cannot be read
+without them is said to be so. The hot CPUs, which run what must not be disturbed, are those of --cpus, else the
+isolated ones, else those on which the workshop would place its own threads.
+
+  ok          as good as it gets for the hot CPUs
+  improve     something better is known, and what to do is said
+  not here    this host does not have it, and why (in a guest often: only the hypervisor's owner can)
+  info        to know; there is nothing to judge, or both ways have their friends
+
+Exit codes: 0 all that applies is good, 1 something can be better, 2 nothing could be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.errors import UsageError
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.checkup import Checkup
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="*", help="checks to show (default: all)")
+    parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
+    parser.add_argument(
+        "--explain", metavar="ID", help="all about one check: why, risk, undo, files, how to look by hand"
+    )
+    parser.add_argument(
+        "--prometheus", action="store_true", help="print metrics for node_exporter's textfile collector"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 where all that applies is good, 1 where something can be better."""
+    if args.prometheus and (args.json or args.explain):
+        raise UsageError("--prometheus has a format of its own", "leave out --json and --explain")
+    if args.explain is not None and args.ids:
+        raise UsageError("--explain is about one check", "leave out the other names")
+    from jitter_workshop.flow.checkup import look
+
+    checkup = look(args.root, [args.explain] if args.explain is not None else args.ids, args.cpus)
+    sys.stdout.write(_text(args, checkup)) if not args.json else print_json(_plain(args, checkup))
+    return 1 if checkup.summary["improve"] else 0
+
+
+def _text(args: argparse.Namespace, checkup: Checkup) -> str:
+    if args.prometheus:
+        from jitter_workshop.report import prometheus
+
+        return prometheus.render(checkup.checks, checkup.hot.cpus.cpus)
+    from jitter_workshop.report.terminal import output_style
+
+    style = output_style()
+    if args.explain is not None:
+        from jitter_workshop.report import explain_text
+
+        return explain_text.render(checkup.tunables[0], checkup.checks[0], checkup.host, style)
+    from jitter_workshop.report import status_text
+
+    page = status_text.Page(
+        host=checkup.line,
+        recorded=checkup.host.root.recorded,
+        guest=checkup.host.guest,
+        hot=str(checkup.hot.cpus),
+        housekeeping=str(checkup.host.housekeeping),
+        why_hot=checkup.hot.why,
+        note=checkup.hot.note,
+    )
+    return status_text.render(page, checkup.groups(), style)
+
+
+def _plain(args: argparse.Namespace, checkup: Checkup) -> dict[str, object]:
+    plain: dict[str, object] = {
+        "host": checkup.summarise(),
+        "hot_cpus": checkup.hot.cpus.cpus,
+        "housekeeping_cpus": checkup.host.housekeeping.cpus,
+        "hot_cpus_why": checkup.hot.why,
+        "checks": checkup.checks,
+        "summary": checkup.summary,
+        "notes": {"hot_cpus": checkup.hot.note} if checkup.hot.note else {},
+    }
+    if args.explain is not None:
+        tunable = checkup.tunables[0]
+        plain["explained"] = {
+            name: getattr(tunable, name)
+            for name in ("id", "title", "why", "danger", "risk", "when", "document", "default", "values", "owns")
+        }
+    return plain
