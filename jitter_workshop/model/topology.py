@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from jitter_workshop.model.cpuset import CpuSet
 
+NO_CPUS = CpuSet()
+
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
@@ -38,10 +40,13 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """All possible CPUs of a host in number order, and its caches."""
+    """All CPUs of a host in number order, and its caches. ``present``: in a socket; ``possible``: as many as the kernel
+    made room for. Both are empty where the kernel does not say."""
 
     cpus: tuple[Cpu, ...]
     caches: tuple[Cache, ...]
+    present: CpuSet = NO_CPUS
+    possible: CpuSet = NO_CPUS
 
     @property
     def online(self) -> CpuSet:
@@ -53,6 +58,9 @@ class Topology:
         return CpuSet.of(c.id for c in self.cpus if c.online and c.allowed)
 
     def cpu(self, number: int) -> Cpu | None:
+        """The CPU of that number; None where there is none."""
+        if 0 <= number < len(self.cpus) and self.cpus[number].id == number:
+            return self.cpus[number]
         return next((c for c in self.cpus if c.id == number), None)
 
     def last_level_cache(self, number: int) -> Cache | None:

@@ -16,7 +16,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import parse_size, read_topology
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
-from tests.hosttrees import CPU
+from tests.hosttrees import CPU, write
 
 
 def test_a_guest(host_tree: Callable[[str], Path]) -> None:
@@ -156,3 +156,113 @@ def test_folders_and_links_where_files_are_expected(tmp_path: Path) -> None:
         (2, 2, True),
         (7, -1, False),
     ]
+
+
+class Counting(HostRoot):
+    """Counts the files and folders that are opened."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.opened = 0
+
+    def _bytes(self, path: str, limit: int, *, whole: bool) -> tuple[bytes | None, str]:
+        self.opened += 1
+        return super()._bytes(path, limit, whole=whole)
+
+    def list_dir(self, path: str) -> tuple[str, ...]:
+        self.opened += 1
+        return super().list_dir(path)
+
+
+def test_what_cpus_share_is_read_once(tmp_path: Path) -> None:
+    """64 CPUs in 32 cores, 4 core complexes, 2 packages: 15 files a core, 4 a last-level cache, 2 a package and few."""
+    root = Counting(hosttrees.big(tmp_path, cpus=64, irqs=0))
+    machine = read_topology(root)
+    assert root.opened <= 32 * 15 + 4 * 4 + 2 * 2 + 20
+    assert [len(c.smt_siblings) for c in machine.cpus] == [2] * 64
+    assert [c.package for c in machine.cpus] == [*[0] * 16, *[1] * 16] * 2
+    assert [c.core for c in machine.cpus] == [*range(32)] * 2
+    assert [c.node for c in machine.cpus] == [n for n in range(4) for _ in range(8)] * 2
+    kinds = [(1, "Data", 32), (1, "Instruction", 32), (2, "Unified", 32), (3, "Unified", 4)]
+    assert [(k[0], k[1], sum((c.level, c.kind) == k[:2] for c in machine.caches)) for k in kinds] == kinds
+    assert str(machine.last_level_cache(40).cpus) == "8-15,40-47"  # type: ignore[union-attr]
+    assert machine.present == machine.possible == machine.online == CpuSet.of(range(64))
+
+
+def test_cores_with_fewer_caches_beside_others(tmp_path: Path) -> None:
+    """A small core without an L2 has its shared L3 in the place where a large one has its own L2."""
+    files = hosttrees.cpu_lists("0-3")
+    shared = (3, "Unified", "4096K", "0-3")
+    for n in (0, 1):
+        files |= hosttrees.cpu_files(n, caches=[(1, "Data", "32K", str(n)), shared])
+    for n in (2, 3):
+        files |= hosttrees.cpu_files(n, caches=[(1, "Data", "64K", str(n)), (2, "Unified", "512K", str(n)), shared])
+    machine = read_topology(HostRoot(write(tmp_path, files)))
+    assert [(c.level, str(c.cpus), c.size_bytes) for c in machine.caches] == [
+        (1, "0", 32 << 10),
+        (1, "1", 32 << 10),
+        (1, "2", 64 << 10),
+        (1, "3", 64 << 10),
+        (2, "2", 512 << 10),
+        (2, "3", 512 << 10),
+        (3, "0-3", 4 << 20),
+    ]
+
+
+def test_siblings_that_share_no_cache_are_both_read(tmp_path: Path) -> None:
+    """Virtual machines show threads of one core with caches of their own."""
+    files = hosttrees.cpu_lists("0-1")
+    for n in (0, 1):
+        files |= hosttrees.cpu_files(
+            n, siblings=(0, 1), caches=[(1, "Data", "32K", str(n)), (2, "Unified", "1M", "0-1")]
+        )
+    machine = read_topology(HostRoot(write(tmp_path, files)))
+    assert [(c.level, str(c.cpus)) for c in machine.caches] == [(1, "0"), (1, "1"), (2, "0-1")]
+
+
+def test_the_first_of_a_group_may_be_offline(tmp_path: Path) -> None:
+    """The kernel takes offline CPUs out of their groups' lists; a recording may still name them."""
+    files = hosttrees.cpu_lists("1-3", possible="0-3", offline="0")
+    files |= hosttrees.cpu_files(0, online=False)
+    for n in (1, 2, 3):
+        pair = (0, 1) if n == 1 else (2, 3)
+        files |= hosttrees.cpu_files(
+            n, package=1, core=n // 2, siblings=pair, caches=[(1, "Data", "32K", hosttrees.ranges(pair))]
+        )
+    machine = read_topology(HostRoot(write(tmp_path, files)))
+    assert [(c.id, c.online, c.package, c.core) for c in machine.cpus] == [
+        (0, False, -1, -1),
+        (1, True, 1, 0),
+        (2, True, 1, 1),
+        (3, True, 1, 1),
+    ]
+    assert [str(c.cpus) for c in machine.caches] == ["0-1", "2-3"]
+    assert machine.present == CpuSet((0, 1, 2, 3))
+
+
+def test_clusters_and_dies(tmp_path: Path) -> None:
+    files = hosttrees.cpu_lists("0-7") | {f"{CPU}/cpu{n}/topology/core_id": "0" for n in range(8)}
+    for n in range(8):
+        files[f"{CPU}/cpu{n}/topology/cluster_cpus_list"] = f"{n // 4 * 4}-{n // 4 * 4 + 3}\n"
+    root = Counting(write(tmp_path, files))
+    online = CpuSet.of(range(8))
+    assert subject.read_clusters(root, online) == (CpuSet((0, 1, 2, 3)), CpuSet((4, 5, 6, 7)))
+    assert root.opened == 2
+    assert subject.read_dies(root, online) == ()
+
+
+@pytest.mark.parametrize("damage", hosttrees.DAMAGES)
+def test_damaged_files_make_cpus_that_stand_alone(tmp_path: Path, damage: str) -> None:
+    write(tmp_path, hosttrees.cpu_lists("0-1"))
+    for cpu in (0, 1):
+        for name in ("core_id", "physical_package_id", "core_cpus_list", "core_siblings_list"):
+            hosttrees.damage(tmp_path / f"{CPU}/cpu{cpu}/topology/{name}", damage)
+        for name in ("level", "type", "shared_cpu_list", "size"):
+            hosttrees.damage(tmp_path / f"{CPU}/cpu{cpu}/cache/index0/{name}", damage)
+        hosttrees.damage(tmp_path / f"{CPU}/cpu{cpu}/cpu_capacity", damage)
+    machine = read_topology(HostRoot(tmp_path))
+    assert [(c.id, c.package, c.core, c.smt_siblings, c.capacity) for c in machine.cpus] == [
+        (0, 0, 0, CpuSet((0,)), None),
+        (1, 0, 1, CpuSet((1,)), None),
+    ]
+    assert machine.caches == ()
