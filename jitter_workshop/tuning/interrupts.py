@@ -1,1 +1,153 @@
-"""Tunables of this family."""
+"""Who may interrupt the hot CPUs: the interrupts' affinities, and the service that moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.irq_affinity import DEFAULT_AFFINITY, Irq, read_default_affinity, read_effective, read_irqs
+from jitter_workshop.host.irqbalance import read_irqbalance_settings
+from jitter_workshop.host.isolation import read_isolation
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+
+MANAGED = "its driver has given each queue its CPU for good"
+_PER_CPU = "it belongs to each CPU"
+
+
+class IrqBalance(Tunable):
+    id = "irqbalance"
+    title = "irqbalance"
+    why = (
+        "irqbalance looks every ten seconds where interrupts arrive and moves them, also onto hot CPUs and also those "
+        "that somebody has just moved away."
+    )
+    danger = "interrupts stay where they are when load moves"
+    document = "Documentation/core-api/irq/irq-affinity.rst"
+    owns = ("systemctl(irqbalance.service)",)
+    order = 10
+
+    def assess(self, host: Host) -> Assessment:
+        service = host.services.find("irqbalance")
+        if service is None:
+            return self.answer("ok", "not running", "nobody moves interrupts behind your back", wanted="not running")
+        settings = read_irqbalance_settings(host.root)
+        paths = (settings.path,) if settings.path else ()
+        banned = self._banned(host)
+        wanted = "not running, or the hot CPUs banned"
+        if host.hot and not host.hot - banned:
+            reason = f"it runs, and leaves CPU {host.hot} alone"
+            return self.answer("ok", f"running, bans {banned}", reason, wanted=wanted, paths=paths)
+        reason = settings.reason or f"it runs and may move interrupts to CPU {host.hot - banned}"
+        value = f"running, bans {banned}" if banned else "running"
+        ban = f"IRQBALANCE_BANNED_CPULIST={host.hot}"
+        if service.unit_active:
+            fix = f"jitter-workshop apply {self.id}; or for good: {ban} in {settings.path or '/etc/default/irqbalance'}"
+            return self.answer("improve", value, reason, wanted=wanted, paths=paths, fix=fix)
+        pids = ",".join(map(str, service.pids[:4]))
+        return self.answer(
+            "info",
+            value,
+            f"{reason}; systemd does not run it, so its owner stops it",
+            wanted=wanted,
+            paths=paths,
+            fix=f"stop it as it was started (process {pids}), or start it with {ban}",
+        )
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        service = host.services.find("irqbalance")
+        if service is None or (host.hot and not host.hot - self._banned(host)):
+            return ()
+        if not service.unit_active:
+            raise Unavailable("it runs, but systemd does not run it here: stop it as it was started")
+        return (Write(self.owns[0], "active", "inactive", "unit"),)
+
+    def _banned(self, host: Host) -> CpuSet:
+        isolation = read_isolation(host.root)
+        return read_irqbalance_settings(host.root).bans(isolation.isolated | (isolation.nohz_full or CpuSet()))
+
+
+class IrqAffinity(Settings):
+    id = "irq-affinity"
+    title = "Interrupts"
+    why = (
+        "An interrupt takes its CPU from whatever runs there for a few microseconds, and the softirq behind it for "
+        "many more. Devices do not care which CPU answers."
+    )
+    danger = "the other CPUs handle all devices"
+    document = "Documentation/core-api/irq/irq-affinity.rst"
+    owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
+    order = 120
+    culprits = ("irqbalance", "tuned")
+    good = "every interrupt that can be moved stays off the hot CPUs"
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            settings = self.settings(host, None)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        stay = [s for s in settings if s.refuses]
+        movable = [s for s in settings if not s.refuses]
+        refused = f"{len(stay)} cannot be moved: {stay[0].refuses}" if stay else ""
+        value, wanted = f"{len(settings)} may use hot CPUs", f"all on CPU {host.housekeeping}"
+        if not movable:
+            return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
+        devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
+        now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.hot)
+        reason = f"{len(devices)} interrupts may arrive on CPU {host.hot}, {now} do now"
+        if not devices:
+            reason = f"interrupts of new devices would arrive on CPU {host.hot}"
+        return self.answer(
+            "improve",
+            value,
+            "; ".join(filter(None, (reason, refused))),
+            wanted=wanted,
+            paths=[s.path for s in movable[: self.shown_paths]],
+        )
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        rest = left_for_the_rest(host)
+        irqs = read_irqs(host.root)
+        default = read_default_affinity(host.root)
+        if not irqs and default is None:
+            raise Unavailable("this host shows no interrupts in /proc/irq")
+        found = []
+        if default is not None and default & host.hot:
+            mask = _mask((default - host.hot) or rest, host.root.text(DEFAULT_AFFINITY) or "")
+            found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
+        for irq in irqs:
+            # What nobody uses yet follows the default when a driver asks for it.
+            if irq.name and irq.affinity is not None and irq.affinity & host.hot:
+                wanted = str((irq.affinity & host.online) - host.hot or rest)
+                found.append(Setting(irq.path, str(irq.affinity), wanted, "cpu-list", refuses=refuses(irq)))
+        return found
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        # Also those that will probably be refused: the kernel has the last word, and its refusal is reported.
+        return [Write(s.path, s.current or "", s.wanted, s.kind) for s in self.settings(host, value)]
+
+
+def refuses(irq: Irq) -> str:
+    """Why the kernel will not let this interrupt be moved, as far as its name tells; "" where it should.
+
+    Managed interrupts (``IRQD_AFFINITY_MANAGED``) are not marked in /proc; the queues of block devices are known to be.
+    """
+    name = irq.name
+    device, _, queue = name.partition("q")
+    if device.startswith("nvme") and device[4:].isdecimal() and queue.isdecimal() and queue != "0":
+        return MANAGED
+    if name.startswith("virtio") and "-req." in name:
+        return MANAGED
+    if name in ("timer", "cascade", "arch_timer", "arm-pmu", "rtc-timer") or name.startswith("IPI"):
+        return _PER_CPU
+    return ""
+
+
+def _number(path: str) -> int:
+    return int(path.split("/")[3])
+
+
+def _mask(cpus: CpuSet, like: str) -> str:
+    """A mask with as many groups as the kernel wrote."""
+    return cpus.to_mask(groups=like.count(",") + 1)

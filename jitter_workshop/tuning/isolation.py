@@ -1,1 +1,245 @@
-"""Tunables of this family."""
+"""Taking the hot CPUs out of the scheduler's load balancing while the host runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from jitter_workshop.host.cgroup import parse_memberships
+from jitter_workshop.host.isolation import read_isolation
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks import Task, each_thread, read_allowed_cpus
+from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.cpusets import Cpusets, Group, find_cpusets, isolated_at_run_time, read_group, read_groups
+
+GROUP = "jitter-workshop"
+"""The version 2 group; version 1 has two sets, with ``-hot`` and ``-rest`` behind it."""
+
+_PLACES = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpuset")
+"""Where the hierarchies are mounted on known distributions; nothing is written to others."""
+
+_KTHREADD = 2
+
+
+class Isolation(Tunable):
+    id = "isolation"
+    title = "Scheduler isolation"
+    why = (
+        "The load balancer puts any task on any CPU that looks idle, also on one whose thread only waits for its next "
+        "message. On isolated CPUs nothing runs but what is placed there."
+    )
+    danger = "the other CPUs do all the other work; threads placed inside share one CPU unless each is pinned"
+    risk = "medium"
+    document = "Documentation/admin-guide/cgroup-v2.rst"
+    owns = (
+        *(f"{place}/{GROUP}" for place in _PLACES[:2]),
+        *(f"{place}/{GROUP}/cpuset.cpus" for place in _PLACES[:2]),
+        *(f"{place}/{GROUP}/cpuset.cpus.partition" for place in _PLACES[:2]),
+        *(f"{place}/cgroup.subtree_control" for place in _PLACES[:2]),
+        f"{_PLACES[2]}/{GROUP}-hot",
+        f"{_PLACES[2]}/{GROUP}-rest",
+        f"{_PLACES[2]}/{GROUP}-hot/cpuset.sched_load_balance",
+        f"{_PLACES[2]}/cpuset.sched_load_balance",
+        "sched_setaffinity(*)",
+        "cgroup(*)",
+    )
+    order = 100
+
+    def assess(self, host: Host) -> Assessment:
+        boot = read_isolation(host.root).boot or CpuSet()
+        sets = find_cpusets(host.root)
+        running = isolated_at_run_time(host.root, sets)
+        isolated = boot | running
+        try:
+            left_for_the_rest(host)
+            missing = host.hot - isolated
+            if missing:
+                self._check(host, sets)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        if not missing:
+            how = "since boot (isolcpus)" if not host.hot - boot else "at run time (cpuset)"
+            return self.answer("ok", str(isolated), f"the hot CPUs are isolated {how}", wanted=str(host.hot))
+        return self.answer(
+            "improve",
+            str(isolated) or "none",
+            f"the load balancer may put any task on CPU {missing}",
+            wanted=str(host.hot),
+            paths=(sets.where,) if sets else (),
+        )
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        left_for_the_rest(host)
+        sets = find_cpusets(host.root)
+        boot = read_isolation(host.root).boot or CpuSet()
+        if not host.hot - boot - isolated_at_run_time(host.root, sets):
+            return ()
+        found = self._check(host, sets)
+        return self._partition(host, found) if found.version == 2 else self._sets(host, found)
+
+    # What stands in the way ---------------------------------------------------------------------------------------
+
+    def _check(self, host: Host, sets: Cpusets | None) -> Cpusets:
+        """The hierarchy to use. Raises Unavailable where there is none or others have the CPUs."""
+        if sets is None:
+            raise Unavailable("no cgroup hierarchy with the cpuset controller is to be seen here; isolcpus= at boot is")
+        if sets.top != "/":
+            raise Unavailable(
+                "this is a container's view of the control groups: isolation is made on its host", only_host=True
+            )
+        if sets.where not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
+            raise Unavailable(f"the control groups are mounted at {sets.where}, where this tool writes nothing")
+        for group in read_groups(host.root, sets):
+            if not group.name.startswith(GROUP) and (reason := _in_the_way(group, host.hot, sets.version)):
+                raise Unavailable(reason)
+        return sets
+
+    # Version 2 ----------------------------------------------------------------------------------------------------
+
+    def _partition(self, host: Host, sets: Cpusets) -> list[Write]:
+        """The writes of an exclusive partition, undone by removing the group."""
+        root, folder = host.root, f"{sets.where}/{GROUP}"
+        own = read_group(root, sets, folder)
+        handed = "cpuset" in (root.text(f"{sets.where}/cgroup.subtree_control") or "").split()
+        state = root.text(f"{folder}/cpuset.cpus.partition") or "member"
+        threads = [(task, allowed) for task, allowed in _narrow(root, host.online) if state != "isolated"]
+        return [
+            *_across(threads, host),
+            Write(f"{sets.where}/cgroup.subtree_control", "cpuset" if handed else "", "cpuset", "controllers"),
+            Write(folder, "present" if root.is_dir(folder) else "absent", "present", "cgroup"),
+            Write(f"{folder}/cpuset.cpus", str(own.cpus) if own else "", str(host.hot), "cpu-list"),
+            Write(f"{folder}/cpuset.cpus.partition", state, "isolated", "partition"),
+            *_pinned_again(threads, host),
+        ]
+
+    # Version 1 ----------------------------------------------------------------------------------------------------
+
+    def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
+        """The writes of two sets, one of them for everything that can be moved. The top's load balancing goes last and
+        comes back first: without it, tasks outside the sets would stay where they happen to be."""
+        root, where = host.root, sets.where
+        hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
+        mems = root.text(f"{where}/cpuset.mems") or "0"
+        threads = list(_movable_threads(root))
+        narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and host.online - a]
+        to_rest = f"/{GROUP}-rest"
+        return [
+            *_across(narrow, host),
+            Write(hot, _set_text(root, hot), f"cpus {host.hot} mems {mems}", "cpuset"),
+            Write(rest, _set_text(root, rest), f"cpus {host.housekeeping} mems {mems}", "cpuset"),
+            *(
+                Write(f"cgroup({task.tid}@{task.start_ticks})", "/", to_rest, "task-cgroup")
+                for task, place in threads
+                if place == "/"
+            ),
+            *_pinned_again(narrow, host),
+            Write(
+                f"{hot}/cpuset.sched_load_balance",
+                root.text(f"{hot}/cpuset.sched_load_balance") or "1",
+                "0",
+                "number",
+            ),
+            Write(
+                f"{where}/cpuset.sched_load_balance",
+                root.text(f"{where}/cpuset.sched_load_balance") or "1",
+                "0",
+                "number",
+            ),
+        ]
+
+
+def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
+    """Why a sibling keeps the kernel from isolating the hot CPUs, "" where it does not."""
+    named = f"the control group '{group.name}'"
+    if version == 1:
+        if group.balanced and group.effective & hot:
+            return (
+                f"{named} uses CPU {group.effective & hot} too: with version 1 sets they stay balanced; narrow it first"
+            )
+        return ""
+    if group.partition is not None and group.partition.kind != "member" and group.cpus & hot:
+        return f"{named} has a partition of its own with CPU {group.cpus & hot}"
+    if group.cpus & hot and not group.exclusive_file:
+        return f"{named} asks for CPU {group.cpus & hot} too, and this kernel isolates only what nobody else names"
+    return ""
+
+
+def _narrow(root: HostRoot, online: CpuSet) -> Iterable[tuple[Task, CpuSet]]:
+    """Threads that may not use every CPU, as far as their mask can be set, with that mask."""
+    for task in each_thread(root):
+        if task.fixed:
+            continue
+        allowed = read_allowed_cpus(root, task)
+        if allowed and online - allowed:
+            yield task, allowed
+
+
+def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
+    """Threads that the kernel lets into a set below the top, with the set that they are in. It refuses kernel threads
+    that are bound to a CPU, and kthreadd, whose children would all be born there (kernel/cgroup/cgroup.c)."""
+    for task in each_thread(root):
+        if task.fixed or task.tid == _KTHREADD:
+            continue
+        folder = f"/proc/{task.pid}" if task.tid == task.pid else f"/proc/{task.pid}/task/{task.tid}"
+        for member in parse_memberships(root.text(f"{folder}/cgroup") or ""):
+            if "cpuset" in member.controllers:
+                yield task, member.path
+
+
+def _across(threads: Sequence[tuple[Task, CpuSet]], host: Host) -> list[Write]:
+    """Narrowed masks, noted before the kernel overwrites them (see ``kinds_tasks.AffinityAcross``)."""
+    return [
+        Write(
+            f"sched_setaffinity({task.tid}@{task.start_ticks})",
+            str(allowed),
+            _outcomes(allowed, host),
+            "affinity-across",
+            why=f"'{task.name}' may not use every CPU, and making the set overwrites such a limit.",
+        )
+        for task, allowed in threads
+    ]
+
+
+def _pinned_again(threads: Sequence[tuple[Task, CpuSet]], host: Host) -> list[Write]:
+    """The limits once more, where the kernel will have overwritten them: before 6.2 it does so with all."""
+    if _release(host) >= (6, 2):
+        return []
+    return [
+        Write(
+            f"sched_setaffinity({task.tid}@{task.start_ticks})",
+            _outcomes(allowed, host),
+            str(_off_hot(allowed, host)),
+            "affinity-across",
+            why=f"'{task.name}' gets the limit back that making the set overwrote.",
+        )
+        for task, allowed in threads
+    ]
+
+
+def _outcomes(allowed: CpuSet, host: Host) -> str:
+    """What is written, and what the kernel may make of it while the set stands and when it goes: all other CPUs, all
+    CPUs, with or without those that are possible and offline."""
+    possible = host.root.cpu_list(f"{CPU_DIR}/possible") or host.online
+    found = (_off_hot(allowed, host), host.housekeeping, possible - host.hot, host.online, possible)
+    return " or ".join(dict.fromkeys(map(str, found)))
+
+
+def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
+    """The CPUs of a mask that are not hot; all that are left where it has no other."""
+    return (allowed & host.online) - host.hot or host.housekeeping
+
+
+def _release(host: Host) -> tuple[int, int]:
+    """Major and minor number of the kernel, (0, 0) where its release begins with none."""
+    major, _, rest = host.kernel.release.partition(".")
+    minor = rest.partition(".")[0].partition("-")[0]
+    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (0, 0)
+
+
+def _set_text(root: HostRoot, folder: str) -> str:
+    from jitter_workshop.tuning.kinds import kind_of
+
+    return kind_of("cpuset").read(root, folder).text or "absent"

@@ -1,1 +1,53 @@
-"""Tunables of this family."""
+"""Where deferred kernel work may run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.workqueues import FOLDER, read_workqueue_masks, workqueue_names
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Setting, Settings, Unavailable, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+
+
+class WorkqueueMask(Settings):
+    id = "workqueue-mask"
+    title = "Workqueues"
+    why = (
+        "Drivers and filesystems hand work that may sleep to kernel workers, which run wherever there is room; the "
+        "masks of the unbound ones keep them, and the writeback of files, off the hot CPUs."
+    )
+    danger = "per-CPU workqueues do not follow it"
+    document = "Documentation/core-api/workqueue.rst"
+    owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
+    order = 110
+    culprits = ("tuned",)
+    good = "unbound kernel work stays off the hot CPUs"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        rest = left_for_the_rest(host)
+        masks = read_workqueue_masks(host.root)
+        everyone = masks.requested if masks.requested is not None else masks.cpumask
+        if everyone is None:
+            raise Unavailable("this kernel shows no masks of workqueues (CONFIG_SYSFS and an unbound workqueue)")
+        wish = f"{FOLDER}/cpumask_requested" if masks.requested is not None else f"{FOLDER}/cpumask"
+        found = [_setting(host, rest, f"{FOLDER}/cpumask", everyone, host.root.text(wish) or "", "workqueue-mask")]
+        for name in workqueue_names(host.root):
+            path = f"{FOLDER}/{name}/cpumask"
+            text = host.root.text(path)
+            if text is None:
+                continue
+            try:
+                found.append(_setting(host, rest, path, CpuSet.parse_mask(text), text, "cpu-mask"))
+            except ValueError:
+                found.append(Setting(path, None, "", reason="it holds no CPU mask"))
+        return found
+
+    def differs(self, setting: Setting) -> str:
+        return f"its workers may run on the hot CPUs (mask {setting.current})"
+
+
+def _setting(host: Host, rest: CpuSet, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
+    """The mask without the hot CPUs, the others where nothing would be left of it, as it is where it has none."""
+    wanted = ((cpus & host.online) - host.hot or rest).to_mask(text.count(",") + 1) if cpus & host.hot else text
+    return Setting(path, text, wanted, kind)
