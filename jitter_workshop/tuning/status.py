@@ -8,7 +8,7 @@ from typing import Protocol
 
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment, Drift
-from jitter_workshop.tuning.base import Tunable
+from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.registry import tunables
@@ -38,8 +38,13 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[St
         set_by_us.setdefault(entry.tunable, []).append(entry)
     found: list[Assessment] = []
     for tunable in chosen or tunables():
-        assessment = tunable.assess(host)
-        drift = find_drift(host, tunable, set_by_us.get(tunable.id, ()))
+        try:
+            assessment = tunable.assess(host)
+            drift = find_drift(host, tunable, set_by_us.get(tunable.id, ()))
+        except Exception as error:
+            # One check that fails must not hide all the others; what is said here is a mistake to be reported.
+            found.append(tunable.missing(Unavailable(f"a mistake in this program: {type(error).__name__}: {error}")))
+            continue
         found.append(assessment if drift is None else drifted(assessment, drift))
     return tuple(found)
 
