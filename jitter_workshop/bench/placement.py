@@ -8,10 +8,10 @@ from CPU 0 (which boots the machine and keeps much of its housekeeping), and one
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.topology import Cpu, Topology
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from jitter_workshop.flow.hotcpus import HotCpus, choose_hot
@@ -13,6 +12,7 @@ from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Plan
 from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning import registry, status
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.errors import HostError, UsageError
@@ -10,6 +9,7 @@ from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 

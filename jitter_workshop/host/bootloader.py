@@ -6,11 +6,11 @@ GRUB's manual (/etc/default/grub, and on Debian its drop-in folder), grubby(8), 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.shellfile import parse_assignments
+from jitter_workshop.model.record import dataclass
 
 Means = Literal["grub-dropin", "grubby", "by-hand", "none"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
 
 from jitter_workshop.host.root import HostRoot, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 
 _MAX_DEPTH = 64
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.cmdline import CommandLine, read_command_line
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.record import dataclass
 
 _FOLDER = "/sys/devices/system/clocksource/clocksource0"
 

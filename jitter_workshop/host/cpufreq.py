@@ -3,12 +3,11 @@ amd-pstate.rst, intel_epb.rst)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass, field
 
 POLICY_DIR = f"{CPU_DIR}/cpufreq"
 

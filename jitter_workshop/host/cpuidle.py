@@ -4,11 +4,10 @@ latency limit of one CPU (Documentation/ABI/testing/sysfs-devices-power); a gues
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.model.record import dataclass, field
 
 IDLE_DIR = f"{CPU_DIR}/cpuidle"
 

@@ -6,9 +6,8 @@ its entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.record import dataclass
 
 _HEAD_BYTES = 8_192
 

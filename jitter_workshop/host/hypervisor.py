@@ -6,10 +6,9 @@ from clock sources that only one hypervisor offers, from the DMI strings or the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.record import dataclass
 
 _DMI = "/sys/class/dmi/id"
 _CLOCKS = {

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from jitter_workshop.host.root import HostRoot, TextReading, printable
+from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter
 
 _LARGE_TABLE_BYTES = 32 << 20

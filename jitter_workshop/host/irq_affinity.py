@@ -5,11 +5,10 @@ One small file an interrupt is read, a second one only where the effective affin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.interrupts import parse_counters, parse_irq_names, read_interrupts_text
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass, field
 
 IRQ_DIR = "/proc/irq"
 DEFAULT_AFFINITY = f"{IRQ_DIR}/default_smp_affinity"

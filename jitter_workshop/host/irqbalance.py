@@ -5,11 +5,10 @@ Without a setting of its own it bans isolated and tickless CPUs; its command lin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 
 SETTINGS = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/etc/irqbalance.env")
 """Debian's, Fedora's and SUSE's, Arch's."""

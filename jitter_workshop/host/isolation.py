@@ -3,12 +3,11 @@ nohz_full, rcu_nocbs; cgroup-v2.rst: cpuset.cpus.partition)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.cmdline import CommandLine, Isolcpus, parse_isolcpus, read_command_line
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 
 ISOLATED = f"{CPU_DIR}/isolated"
 NOHZ_FULL = f"{CPU_DIR}/nohz_full"

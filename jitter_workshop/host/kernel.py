@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from dataclasses import dataclass
 
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
+from jitter_workshop.model.record import dataclass
 
 _PREEMPT_RT = re.compile(r"PREEMPT[_ ]RT\b")
 _CONFIG_BYTES = 2 << 20

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
-from dataclasses import dataclass
 
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

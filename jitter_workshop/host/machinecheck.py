@@ -3,10 +3,9 @@ on every CPU."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.fields import NOT_A_NUMBER
 from jitter_workshop.host.root import HostRoot, parse_integer
+from jitter_workshop.model.record import dataclass
 
 FOLDER = "/sys/devices/system/machinecheck"
 

@@ -3,10 +3,9 @@ Documentation/admin-guide/sysctl/vm.rst and kernel.rst)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
+from jitter_workshop.model.record import dataclass, field
 
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _VM = "/proc/sys/vm"

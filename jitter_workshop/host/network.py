@@ -4,10 +4,9 @@ napi.rst, admin-guide/sysctl/net.rst, ABI/testing/sysfs-class-net). Addresses ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 
 NET_DIR = "/sys/class/net"
 _SYSCTL = "/proc/sys/net/core"

@@ -6,11 +6,10 @@ ABI/testing/sysfs-kernel-iommu_groups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.fields import parse_choice
 from jitter_workshop.host.power import read_on_battery
 from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.record import dataclass
 
 PROFILE = "/sys/firmware/acpi/platform_profile"
 ASPM_POLICY = "/sys/module/pcie_aspm/parameters/policy"

@@ -3,10 +3,9 @@ rcupdate.rcu_normal, rcutree.kthread_prio, rcutree.rcu_nocb_gp_stride)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.record import dataclass, field
 
 PATHS = {
     "expedited": "/sys/kernel/rcu_expedited",

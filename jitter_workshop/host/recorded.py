@@ -6,7 +6,7 @@ The file is somebody else's data like the rest of the tree: what does not fit is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from jitter_workshop.model.record import dataclass
 
 FILE_NAME = "RECORDING.json"
 FORMAT_VERSION = 1

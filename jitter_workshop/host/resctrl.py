@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 
 FOLDER = "/sys/fs/resctrl"
 

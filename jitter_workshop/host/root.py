@@ -10,13 +10,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from jitter_workshop.host.recorded import FILE_NAME, Recording, parse_recording
 from jitter_workshop.host.recorded import MAX_BYTES as RECORDING_BYTES
 from jitter_workshop.host.tree import Refused, Tree
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 
 MAX_BYTES = 1 << 20
 """What a file may hold before it is refused; /proc/interrupts on hosts with hundreds of CPUs asks for more."""

@@ -3,10 +3,9 @@ Documentation/admin-guide/sysctl/kernel.rst, Documentation/scheduler/sched-debug
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.record import dataclass, field
 
 DEBUG = "/sys/kernel/debug/sched"
 

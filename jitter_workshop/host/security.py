@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.cmdline import CommandLine
 from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.record import dataclass, field
 
 PATHS = {
     "aslr": "/proc/sys/kernel/randomize_va_space",

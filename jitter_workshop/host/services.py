@@ -7,11 +7,11 @@ by the units that are active: it keeps a link for each in /run/systemd/units, wh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.tasks import Task, each_process
+from jitter_workshop.model.record import dataclass
 
 Kind = Literal["tuner", "load"]
 

@@ -7,9 +7,8 @@ needs the ``msr`` module, so it is not done here: what is read is whether the ke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.record import dataclass
 
 _EVENT = "/sys/bus/event_source/devices/msr/events/smi"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.model.record import dataclass
 
 CONTROL = f"{CPU_DIR}/smt/control"
 ACTIVE = f"{CPU_DIR}/smt/active"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.record import dataclass, field
 
 _LARGE_TABLE_BYTES = 8 << 20
 _FIELDS = 10

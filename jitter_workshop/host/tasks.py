@@ -7,10 +7,10 @@ Names are what tasks call themselves: untrusted where shown, and already one cle
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 
 PF_WQ_WORKER = 0x0000_0020
 PF_KTHREAD = 0x0020_0000

@@ -8,10 +8,10 @@ each reading is a command to the disk, which may wake it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.host.throttle import read_throttling
+from jitter_workshop.model.record import dataclass
 
 _PLAUSIBLE_CELSIUS = (-40.0, 150.0)
 """Sensors that are not wired up report values such as -273 °C or 255 °C."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.root import HostRoot, parse_integer
+from jitter_workshop.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

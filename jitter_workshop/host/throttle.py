@@ -5,10 +5,9 @@ Intel processors count; AMD's, ARM's and guests show nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

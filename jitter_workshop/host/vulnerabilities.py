@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.model.record import dataclass
 
 State = Literal["not affected", "mitigated", "vulnerable", "unknown"]
 

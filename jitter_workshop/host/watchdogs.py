@@ -3,11 +3,10 @@ watched CPU, and a performance counter that ends in an NMI."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass, field
 
 PATHS = {
     "enabled": "/proc/sys/kernel/watchdog",

@@ -3,11 +3,10 @@ Documentation/ABI/testing/sysfs-bus-workqueue). Per-CPU workqueues follow none o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass, field
 
 FOLDER = "/sys/devices/virtual/workqueue"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.model.change import When
+from jitter_workshop.model.record import dataclass
 
 State = Literal["ok", "improve", "unavailable", "info"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from jitter_workshop.model.record import dataclass
 
 Risk = Literal["low", "medium", "high"]
 When = Literal["run", "runtime", "boot", "host", "report"]

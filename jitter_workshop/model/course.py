@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from jitter_workshop.model.record import dataclass, field
 
 StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
 STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")

@@ -8,7 +8,8 @@ and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from jitter_workshop.model.record import dataclass
 
 MAX_CPU = 65_535
 """Larger numbers are refused: CONFIG_NR_CPUS is 8,192 at most today, and a typing mistake must not eat memory."""

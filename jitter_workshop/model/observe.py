@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Block, Clock
 from jitter_workshop.model.spec import RunSpec
 

@@ -5,9 +5,9 @@ Times are integers in ns (means are floats), CPU sets integer arrays. Unknown = 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.version import FORMAT_VERSION as FORMAT_VERSION
 
 PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")

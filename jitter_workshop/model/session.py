@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from jitter_workshop.model.record import dataclass, field
 
 FORMAT_VERSION = 1
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from jitter_workshop.model.record import dataclass
 
 WorkloadName = Literal["ring", "spin", "wakeup", "ack"]
 Pacing = Literal["spin", "schedule"]

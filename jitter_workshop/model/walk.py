@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.curve import Comparison, PercentileCurve
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 
 StepState = Literal["done", "now", "open", "left_out"]

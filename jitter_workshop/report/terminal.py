@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from jitter_workshop.model.record import dataclass
 
 NARROWEST, WIDEST = 60, 160
 PLAIN_WIDTH = 100

@@ -32,13 +32,13 @@ A tunable is a class in a module of this package that the registry names; nothin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.assessment import Assessment, State
 from jitter_workshop.model.change import Risk, When
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.context import Host
 
 

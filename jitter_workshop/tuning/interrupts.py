@@ -25,7 +25,7 @@ class IrqBalance(Tunable):
     )
     danger = "interrupts stay where they are when load moves"
     document = "Documentation/core-api/irq/irq-affinity.rst"
-    owns = ("systemctl(irqbalance.service)",)
+    owns = ("systemd(irqbalance.service)",)
     order = 10
 
     def assess(self, host: Host) -> Assessment:

@@ -17,10 +17,12 @@ class Kind:
     ``survives_boot``: what was written is still there after a reboot (files, boot parameters); everything else is void
     then. ``effect_after_boot``: it takes effect only after a reboot. ``always``: the planner keeps it even where it
     would change nothing yet, because a later write of the same plan changes it and its ``before`` has to be known.
+    ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no fault.
     """
 
     name = "value"
     always = False
+    of_task = False
     survives_boot = False
     effect_after_boot = False
 

@@ -46,6 +46,7 @@ def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
 class _OfTask(Kind):
     """Reads and writes only while the task is still the same."""
 
+    of_task = True
     call = ""
 
     def read(self, root: HostRoot, path: str) -> TextReading:

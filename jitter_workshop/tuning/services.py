@@ -1,1 +1,102 @@
-"""Tunables of this family."""
+"""Services that undo what is set here, and services that take time when nobody expects it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.services import KNOWN, RunningService
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.tuning.base import Tunable, Unavailable, Write
+from jitter_workshop.tuning.context import Host
+
+_APART = ("irqbalance",)
+"""Tuners that have a tunable of their own."""
+
+_ONCE = ("cpupower", "rtirq", "laptop-mode", "tlp")
+"""They set their values once and are gone: stopping them undoes what they set, and nothing of theirs runs on."""
+
+
+class CompetingTuners(Tunable):
+    id = "competing-tuners"
+    title = "services that set the same things"
+    why = (
+        "A tuning daemon writes governors, energy preferences and sysctls again whenever its profile or the power "
+        "supply changes, and so undoes what was set here."
+    )
+    danger = "its profile no longer follows battery and heat; some give their settings back when they stop"
+    risk = "medium"
+    document = "Documentation/admin-guide/pm/working-state.rst"
+    owns = tuple(f"systemd({s.unit})" for s in KNOWN if s.kind == "tuner" and s.name not in (*_APART, *_ONCE))
+    order = 12
+
+    def assess(self, host: Host) -> Assessment:
+        running = _others(host)
+        if not running:
+            return self.answer("ok", "none", "nobody else sets these things here")
+        does = "; ".join(f"{s.name} {s.service.does}" for s in running[:3])
+        stoppable = host.services.systemd and any(f"systemd({s.service.unit})" in self.owns for s in running)
+        return self.answer(
+            "improve",
+            ", ".join(s.name for s in running[:6]),
+            does,
+            wanted="none",
+            fix="" if stoppable else "; ".join(stop_command(host, s) for s in running[:3]),
+        )
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        running = _others(host)
+        if running and not host.services.systemd:
+            raise Unavailable(
+                f"systemd does not run this host: stop them by hand ({stop_command(host, running[0])})", info=True
+            )
+        return [
+            Write(
+                f"systemd({s.service.unit})",
+                "active",
+                "inactive",
+                "unit",
+                why=f"{s.name} {s.service.does}. Starting it again at restore sets its profile anew.",
+            )
+            for s in running
+            if s.unit_active and f"systemd({s.service.unit})" in self.owns
+        ]
+
+
+class UnneededServices(Tunable):
+    id = "services"
+    title = "services that take time"
+    why = (
+        "Each wakes up by the clock or does work in the background, on any CPU that it is allowed: on a host that "
+        "measures or trades, what is not needed is better stopped by its owner."
+    )
+    when = "report"
+    document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        running = host.services.loads
+        if not running:
+            return self.answer("ok", "none known", "no service is known here that takes time in the background")
+        return self.answer(
+            "info",
+            ", ".join(s.name for s in running[:8]) + (" …" if len(running) > 8 else ""),
+            f"if you do not need them: {'; '.join(stop_command(host, s) for s in running[:3])}",
+        )
+
+
+def stop_command(host: Host, service: RunningService) -> str:
+    """How its owner stops a service on this host, as a command."""
+    unit = service.service.unit
+    if host.services.systemd:
+        return f"systemctl stop {unit}"
+    name = unit.removesuffix(".service")
+    if host.services.init == "runit":
+        return f"sv stop {name}"
+    if host.services.init in ("init", "openrc-init") and host.root.is_dir("/run/openrc"):
+        return f"rc-service {name} stop"
+    if f"{name}" in host.root.list_dir("/etc/init.d"):
+        return f"/etc/init.d/{name} stop"
+    return f"kill {' '.join(map(str, service.pids[:4]))}" if service.pids else f"stop {name}"
+
+
+def _others(host: Host) -> list[RunningService]:
+    return [s for s in host.services.tuners if s.name not in _APART]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from jitter_workshop.host.root import printable
@@ -75,6 +74,8 @@ def likely_culprit(host: Host, tunable: Tunable) -> str | None:
 
 def drifted(assessment: Assessment, drift: Drift) -> Assessment:
     """``assessment`` of a setting that we had set and that says something else now: something to improve, again."""
+    from dataclasses import replace
+
     reason = f"drifted: set to {printable(drift.set, _SHOWN)}, found {printable(drift.found or 'nothing', _SHOWN)}"
     reason += f"; probably by {drift.culprit}, which runs here" if drift.culprit else "; nobody known for it runs here"
     if assessment.state == "improve":
