@@ -27,7 +27,8 @@ Fixtures (``conftest.py``)::
         machine.run(["/lab/power-cut"])         # the same from inside, at exactly that instant (raises PowerLost)
         machine.heat(97)                        # degrees Celsius of the thermal zone; heat(0): by the P-states again
 
-The project is at ``PROJECT`` (read-only) and at its own path on this host. Users: root, learner (1000), other (1001).
+The project is at ``PROJECT`` (read-only) and at its own path on this host. Users: root, learner (1000), other (1001);
+sudo is there where this host has it, and lets nobody in until a test writes a rule to ``/etc/sudoers.d``.
 ``tests/README.md`` says what to install. Mark a file with ``pytestmark = pytest.mark.lab``, and what need not run each
 time also with ``pytest.mark.soak``.
 """

@@ -31,7 +31,7 @@ def _boot(options: Options) -> Machine:
     except kernels.NotHere as reason:
         if SWITCH == "required":
             pytest.fail(f"the lab machine is required and not here: {reason}", pytrace=False)
-        pytest.skip(f"QEMU or its kernel is not here: {reason}")
+        pytest.skip(f"the lab machine is not here: {reason}")
     booted = machine.boot(options, CACHE)
     _used.append(booted)
     return booted

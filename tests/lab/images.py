@@ -30,6 +30,7 @@ ETC = {
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
     "machine-id": "0123456789abcdef0123456789abcdef\n",
     "fstab": "",
+    "pam.d/sudo": "auth required pam_deny.so\naccount required pam_permit.so\nsession required pam_permit.so\n",
     "shells": "/bin/sh\n",
 }
 
@@ -99,6 +100,11 @@ def initrd(kernel: kernels.Kernel, options: dict[str, str]) -> bytes:
     ]
     entries += [(f"lab/modules/{module.name}", plain, module.read_bytes()) for module in kernel.modules]
     entries += [(f"lab/skeleton/etc/{name}", plain, text.encode()) for name, text in ETC.items()]
+    # Nobody but root may sudo until a test writes a rule; a password is never right.
+    entries.append(
+        ("lab/skeleton/etc/sudoers", stat.S_IFREG | 0o440, b"root ALL=(ALL) ALL\n@includedir /etc/sudoers.d\n")
+    )
+    entries.append(("lab/skeleton/etc/sudoers.d", stat.S_IFDIR | 0o755, b""))
     entries.append(("lab/skeleton/etc/mtab", stat.S_IFLNK | 0o777, b"/proc/self/mounts"))
     entries.append((f"lab/skeleton/boot/config-{kernel.release}", plain, kernel.config.read_bytes()))
     for name in ("bin", "sbin", "lib", "lib64"):

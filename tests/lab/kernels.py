@@ -92,7 +92,7 @@ def find(flavour: str, cache: Path) -> Kernel:
         release = (folder / "release").read_text().strip()
         names = (folder / "order").read_text().split()
     except OSError:
-        raise NotHere(f"no {flavour} kernel in {cache} (get it: python -m tests.lab.fetch)") from None
+        raise NotHere(f"no {flavour} kernel in {cache} (make test gets it, or: python -m tests.lab.fetch)") from None
     modules = tuple(folder / "modules" / f"{name}.ko" for name in names)
     return Kernel(flavour, release, folder / "vmlinux", folder / "config", modules)
 

@@ -177,6 +177,17 @@ def test_programs_users_and_signals(lab: Machine) -> None:
         lab.run(["sh", "-c", "echo half said; exec sleep 1000"], timeout_s=1)
 
 
+def test_sudo_follows_a_rule(lab: Machine) -> None:
+    if lab.run(["sh", "-c", "command -v sudo"]).code:
+        pytest.skip("sudo is not installed on this host, whose programs the lab machine shares")
+    assert lab.run(["sudo", "-n", "id", "-u"], user="learner").code != 0
+    lab.write("/etc/sudoers.d/lab", "learner ALL=(root) NOPASSWD: /usr/bin/id\n")
+    lab.run(["chmod", "440", "/etc/sudoers.d/lab"], check=True)
+    assert lab.run(["sudo", "-n", "/usr/bin/id", "-u"], user="learner", check=True).stdout == "0\n"
+    assert lab.run(["sudo", "-n", "/usr/bin/id", "-u"], user="other").code != 0
+    lab.run(["rm", "/etc/sudoers.d/lab"], check=True)
+
+
 def test_files_come_out(lab: Machine, tmp_path: Path) -> None:
     make = "mkdir -p /tmp/out/sub; echo text > /tmp/out/sub/file; ln -s sub/file /tmp/out/link"
     lab.run(["sh", "-c", make], check=True)
