@@ -139,9 +139,7 @@ class Audit(Tunable):
         if state is False:
             return self.answer("ok", "off", "switched off at boot", paths=paths)
         if running:
-            return self.answer(
-                "info", "auditd runs", "system calls may be looked at; auditctl -l shows what", paths=paths
-            )
+            return self.answer("info", "auditd runs", "auditctl -l shows its rules", paths=paths)
         return self.answer("info", "no daemon", "nobody who would load rules runs here", paths=paths)
 
 

@@ -1,1 +1,204 @@
-"""Tunables of this family."""
+"""What looks in on every CPU by the clock: lockup detectors, machine-check polling, tracing and profiling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Setting, Settings, Unavailable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.single import Contested, OneFile, number_of, one_of, read_value, whole_number
+
+_SYSCTL = "/proc/sys/kernel"
+_MASK = f"{_SYSCTL}/watchdog_cpumask"
+_SWITCH = f"{_SYSCTL}/watchdog"
+_NONE = "this kernel was built without lockup detectors"
+MACHINE_CHECKS = "/sys/devices/system/machinecheck"
+
+
+class Watchdogs(Settings):
+    id = "watchdogs"
+    title = "lockup detectors"
+    why = (
+        "The soft-lockup detector has a timer on each CPU every four seconds that makes a task of the highest priority "
+        "run there, which takes the CPU from whoever has it."
+    )
+    danger = "a hang of the CPUs left out is no longer noticed"
+    document = "Documentation/admin-guide/lockup-watchdogs.rst"
+    owns = (_MASK, _SWITCH)
+    default = "housekeeping"
+    values = "housekeeping (hot CPUs are left out) or off"
+    order = 210
+    good = "the hot CPUs are left out"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        wanted = self.choose(value, ("housekeeping", "off"))
+        switches = read_value(host.root, _SWITCH, "watchdog", _NONE)
+        if wanted == "off":
+            return [Setting(_SWITCH, switches, "soft=0 nmi=0", "watchdog")]
+        mask = read_value(host.root, _MASK, "cpu-list", _NONE)
+        if "1" not in switches:
+            return []
+        try:
+            watched = CpuSet.parse_list(mask)
+        except ValueError:
+            raise Unavailable("it cannot be read: it is not a list of CPUs") from None
+        left = watched - host.hot
+        if not len(left):
+            left = host.housekeeping
+        if not len(left):
+            raise Unavailable("no housekeeping CPU is left that could be watched: say watchdogs=off")
+        return [Setting(_MASK, mask, str(left if set(watched) & set(host.hot) else watched), "cpu-list")]
+
+    def differs(self, setting: Setting) -> str:
+        return f"CPUs {setting.current} are watched, hot ones too; {setting.wanted} is enough"
+
+
+class NmiWatchdog(OneFile):
+    id = "nmi-watchdog"
+    title = "hard-lockup detector"
+    why = (
+        "It interrupts each watched CPU through a performance counter, which no code can put off, and takes that "
+        "counter away from profilers."
+    )
+    danger = "a CPU that hangs with interrupts off is no longer noticed"
+    document = "Documentation/admin-guide/lockup-watchdogs.rst"
+    file = f"{_SYSCTL}/nmi_watchdog"
+    owns = (file,)
+    values = "0 or 1"
+    order = 212
+    good = "no hot CPU is interrupted by it"
+    absent = "this kernel has no hard-lockup detector"
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        if value is not None:
+            return one_of(self, value, ("0", "1"))
+        watched = host.root.cpu_list(_MASK)
+        return "0" if watched is None or set(watched) & set(host.hot) else current
+
+    def differs(self, setting: Setting) -> str:
+        return "hot CPUs are interrupted through a performance counter"
+
+
+class MceInterval(Settings):
+    id = "mce-interval"
+    title = "polling for corrected hardware errors"
+    why = (
+        "Every 300 s by default a timer on each CPU reads its machine-check banks; with errors to report it comes "
+        "more often. One value holds for all CPUs."
+    )
+    danger = "corrected memory errors, the first sign of a failing module, are told later or (0) never"
+    risk = "medium"
+    document = "Documentation/arch/x86/x86_64/machinecheck.rst"
+    owns = (f"{MACHINE_CHECKS}/machinecheck*/check_interval",)
+    values = "seconds, 0 for never"
+    default = "3600"
+    order = 214
+    good = "the banks are polled at most once an hour"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        folders = host.root.numbered(MACHINE_CHECKS, "machinecheck")
+        if not folders:
+            raise Unavailable(
+                "the kernel polls no machine-check banks here" + (" (a guest seldom has any)" if host.guest else "")
+            )
+        path = f"{folders[0][1]}/check_interval"
+        current = read_value(host.root, path)
+        if value is not None:
+            wanted = whole_number(self, value, 0, 86_400)
+        else:
+            wanted = current if number_of(current) == 0 or number_of(current) >= 3_600 else "3600"
+        return [Setting(path, current, wanted, "number")]
+
+    def differs(self, setting: Setting) -> str:
+        return f"each CPU is polled every {setting.current} s; once an hour is enough"
+
+
+class Tracing(Settings):
+    id = "tracing"
+    title = "kernel tracing"
+    why = (
+        "A tracer or enabled events cost time at every point that they record: a tracer of functions makes the whole "
+        "kernel slower, hot CPUs included."
+    )
+    danger = "whoever traces now gets no more records"
+    document = "Documentation/trace/ftrace.rst"
+    owns = tuple(
+        f"{folder}/{name}"
+        for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+        for name in ("current_tracer", "tracing_on")
+    )
+    default = "off"
+    values = "off"
+    order = 216
+    good = "nothing is traced"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        self.choose(value, ("off",))
+        folder = tracefs(host.root)
+        tracer = read_value(host.root, f"{folder}/current_tracer", "value")
+        events = host.root.text(f"{folder}/events/enable") in ("1", "X")
+        found = [Setting(f"{folder}/current_tracer", tracer, "nop")]
+        if tracer != "nop" or events:
+            on = read_value(host.root, f"{folder}/tracing_on")
+            found.append(Setting(f"{folder}/tracing_on", on, "0", "number"))
+        return found
+
+
+class PerfSampleRate(Contested):
+    id = "perf-sample-rate"
+    title = "highest sampling rate of perf"
+    why = (
+        "Whoever may use perf can sample up to this often a second, each time by an interrupt on the sampled CPU. It "
+        "costs nothing while nobody profiles."
+    )
+    danger = "profiles become coarse or empty"
+    document = "Documentation/admin-guide/sysctl/kernel.rst"
+    file = f"{_SYSCTL}/perf_event_max_sample_rate"
+    owns = (file,)
+    values = "samples a second"
+    order = 218
+    absent = "this kernel has no perf events"
+
+    def both_sides(self, host: Host, current: str) -> str:
+        return "a limit, not a load: lower it only where somebody else profiles this host while you measure"
+
+    def asked(self, host: Host, value: str) -> str:
+        return whole_number(self, value, 1, 1_000_000)
+
+
+class PerfParanoid(OneFile):
+    id = "perf-access"
+    title = "who may use perf events"
+    why = "It decides whether a user without rights may count and sample the kernel's work, and so explain a stall."
+    when = "report"
+    document = "Documentation/admin-guide/perf-security.rst"
+    file = f"{_SYSCTL}/perf_event_paranoid"
+    absent = "this kernel has no perf events"
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            current = number_of(read_value(host.root, self.file, absent=self.absent))
+        except Unavailable as refusal:
+            return self.missing(refusal, (self.file,))
+        who = (
+            "everybody may see the kernel's work on all CPUs"
+            if current < 0
+            else "users see their own tasks and the CPUs they run on"
+            if current <= 1
+            else "users see their own tasks outside the kernel only"
+        )
+        return self.answer("info", str(current), who, paths=(self.file,))
+
+
+def tracefs(root: HostRoot) -> str:
+    """Where tracefs is mounted. Raises Unavailable where it is not, or may not be looked into."""
+    for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
+        reason = root.reading(f"{folder}/current_tracer").reason
+        if reason == "not permitted":
+            raise Unavailable("only root can read it")
+        if not reason:
+            return folder
+    raise Unavailable("tracefs is not mounted, or this kernel has no tracers")
