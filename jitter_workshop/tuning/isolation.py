@@ -156,9 +156,7 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
     named = f"the control group '{group.name}'"
     if version == 1:
         if group.balanced and group.effective & hot:
-            return (
-                f"{named} uses CPU {group.effective & hot} too: with version 1 sets they stay balanced; narrow it first"
-            )
+            return f"{named} has CPU {group.effective & hot} too, so tasks are still balanced onto it: narrow it first"
         return ""
     if group.partition is not None and group.partition.kind != "member" and group.cpus & hot:
         return f"{named} has a partition of its own with CPU {group.cpus & hot}"

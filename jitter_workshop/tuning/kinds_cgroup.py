@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 
-from jitter_workshop.host.root import HostRoot, TextReading
+from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.cpuset import CpuSet, parse_partition
 from jitter_workshop.tuning.kinds import CpuMask, Kind
 from jitter_workshop.tuning.writer import HostWriter
@@ -139,23 +139,19 @@ class Controllers(Kind):
 
 
 class Partition(Kind):
-    """``cpuset.cpus.partition``. The kernel takes a wish that it cannot fulfil and then says so in the same file; such
-    a wish is taken back and counts as refused, with the kernel's reason."""
+    """``cpuset.cpus.partition``. The kernel takes a wish that it cannot fulfil and then says so in the same file: that
+    counts as refused, with its reason."""
 
     name = "partition"
 
-    def write(self, writer: HostWriter, path: str, value: str) -> None:
-        earlier = (writer.reader.text(path) or "").split(" ")[0]
-        writer.write(path, value)
+    def failed(self, read_back: str, after: str) -> str:
         try:
-            state = parse_partition(writer.reader.text(path) or "")
+            state = parse_partition(read_back)
         except ValueError:
-            return
-        if state.valid:
-            return
-        with contextlib.suppress(OSError):
-            writer.write(path, earlier if earlier in ("member", "root") else "member")
-        raise OSError(errno.EBUSY, f"the kernel keeps no such partition: {state.reason or 'it gives no reason'}")
+            return f"the kernel answers '{printable(read_back, 80)}'"
+        return (
+            "" if state.valid else f"the kernel keeps no such partition: {printable(state.reason) or 'no reason given'}"
+        )
 
     def halfway(self, found: str, after: str) -> bool:
         return found.startswith(f"{after} invalid")

@@ -67,6 +67,12 @@ class _OfTask(Kind):
             raise ProcessLookupError(errno.ESRCH, "the task has ended")
         self._write(writer, tid, value)
 
+    def exists(self, root: HostRoot, path: str) -> bool:
+        try:
+            return same_task(root, *parse_call(path, self.call))
+        except ValueError:
+            return True
+
     def _read(self, root: HostRoot, tid: int) -> TextReading:
         raise NotImplementedError
 

@@ -1,0 +1,216 @@
+"""Interrupts, irqbalance, workqueues and packet steering on made hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.host.irq_affinity import Irq
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Unavailable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.interrupts import refuses
+from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.registry import find
+from tests import hosttrees
+from tests.madekernel import MadeKernel
+from tests.unit.test_tuning_tasks_and_groups import round_trip, wanted
+
+WQ = "sys/devices/virtual/workqueue"
+
+
+def board(root: Path, hot: str = "1") -> Host:
+    """Two CPUs: interrupts that move, one that will not, one that nobody uses; workqueues; a card with two queues."""
+    files = hosttrees.kernel("pair") | hosttrees.cpu_lists("0-1")
+    for n in (0, 1):
+        files |= hosttrees.cpu_files(n, package_cpus=(0, 1))
+    rows: dict[str, tuple[Iterable[int], str]] = {
+        "0": ((9, 0), "IO-APIC   2-edge      timer"),
+        "24": ((5, 0), "PCI-MSIX-0000:00:03.0   0-edge      eth0-rx-0"),
+        "25": ((0, 7), "PCI-MSIX-0000:00:03.0   1-edge      eth0-tx-0"),
+        "26": ((0, 7), "PCI-MSIX-0000:00:04.0   1-edge      nvme0q1"),
+        "27": ((0, 0), "PCI-MSIX-0000:00:04.0   0-edge      nvme0q0"),
+        "LOC": ((1, 1), "Local timer interrupts"),
+    }
+    files["proc/interrupts"] = hosttrees.interrupts([0, 1], rows)
+    files["proc/irq/default_smp_affinity"] = "3\n"
+    files |= hosttrees.irq(0, "0-1") | hosttrees.irq(5, "0-1") | hosttrees.irq(24, "0-1", "0")
+    files |= hosttrees.irq(25, "1", "1") | hosttrees.irq(26, "1", "1") | hosttrees.irq(27, "0", "0")
+    files |= {
+        f"{WQ}/cpumask": "3\n",
+        f"{WQ}/cpumask_requested": "3\n",
+        f"{WQ}/cpumask_isolated": "0\n",
+        f"{WQ}/writeback/cpumask": "2\n",
+        f"{WQ}/scsi/nice": "0\n",
+    }
+    files |= hosttrees.network_card("eth0", rps=("00", "2"), xps=("1", "3"))
+    hosttrees.write(root, files)
+    return Host(HostRoot(root), CpuSet.parse_list(hot))
+
+
+def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
+    host = board(tmp_path)
+    assessed = find("irq-affinity").assess(host)
+    assert assessed.state == "improve"
+    assert assessed.reason.startswith("2 interrupts may arrive on CPU 1, 1 do now; 2 cannot be moved")
+    changes = {c.path: (c.before, c.after) for c in wanted(tmp_path, "1", "irq-affinity")}
+    assert changes == {
+        "/proc/irq/default_smp_affinity": ("3", "00000001"),
+        "/proc/irq/0/smp_affinity_list": ("0-1", "0"),
+        "/proc/irq/24/smp_affinity_list": ("0-1", "0"),
+        "/proc/irq/25/smp_affinity_list": ("1", "0"),
+        "/proc/irq/26/smp_affinity_list": ("1", "0"),
+    }
+
+
+def test_what_cannot_be_moved_is_no_fault_of_the_host(tmp_path: Path) -> None:
+    board(tmp_path)
+    kernel = MadeKernel(tmp_path)
+    for change in wanted(tmp_path, "1", "irq-affinity"):
+        if "/26/" not in change.path and "/0/" not in change.path:
+            kind_of(change.kind).write(kernel, change.path, change.after)
+    assessed = find("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
+    assert assessed.state == "ok"
+    assert "2 cannot be moved" in assessed.reason
+
+
+def test_interrupts_come_back(tmp_path: Path) -> None:
+    board(tmp_path)
+    round_trip(MadeKernel(tmp_path), "1", "irq-affinity")
+
+
+@given(st.frozensets(st.integers(0, 3), min_size=1, max_size=3), st.frozensets(st.integers(0, 3), min_size=1))
+def test_no_interrupt_is_left_without_a_cpu(
+    tmp_path_factory: pytest.TempPathFactory, hot: set[int], now: set[int]
+) -> None:
+    root = tmp_path_factory.mktemp("irqs")
+    hosttrees.small(root, 4)
+    files = hosttrees.irq(24, str(CpuSet.of(now)))
+    files["proc/interrupts"] = hosttrees.interrupts(range(4), {"24": ((1, 1, 1, 1), "PCI-MSIX-1:0   0-edge      eth0")})
+    files["proc/irq/default_smp_affinity"] = CpuSet.of(now).to_mask() + "\n"
+    hosttrees.write(root, files)
+    for change in wanted(root, str(CpuSet.of(hot)), "irq-affinity"):
+        after = CpuSet.parse_list(change.after) if change.kind == "cpu-list" else CpuSet.parse_mask(change.after)
+        assert after
+        assert not after & CpuSet.of(hot)
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [
+        ("nvme0q0", False),
+        ("nvme0q12", True),
+        ("nvme1q1", True),
+        ("nvmeq1", False),
+        ("virtio1-req.0", True),
+        ("virtio1-config", False),
+        ("virtio2-input.0", False),
+        ("timer", True),
+        ("eth0-TxRx-3", False),
+    ],
+)
+def test_names_tell_what_cannot_be_moved(name: str, stays: bool) -> None:
+    assert bool(refuses(Irq(7, name, CpuSet((0,))))) is stays
+
+
+def test_workqueues_leave_the_hot_cpus_and_come_back(tmp_path: Path) -> None:
+    board(tmp_path)
+    changes = round_trip(MadeKernel(tmp_path), "1", "workqueue-mask")
+    assert [(c.path, c.before, c.after) for c in changes] == [
+        (f"/{WQ}/cpumask", "3", "00000001"),
+        (f"/{WQ}/writeback/cpumask", "2", "00000001"),
+    ]
+
+
+def test_the_wish_counts_where_an_isolated_partition_narrows_the_mask(tmp_path: Path) -> None:
+    host = board(tmp_path)
+    (tmp_path / WQ / "cpumask").write_text("1\n")
+    assert kind_of("workqueue-mask").read(host.root, f"/{WQ}/cpumask").text == "3"
+    (tmp_path / WQ / "cpumask_requested").unlink()
+    assert kind_of("workqueue-mask").read(host.root, f"/{WQ}/cpumask").text == "1"
+
+
+def test_packets_are_not_steered_to_hot_cpus(tmp_path: Path) -> None:
+    board(tmp_path)
+    changes = round_trip(MadeKernel(tmp_path), "1", "rps-xps")
+    queues = "/sys/class/net/eth0/queues"
+    assert [(c.path, c.before, c.after) for c in changes] == [
+        (f"{queues}/rx-1/rps_cpus", "2", "00000001"),
+        (f"{queues}/tx-1/xps_cpus", "3", "00000001"),
+    ]
+
+
+def test_a_card_behind_the_kernels_link_is_reached_and_no_other_link_is(tmp_path: Path) -> None:
+    board(tmp_path)
+    card = tmp_path / "sys/class/net/eth0"
+    real = tmp_path / "sys/devices/pci0000:00/0000:00:03.0/net/eth0"
+    real.parent.mkdir(parents=True)
+    card.rename(real)
+    card.symlink_to("../../devices/pci0000:00/0000:00:03.0/net/eth0")
+    kernel = MadeKernel(tmp_path)
+    kernel.write("/sys/class/net/eth0/queues/rx-1/rps_cpus", "1")
+    assert (real / "queues/rx-1/rps_cpus").read_text() == "1\n"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "rps_cpus").write_text("0\n")
+    (tmp_path / "sys/class/net/bad").symlink_to(elsewhere)
+    with pytest.raises(OSError, match="symbolic link"):
+        kernel.write("/sys/class/net/bad/rps_cpus", "1")
+
+
+def test_cards_and_polling_are_told(tmp_path: Path) -> None:
+    host = board(tmp_path)
+    card = find("network-card").assess(host)
+    assert card.state == "info"
+    assert "ethtool -c eth0" in card.reason
+    (tmp_path / "sys/class/net/eth0/napi_defer_hard_irqs").write_text("2\n")
+    assert "eth0 arms its interrupt after 2 empty polls" in find("napi").assess(host).reason
+    assert find("rps-xps").assess(Host(HostRoot(tmp_path / "proc"), CpuSet((1,)), host.topology)).state == "unavailable"
+
+
+def irqbalance(root: Path, *, systemd: bool, settings: str = "") -> Host:
+    board(root)
+    files = {"proc/1/comm": "systemd\n" if systemd else "init\n"} | hosttrees.task(400, "irqbalance", allowed="0-1")
+    if systemd:
+        files |= {"run/systemd/system/x": "", "run/systemd/units/invocation:irqbalance.service": ""}
+    if settings:
+        files["etc/default/irqbalance"] = settings
+    hosttrees.write(root, files)
+    return Host(HostRoot(root), CpuSet((1,)))
+
+
+def test_irqbalance_is_stopped_only_by_systemd(tmp_path: Path) -> None:
+    with_systemd = irqbalance(tmp_path / "a", systemd=True)
+    assert find("irqbalance").assess(with_systemd).state == "improve"
+    (change,) = wanted(tmp_path / "a", "1", "irqbalance")
+    assert (change.path, change.before, change.after) == ("systemd(irqbalance.service)", "active", "inactive")
+    without = irqbalance(tmp_path / "b", systemd=False)
+    assessed = find("irqbalance").assess(without)
+    assert assessed.state == "info"
+    assert "process 400" in assessed.fix
+    with pytest.raises(Unavailable, match="systemd does not run it"):
+        find("irqbalance").writes(without, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "state"),
+    [
+        ('IRQBALANCE_BANNED_CPULIST="1"\n', "ok"),
+        ("IRQBALANCE_BANNED_CPUS=2\n", "ok"),
+        ("IRQBALANCE_BANNED_CPULIST=0\n", "improve"),
+        ("IRQBALANCE_BANNED_CPULIST=nonsense\n", "improve"),
+    ],
+)
+def test_irqbalance_may_run_where_it_leaves_the_hot_cpus_alone(tmp_path: Path, settings: str, state: str) -> None:
+    assert find("irqbalance").assess(irqbalance(tmp_path, systemd=True, settings=settings)).state == state
+
+
+def test_without_irqbalance_nothing_is_to_be_done(tmp_path: Path) -> None:
+    host = board(tmp_path)
+    assert find("irqbalance").assess(host).state == "ok"
+    assert find("irqbalance").writes(host, None) == ()
