@@ -75,6 +75,12 @@ def read_cpufreq(root: HostRoot, *, current: bool = True) -> tuple[FrequencyPoli
     )
 
 
+def read_governors(root: HostRoot) -> tuple[str, ...]:
+    """The governors of all policies, each once and sorted, with one file a policy; () where the host has none."""
+    found = (_word(root, f"{folder}/scaling_governor") for _, folder in root.numbered(POLICY_DIR, "policy"))
+    return tuple(sorted({governor for governor in found if governor is not None}))
+
+
 def read_policy(root: HostRoot, cpu: int, *, current: bool = False) -> FrequencyPolicy | None:
     """The policy of one CPU, reading no other policy's files where it can be told from its name; None without any."""
     folder = policy_folder(root, cpu)

@@ -6,7 +6,7 @@ import re
 
 from jitter_workshop.host.cgroup import Cgroup, read_cgroup
 from jitter_workshop.host.clocksource import read_clocksource
-from jitter_workshop.host.cpufreq import read_cpufreq
+from jitter_workshop.host.cpufreq import read_governors
 from jitter_workshop.host.cpuidle import read_cpuidle
 from jitter_workshop.host.cpuinfo import read_cpu_identity
 from jitter_workshop.host.hypervisor import Hypervisor, read_hypervisor
@@ -33,7 +33,6 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
     hypervisor = read_hypervisor(root, identity)
     kernel = read_kernel(root, identity)
     machine = topology if topology is not None else read_topology(root)
-    policies = read_cpufreq(root, current=False)
     cpuidle = read_cpuidle(root)
     isolation = read_isolation(root)
     clock = read_clocksource(root, identity)
@@ -51,7 +50,7 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
         cpus_allowed=machine.allowed.cpus,
         isolated=isolation.isolated.cpus,
         nohz_full=isolation.nohz_full.cpus if isolation.nohz_full is not None else (),
-        governors=tuple(sorted({p.governor for p in policies if p.governor is not None})),
+        governors=read_governors(root),
         cpuidle_driver=cpuidle.driver,
         clocksource=clock.current,
         thermal_zones=len(thermal.zones),

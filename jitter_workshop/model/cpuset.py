@@ -7,7 +7,8 @@ and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from jitter_workshop.model.record import dataclass
 
@@ -45,11 +46,14 @@ class CpuSet:
         if text in ("", "(null)"):
             return cls()
         found: list[int] = []
+        rising = True
         for part in text.split(","):
-            found.extend(_parse_range(part.strip(), last))
+            cpus = _parse_range(part.strip(), last)
+            rising = rising and (not found or not cpus or found[-1] < cpus[0])
+            found.extend(cpus)
             if len(found) > _MAX_NAMED:
                 raise ValueError("a CPU list that names the same CPUs over and over")
-        return cls(tuple(found))
+        return _sorted(found) if rising else cls(tuple(found))
 
     @classmethod
     def parse_words(cls, text: str) -> CpuSet:
@@ -90,6 +94,8 @@ class CpuSet:
 
     def __str__(self) -> str:
         """The kernel's list form, ``0-3,8``; the empty set is the empty string."""
+        if len(self.cpus) > 1 and _one_range(self.cpus):
+            return f"{self.cpus[0]}-{self.cpus[-1]}"
         parts: list[str] = []
         start: int | None = None
         previous = -2
@@ -115,10 +121,36 @@ class CpuSet:
         return CpuSet(self.cpus + other.cpus)
 
     def __and__(self, other: CpuSet) -> CpuSet:
-        return CpuSet(tuple(set(self.cpus) & set(other.cpus)))
+        if _one_range(other.cpus):
+            first, end = _span(self.cpus, other.cpus)
+            return _sorted(self.cpus[first:end])
+        if _one_range(self.cpus):
+            first, end = _span(other.cpus, self.cpus)
+            return _sorted(other.cpus[first:end])
+        return _sorted(sorted(set(self.cpus).intersection(other.cpus)))
 
     def __sub__(self, other: CpuSet) -> CpuSet:
-        return CpuSet(tuple(set(self.cpus) - set(other.cpus)))
+        if _one_range(other.cpus):
+            first, end = _span(self.cpus, other.cpus)
+            return _sorted(self.cpus[:first] + self.cpus[end:])
+        return _sorted(sorted(set(self.cpus).difference(other.cpus)))
+
+
+def _sorted(cpus: Sequence[int]) -> CpuSet:
+    """A set of numbers known to be sorted, different and within bounds: large hosts have thousands of lists."""
+    made = object.__new__(CpuSet)
+    object.__setattr__(made, "cpus", tuple(cpus))
+    return made
+
+
+def _one_range(cpus: tuple[int, ...]) -> bool:
+    """Whether the sorted numbers follow one another without a gap, as most lists of CPUs do."""
+    return bool(cpus) and cpus[-1] - cpus[0] == len(cpus) - 1
+
+
+def _span(cpus: tuple[int, ...], within: tuple[int, ...]) -> tuple[int, int]:
+    """Which part of ``cpus`` lies within the range ``within``."""
+    return bisect_left(cpus, within[0]), bisect_right(cpus, within[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +189,7 @@ def _number(text: str, last: int | None = None) -> int:
     return value
 
 
-def _parse_range(part: str, last: int | None) -> Iterable[int]:
+def _parse_range(part: str, last: int | None) -> Sequence[int]:
     """One part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (used/group, ``bitmap_parselist``)."""
     span, colon, stride = part.partition(":")
     if span.lower() == "all" and last is not None:

@@ -55,6 +55,14 @@ def test_one_cpus_policy(tmp_path: Path) -> None:
     assert cpufreq.policy_folders(root, CpuSet()) == {}
 
 
+def test_the_governors_cost_one_file_a_policy(tmp_path: Path, host_tree: Callable[[str], Path]) -> None:
+    root = Counting(host_tree("server64"))
+    assert cpufreq.read_governors(root) == ("powersave",)
+    assert len(root.seen) == 64
+    assert cpufreq.read_governors(HostRoot(shared_policies(tmp_path))) == ("performance", "schedutil")
+    assert cpufreq.read_governors(HostRoot(host_tree("guest"))) == ()
+
+
 def test_hot_cpus_cost_no_look_at_the_others(host_tree: Callable[[str], Path]) -> None:
     root = Counting(host_tree("server64"))
     assert list(cpufreq.policy_folders(root, CpuSet((30, 31)))) == [

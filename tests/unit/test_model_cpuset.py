@@ -44,6 +44,24 @@ def test_algebra_is_that_of_sets(a: set[int], b: set[int]) -> None:
     assert all(cpu in CpuSet.of(a) for cpu in a)
 
 
+@given(cpus, st.integers(0, 300), st.integers(1, 80))
+def test_algebra_with_a_whole_range(numbers: set[int], first: int, length: int) -> None:
+    """Ranges take a shorter way; what comes out is like every other set."""
+    some, span = CpuSet.of(numbers), CpuSet.of(range(first, first + length))
+    assert some & span == span & some == CpuSet.of(numbers & set(span))
+    assert some - span == CpuSet.of(numbers - set(span))
+    assert span - some == CpuSet.of(set(span) - numbers)
+    assert str(span) == (f"{first}-{first + length - 1}" if length > 1 else str(first))
+    assert hash(some & span) == hash(CpuSet.of(numbers & set(span)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=8))
+def test_lists_in_any_order_and_overlapping(parts: list[tuple[int, int]]) -> None:
+    text = ",".join(f"{low}-{low + more}" for low, more in parts)
+    found = CpuSet.parse_list(text)
+    assert found.cpus == tuple(sorted({cpu for low, more in parts for cpu in range(low, low + more + 1)}))
+
+
 @given(cpus)
 def test_equal_sets_are_equal_and_hash_alike(numbers: set[int]) -> None:
     twice = CpuSet((*numbers, *sorted(numbers, reverse=True)))
