@@ -1,4 +1,4 @@
-"""Frozen dataclasses that cost their class nothing until they are used.
+"""Dataclasses that cost their class nothing until they are used.
 
 ``@dataclass(frozen=True, slots=True)`` of the standard library writes and compiles six methods for every class: 0.5 to
 1 ms each on a small machine, and ``status``, which has 0.15 s in all, loads a hundred of them. :func:`dataclass` here
@@ -38,8 +38,9 @@ else:
         """The standard library's decorator; cheap for ``frozen=True, slots=True`` and for ``slots=True``."""
         if cls is None:
             return lambda given: dataclass(given, **flags)
-        if flags == {"frozen": True, "slots": True} and cls.__bases__ == (object,) and _plain(cls):
-            return _build(cls)
+        known = flags in ({"frozen": True, "slots": True}, {"slots": True})
+        if known and cls.__bases__ == (object,) and _plain(cls):
+            return _build(cls, frozen="frozen" in flags)
         import dataclasses
 
         for name, value in list(vars(cls).items()):
@@ -64,8 +65,8 @@ def _plain(cls: type) -> bool:
     return True
 
 
-def _build(cls: type) -> type:
-    """The class again, with a slot for each field."""
+def _build(cls: type, frozen: bool) -> type:
+    """The class again, with a slot for each field. One that can be changed has no hash."""
     names = tuple(vars(cls).get("__annotations__", {}))
     body = dict(cls.__dict__)
     defaults = {name: body.pop(name) for name in names if name in body}
@@ -82,12 +83,16 @@ def _build(cls: type) -> type:
         "__init__": _first_init,
         "__repr__": _repr,
         "__eq__": _eq,
-        "__hash__": _hash,
-        "__setattr__": _refuse_to_set,
-        "__delattr__": _refuse_to_delete,
-        "__getstate__": _getstate,
-        "__setstate__": _setstate,
+        "__hash__": None,
     }
+    if frozen:
+        body |= {
+            "__hash__": _hash,
+            "__setattr__": _refuse_to_set,
+            "__delattr__": _refuse_to_delete,
+            "__getstate__": _getstate,
+            "__setstate__": _setstate,
+        }
     built = type(cls)(cls.__name__, (), body)
     built.__qualname__ = cls.__qualname__
     for value in body.values():

@@ -132,7 +132,7 @@ def test_a_pattern_matches_its_fields() -> None:
             pytest.fail("not matched")
 
 
-def test_what_records_do_not_know_is_left_to_the_standard_library() -> None:
+def test_a_record_that_can_be_changed_and_what_is_left_to_the_standard_library() -> None:
     assert Mine(1) == Mine(2)
 
     @dataclass(slots=True)
@@ -143,6 +143,11 @@ def test_what_records_do_not_know_is_left_to_the_standard_library() -> None:
     opened = Open(1)
     opened.a = 5
     assert opened == Open(5)
+    assert dataclasses.replace(opened, a=6).a == 6
+    with pytest.raises(TypeError):
+        hash(opened)
+    with pytest.raises(AttributeError):
+        opened.other = 1  # type: ignore[attr-defined]
 
     with pytest.raises(TypeError, match="default"):
 
