@@ -7,7 +7,6 @@ from jitter_workshop.host.cgroup import parse_mounts
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.cpuset import CpuSet, PartitionState, parse_partition
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.record import dataclass
 
 _MOUNTINFO_BYTES = 16 << 20
 
