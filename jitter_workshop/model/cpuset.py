@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from jitter_workshop.model.record import dataclass
 
@@ -94,19 +95,7 @@ class CpuSet:
 
     def __str__(self) -> str:
         """The kernel's list form, ``0-3,8``; the empty set is the empty string."""
-        if len(self.cpus) > 1 and _one_range(self.cpus):
-            return f"{self.cpus[0]}-{self.cpus[-1]}"
-        parts: list[str] = []
-        start: int | None = None
-        previous = -2
-        for cpu in (*self.cpus, -1):
-            if cpu == previous + 1:
-                previous = cpu
-                continue
-            if start is not None:
-                parts.append(str(start) if start == previous else f"{start}-{previous}")
-            start = previous = cpu
-        return ",".join(parts)
+        return _list_text(self.cpus)
 
     def __contains__(self, cpu: object) -> bool:
         return cpu in self.cpus
@@ -141,6 +130,24 @@ def _sorted(cpus: Sequence[int]) -> CpuSet:
     made = object.__new__(CpuSet)
     object.__setattr__(made, "cpus", tuple(cpus))
     return made
+
+
+@lru_cache(maxsize=256)
+def _list_text(cpus: tuple[int, ...]) -> str:
+    """Numbers as ranges; remembered, because thousands of interrupts are told the same few lists."""
+    if len(cpus) > 1 and _one_range(cpus):
+        return f"{cpus[0]}-{cpus[-1]}"
+    parts: list[str] = []
+    start: int | None = None
+    previous = -2
+    for cpu in (*cpus, -1):
+        if cpu == previous + 1:
+            previous = cpu
+            continue
+        if start is not None:
+            parts.append(str(start) if start == previous else f"{start}-{previous}")
+        start = previous = cpu
+    return ",".join(parts)
 
 
 def _one_range(cpus: tuple[int, ...]) -> bool:
