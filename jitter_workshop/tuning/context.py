@@ -14,7 +14,12 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Topology
 
 if TYPE_CHECKING:
+    from jitter_workshop.host.bootloader import BootLoader
+    from jitter_workshop.host.cmdline import CommandLine
+    from jitter_workshop.host.cpufreq import FrequencyPolicy
+    from jitter_workshop.host.isolation import BootIsolation, Isolation
     from jitter_workshop.host.services import Services
+    from jitter_workshop.host.tasks import Task
 
 
 class Host:
@@ -63,8 +68,49 @@ class Host:
         return read_kernel(self.root, self.identity)
 
     @cached_property
+    def hot_policies(self) -> tuple[FrequencyPolicy, ...]:
+        """The frequency policies that a hot CPU belongs to; () where the host has none."""
+        from jitter_workshop.host.cpufreq import policy_folders, read_policy
+
+        found = (read_policy(self.root, next(iter(cpus))) for cpus in policy_folders(self.root, self.hot).values())
+        return tuple(policy for policy in found if policy is not None)
+
+    @cached_property
     def services(self) -> Services:
-        """Known services that run: tuners that rewrite settings, and others that take time (one pass over /proc)."""
+        """Known services that run: tuners that rewrite settings, and others that take time."""
         from jitter_workshop.host.services import read_services
 
-        return read_services(self.root)
+        return read_services(self.root, self.processes)
+
+    @cached_property
+    def processes(self) -> tuple[Task, ...]:
+        """Every process and kernel thread; one pass over /proc for all who ask."""
+        from jitter_workshop.host.tasks import each_process
+
+        return tuple(each_process(self.root))
+
+    @cached_property
+    def isolation(self) -> Isolation:
+        """Which CPUs the kernel leaves alone now."""
+        from jitter_workshop.host.isolation import read_isolation
+
+        return read_isolation(self.root)
+
+    @cached_property
+    def boot_isolation(self) -> BootIsolation:
+        """Which CPUs the boot parameters ask it to leave alone."""
+        from jitter_workshop.host.isolation import read_boot_isolation
+
+        return read_boot_isolation(self.root)
+
+    @property
+    def command_line(self) -> CommandLine:
+        """The running kernel's boot parameters."""
+        return self.boot_isolation.command_line
+
+    @cached_property
+    def boot_loader(self) -> BootLoader:
+        """Who gives the kernel its parameters at the next boot."""
+        from jitter_workshop.host.bootloader import read_boot_loader
+
+        return read_boot_loader(self.root)

@@ -59,9 +59,10 @@ def tunables() -> tuple[Tunable, ...]:
 
 
 def find(tunable_id: str) -> Tunable:
-    """The tunable of this id. Raises UsageError that suggests the nearest one."""
+    """The tunable of this id; ``boot:`` may stand before that of a boot parameter. Raises UsageError that suggests the
+    nearest one."""
     for tunable in tunables():
-        if tunable.id == tunable_id:
+        if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):
             return tunable
     import difflib
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.tuning.base import Setting, Settings, Unavailable
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
 
@@ -58,7 +58,7 @@ class Contested(OneFile):
         raise NotImplementedError
 
 
-def needs_value(tunable: Settings) -> Unavailable:
+def needs_value(tunable: Tunable) -> Unavailable:
     """Why ``ID`` alone plans nothing."""
     return Unavailable(f"neither value is better for all: say {tunable.id}=VALUE ({tunable.values})", info=True)
 
@@ -86,7 +86,7 @@ def number_of(text: str) -> int:
     return number
 
 
-def whole_number(tunable: Settings, value: str, low: int, high: int) -> str:
+def whole_number(tunable: Tunable, value: str, low: int, high: int) -> str:
     """A VALUE that is a whole number between ``low`` and ``high``. Raises UsageError."""
     number = parse_integer(value)
     if number is None or not low <= number <= high:
@@ -96,7 +96,7 @@ def whole_number(tunable: Settings, value: str, low: int, high: int) -> str:
     return str(number)
 
 
-def one_of(tunable: Settings, value: str, allowed: Sequence[str]) -> str:
+def one_of(tunable: Tunable, value: str, allowed: Sequence[str]) -> str:
     """A VALUE that is one of these words. Raises UsageError."""
     if value not in allowed:
         raise UsageError(f"{tunable.id} cannot be '{printable(value, 40)}'", f"VALUE is one of: {', '.join(allowed)}")

@@ -1,0 +1,120 @@
+"""The real grub-mkconfig reads our drop-ins: in a private mount namespace, so that nothing of this host is touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Wanted
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning import planning
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.writer import HostWriter
+from tests import hosttrees
+
+TEMPLATE = Path("/etc/grub.d/10_linux")
+NEEDED = ("update-grub", "grub-mkconfig", "unshare")
+
+# Which disk a folder lies on is the one thing that a made tree cannot have.
+PROBE = """#!/bin/sh
+case "$*" in
+    *target=device*) echo /dev/sda1 ;;
+    *target=fs_uuid*) echo 0000-0000 ;;
+    *target=fs*) echo ext2 ;;
+    *target=drive*) echo "(hd0,1)" ;;
+esac
+"""
+
+SETTINGS = """GRUB_DEFAULT=0
+GRUB_TIMEOUT=5
+GRUB_DISTRIBUTOR=Debian
+GRUB_CMDLINE_LINUX_DEFAULT="quiet splash"
+GRUB_CMDLINE_LINUX="console=ttyS0,115200 root_opts='a b'"
+"""
+
+CLOUD = 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT net.ifnames=0"\n'
+
+RUN = """set -e
+mount --bind "$1/etc/default" /etc/default
+mount --bind "$1/etc/grub.d" /etc/grub.d
+mount --bind "$1/boot" /boot
+mount --bind "$1/probe" "$(command -v grub-probe)"
+exec update-grub
+"""
+
+
+def missing() -> str:
+    if os.geteuid() != 0:
+        return "only root can make a mount namespace with other folders in it"
+    gone = [tool for tool in NEEDED if shutil.which(tool) is None]
+    if gone or not TEMPLATE.exists():
+        return f"not here: {', '.join(gone) or TEMPLATE} (install grub2-common)"
+    tried = subprocess.run(["unshare", "-m", "true"], capture_output=True, timeout=30, check=False)
+    return "" if tried.returncode == 0 else "this container may not make mount namespaces"
+
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"the real grub-mkconfig cannot be run: {missing()}")
+
+
+def machine(root: Path) -> Host:
+    """A Debian box with 8 CPUs, one kernel, and GRUB."""
+    hosttrees.small(root, 8)
+    hosttrees.write(
+        root,
+        {
+            "etc/os-release": "ID=debian\n",
+            "etc/default/grub": SETTINGS,
+            "etc/default/grub.d/50-cloud.cfg": CLOUD,
+            "usr/sbin/update-grub": "#!/bin/sh\n",
+            "boot/vmlinuz-6.1.0-1-amd64": "MZ",
+            "boot/initrd.img-6.1.0-1-amd64": "x",
+            "proc/irq/default_smp_affinity": "ff\n",
+            f"{hosttrees.CPU}/nohz_full": "(null)\n",
+            "probe": PROBE,
+        },
+    )
+    (root / "probe").chmod(0o755)
+    (root / "boot/grub").mkdir()
+    (root / "etc/grub.d").mkdir()
+    shutil.copy(TEMPLATE, root / "etc/grub.d/10_linux")
+    return Host(HostRoot(root), CpuSet((6, 7)))
+
+
+def menu(root: Path) -> list[list[str]]:
+    """The words of each kernel line that the real update-grub makes of the tree's settings."""
+    command = ["unshare", "-m", "--propagation", "private", "sh", "-c", RUN, "sh", str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = (root / "boot/grub/grub.cfg").read_text().splitlines()
+    return [line.split()[2:] for line in lines if line.split()[:1] == ["linux"]]
+
+
+def test_the_menu_holds_each_parameter_once_keeps_the_others_and_comes_back(tmp_path: Path) -> None:
+    host = machine(tmp_path)
+    before = menu(tmp_path)
+    assert before
+    wanted = [
+        Wanted(name)
+        for name in ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity", "skew-tick", "idle-poll", "nowatchdog")
+    ]
+    plan = planning.plan(host, [*wanted, Wanted("max-cstate", "1")])
+    assert not plan.skipped
+    writer = HostWriter(tmp_path)
+    for change in plan.changes:
+        kind_of(change.kind).write(writer, change.path, change.after)
+    after = menu(tmp_path)
+    assert len(after) == len(before)
+    ours = [word for change in plan.changes for word in change.after.split()]
+    assert len(ours) == 9
+    for was, now in zip(before, after, strict=True):
+        assert [word for word in now if word not in ours] == was
+        assert sorted(word for word in now if word in ours) == sorted(ours)
+    for change in reversed(plan.changes):
+        kind_of(change.kind).write(writer, change.path, change.before)
+    assert menu(tmp_path) == before
