@@ -102,7 +102,7 @@ def _verb_position(words: list[str]) -> int | None:
 
 
 def _run(verb: str, words: list[str]) -> int:
-    module = importlib.import_module(f"jitter_workshop.commands.{verb}")
+    module = importlib.import_module(f"jitter_workshop.commands.{verb.replace('-', '_')}")
     command = cast(Command, module)
     parser = verb_parser(verb, command.__doc__)
     command.add_arguments(parser)

@@ -1,6 +1,7 @@
 """What a verb is, and what all verbs share.
 
-A verb is one module ``jitter_workshop/commands/<verb>.py`` that fits :class:`Command`::
+A verb is one module ``jitter_workshop/commands/<verb>.py`` (``record_host`` for ``record-host``) that fits
+:class:`Command`::
 
     \"\"\"One line that says what the verb does.
 
@@ -43,10 +44,13 @@ WORKSHOP = "workshop"
 VERBS: dict[str, str] = {
     "status": "say what this host's settings do to latency, and what to do about it",
     "plan": "show every write that would improve this host; nothing is written",
+    "apply": "make these changes, after showing and asking; always undoable",
+    "restore": "give back what was applied, the last change first",
     "measure": "measure latency jitter on this host, once",
     "compare": "say how runs differ (describes, claims no cause)",
     "chart": "draw the percentile curves of runs",
     "sessions": "list, show, choose or remove sessions",
+    "record-host": "record this host into a folder that every verb can read with --root",
     "lessons": "list the chapters, or check a course for mistakes",
 }
 """Verb → its line in ``--help``; kept here so that help needs no verb's module."""
@@ -72,6 +76,22 @@ class Interrupted(BaseException):
 
 class Parser(argparse.ArgumentParser):
     """argparse whose complaints are UsageErrors, so that they leave by the same door as all errors."""
+
+    takes_command = False
+    """Whether ``-- COMMAND…`` may stand at the end; it is then ``args.command``."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        command: list[str] = []
+        if self.takes_command and "--" in words:
+            place = words.index("--")
+            words, command = words[:place], words[place + 1 :]
+            if not command:
+                self.error("no command follows the --")
+        known, rest = super().parse_known_args(words, namespace)
+        if self.takes_command:
+            known.command = command
+        return known, rest
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"see '{self.prog} --help'")

@@ -1,0 +1,63 @@
+"""Record this host into DIR, so that every verb that reads can be used on it elsewhere with --root DIR.
+
+DIR must not exist yet, or be empty. Recorded is what this program reads, nothing else. No process arguments, MAC or IP
+addresses and serial numbers are recorded, no names of user tasks but those of known services, and of the boot
+parameters only those that matter here. The host's name is left out unless --with-hostname asks for it. Works without
+rights; files that only root may read are then missing, and the recording says which.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jitter_workshop.commands.base import PROGRAM, add_json, print_json
+from jitter_workshop.model.text import clean
+
+if TYPE_CHECKING:
+    from jitter_workshop.host.recording import RecordingReport
+
+_SHOWN = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dir", metavar="DIR", type=Path, help="a folder that does not exist yet, or is empty")
+    parser.add_argument("--with-hostname", action="store_true", help="record the host's name too")
+    parser.add_argument("--note", metavar="TEXT", default="", help="what this machine is, kept with the recording")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Always 0: what could not be read is said, and is no finding."""
+    from jitter_workshop.flow.record import record
+
+    report = record(args.root, args.dir, with_hostname=args.with_hostname, note=clean(args.note, 400))
+    if args.json:
+        print_json(report)
+    else:
+        sys.stdout.write("\n".join(_lines(report)) + "\n")
+    return 0
+
+
+def _lines(report: RecordingReport) -> list[str]:
+    folder = clean(report.folder, 400)
+    lines = [f"Recorded {report.files} files ({_size(report.bytes)}) in {folder}"]
+    for paths, what in (
+        (report.not_permitted, "not permitted without root"),
+        (report.left_out, "left out on purpose"),
+        (report.too_large, "larger than their reader takes"),
+        (report.changed, "changed while they were recorded"),
+    ):
+        if paths:
+            shown = ", ".join(clean(path, 80) for path in paths[:_SHOWN])
+            more = ", …" if len(paths) > _SHOWN else ""
+            lines.append(f"  {len(paths)} {what}: {shown}{more}")
+    lines.append("Look through it before you hand it on: names of network cards, services and cgroups are in it.")
+    lines.append(f"Read it with: {PROGRAM} status --root {folder}")
+    return lines
+
+
+def _size(count: int) -> str:
+    return f"{count / 1024:.0f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"
