@@ -7,7 +7,8 @@ from jitter_workshop.host.fields import Fields
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import dataclass, field
 
-DEBUG = "/sys/kernel/debug/sched"
+DEBUGFS = "/sys/kernel/debug"
+DEBUG = f"{DEBUGFS}/sched"
 
 PATHS = {
     "rt_runtime_us": "/proc/sys/kernel/sched_rt_runtime_us",
@@ -52,12 +53,14 @@ class DeadlineServer:
 def read_scheduler(root: HostRoot) -> Scheduler:
     """Read what is set for all CPUs."""
     fields = Fields(root, PATHS)
+    preempt = _preempt(fields)
+    _explain_debugfs(fields, "preempt")
     return Scheduler(
         rt_runtime_us=fields.integer("rt_runtime_us", -1),
         rt_period_us=fields.integer("rt_period_us", 0),
         timer_migration=fields.switch("timer_migration"),
         autogroup=fields.switch("autogroup"),
-        preempt=_preempt(fields),
+        preempt=preempt,
         uclamp_min=fields.integer("uclamp_min", 0),
         uclamp_max=fields.integer("uclamp_max", 0),
         uclamp_min_rt=fields.integer("uclamp_min_rt", 0),
@@ -74,7 +77,15 @@ def read_fair_server(root: HostRoot, cpu: int) -> DeadlineServer:
     """One CPU's deadline server; its files may refuse even root where the kernel is locked down."""
     fields = Fields(root, {name: fair_server_path(cpu, name) for name in ("runtime", "period")})
     runtime, period = fields.integer("runtime", 0), fields.integer("period", 0)
+    _explain_debugfs(fields, "runtime", "period")
     return DeadlineServer(cpu, runtime, period, next(iter(fields.reasons.values()), ""))
+
+
+def _explain_debugfs(fields: Fields, *names: str) -> None:
+    """A file that is missing because nobody mounted debugfs says nothing about the kernel: tell the two apart."""
+    for name in names:
+        if fields.reasons.get(name, "").endswith(": no such file") and not fields.root.list_dir(DEBUGFS):
+            fields.refuse(name, f"{DEBUGFS} shows nothing: debugfs is not mounted")
 
 
 def _preempt(fields: Fields) -> str | None:

@@ -50,6 +50,16 @@ def test_the_scheduler(tmp_path: Path) -> None:
     assert set(found.reasons) == {"uclamp_max", "uclamp_min_rt"}
 
 
+def test_debugfs_that_is_not_mounted_is_told_from_a_kernel_without_the_file(tmp_path: Path) -> None:
+    root = HostRoot(tmp_path)
+    unmounted = ": /sys/kernel/debug shows nothing: debugfs is not mounted"
+    assert scheduler.read_scheduler(root).reasons["preempt"] == scheduler.PATHS["preempt"] + unmounted
+    assert scheduler.read_fair_server(root, 0).reason == scheduler.fair_server_path(0, "runtime") + unmounted
+    write(tmp_path, {"sys/kernel/debug/sched/features": "x"})
+    assert scheduler.read_scheduler(root).reasons["preempt"] == scheduler.PATHS["preempt"] + ": no such file"
+    assert scheduler.read_fair_server(root, 0).reason == scheduler.fair_server_path(0, "runtime") + ": no such file"
+
+
 @pytest.mark.parametrize("text", ["none voluntary full", "(none) (full)", "()", "", "(f\x1bull)"])
 def test_a_preemption_that_cannot_be_told(tmp_path: Path, text: str) -> None:
     found = scheduler.read_scheduler(tree(tmp_path, scheduler.PATHS, {"preempt": text}))

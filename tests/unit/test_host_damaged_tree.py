@@ -1,0 +1,122 @@
+"""Every reader on trees whose files are all damaged: a value, a None or an empty answer, and never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.host import (
+    cgroup,
+    clocksource,
+    cpufreq,
+    cpuidle,
+    cpusets,
+    hypervisor,
+    isolation,
+    kernel,
+    machinecheck,
+    memory,
+    rcu,
+    resctrl,
+    scheduler,
+    smt,
+    tasks,
+    topology,
+    tracing,
+    uncore,
+    watchdogs,
+    workqueues,
+)
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from tests import hosttrees
+from tests.hosttrees import CPU
+
+READERS: dict[str, Callable[[HostRoot], object]] = {
+    "cgroup": cgroup.read_cgroup,
+    "clocksource": clocksource.read_clocksource,
+    "cpufreq": cpufreq.read_cpufreq,
+    "governors": cpufreq.read_governors,
+    "driver": cpufreq.read_frequency_driver,
+    "policy": lambda root: cpufreq.read_policy(root, 0),
+    "cpuidle": cpuidle.read_cpuidle,
+    "haltpoll": cpuidle.read_haltpoll,
+    "idle_use": lambda root: cpuidle.read_idle_use(root, 0),
+    "cpusets": cpusets.read_cpusets,
+    "hypervisor": hypervisor.read_hypervisor,
+    "isolation": isolation.read_isolation,
+    "boot": isolation.read_boot_isolation,
+    "kernel": kernel.read_kernel,
+    "config": lambda root: kernel.read_kernel_config(root, "6.12.9").value("HZ"),
+    "machinecheck": machinecheck.read_machine_check,
+    "memory": memory.read_memory,
+    "writeback": memory.read_writeback,
+    "rcu": rcu.read_rcu,
+    "resctrl": resctrl.read_resctrl,
+    "scheduler": scheduler.read_scheduler,
+    "smt": smt.read_smt,
+    "tasks": lambda root: tuple(tasks.each_thread(root)),
+    "topology": topology.read_topology,
+    "clusters": lambda root: topology.read_clusters(root, CpuSet((0, 1))),
+    "tracing": tracing.read_tracing,
+    "uncore": uncore.read_uncore,
+    "watchdogs": watchdogs.read_watchdogs,
+    "workqueues": workqueues.read_workqueues,
+}
+
+MORE = (
+    "proc/cmdline",
+    "proc/config.gz",
+    "proc/swaps",
+    "proc/7/stat",
+    "proc/7/status",
+    f"{CPU}/smt/control",
+    f"{CPU}/cpuidle/current_governor",
+    f"{CPU}/cpu0/cpuidle/state0/usage",
+    f"{CPU}/cpufreq/policy0/related_cpus",
+    f"{CPU}/intel_uncore_frequency/package_00_die_00/min_freq_khz",
+    "sys/devices/system/machinecheck/machinecheck0/check_interval",
+    "sys/devices/virtual/workqueue/writeback/cpumask",
+    "sys/fs/resctrl/schemata",
+    "sys/fs/resctrl/hot/schemata",
+    "sys/fs/cgroup/cgroup.controllers",
+    "sys/fs/cgroup/hot/cpuset.cpus",
+    "sys/kernel/tracing/current_tracer",
+)
+
+
+@pytest.fixture(scope="module", params=hosttrees.DAMAGES)
+def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> HostRoot:
+    """A laptop's tree with more in it, of which every file is damaged in one way."""
+    root = hosttrees.hybrid_laptop(tmp_path_factory.mktemp(f"damaged-{request.param}"))
+    files = {path for path in root.rglob("*") if path.is_file()}
+    for path in files:
+        path.unlink()
+    for path in sorted(files | {root / name for name in MORE}):
+        hosttrees.damage(path, request.param)
+    return HostRoot(root)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_on_a_damaged_tree_gives_an_answer(damaged: HostRoot, name: str) -> None:
+    READERS[name](damaged)
+
+
+def test_nothing_is_made_up_from_damaged_files(damaged: HostRoot) -> None:
+    machine = topology.read_topology(damaged)
+    assert machine.caches == ()
+    assert {c.core_type for c in machine.cpus} == {None}
+    assert tuple(tasks.each_process(damaged)) == ()
+    assert cpufreq.policy_folders(damaged, CpuSet((0,))) == {}
+    assert all(p.max_hz is None and not p.cpus for p in cpufreq.read_cpufreq(damaged))
+    assert not isolation.read_isolation(damaged).isolated
+    assert cpusets.read_cpusets(damaged).groups == ()
+    assert memory.read_memory(damaged).swaps is None
+    assert not smt.read_smt(damaged).can_change
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_on_an_empty_tree_gives_an_answer(tmp_path: Path, name: str) -> None:
+    READERS[name](HostRoot(tmp_path))
