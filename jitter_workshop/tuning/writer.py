@@ -21,7 +21,6 @@ class HostWriter:
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._top = os.path.realpath(root)
-        self._held: dict[str, int] = {}
 
     @property
     def real(self) -> bool:
@@ -41,24 +40,6 @@ class HostWriter:
             if os.write(file, data or b"\n") < len(data):
                 raise OSError(f"only a part of the value was taken by {path}")
         finally:
-            os.close(file)
-
-    def hold(self, path: str, data: bytes) -> None:
-        """Write ``data`` and keep the file open: what a descriptor's life carries (/dev/cpu_dma_latency) ends with it.
-        Held already, the new value takes the place of the old one."""
-        file = os.open(self._place(path), os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY)
-        try:
-            os.write(file, data)
-        except OSError:
-            os.close(file)
-            raise
-        self.release(path)
-        self._held[path] = file
-
-    def release(self, path: str) -> None:
-        """Close what is held; nothing where this process does not hold it."""
-        file = self._held.pop(path, None)
-        if file is not None:
             os.close(file)
 
     def replace_file(self, path: str, text: str | None) -> None:

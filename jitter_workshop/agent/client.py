@@ -1,0 +1,246 @@
+"""The caller's side: starts the agent as root, speaks with it, and keeps a lease alive.
+
+As root the agent is started directly, else by sudo: without a password where that is possible, else with sudo's own
+question on the terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from jitter_workshop.agent import protocol
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
+from jitter_workshop.model.codec import CodecError, from_plain
+from jitter_workshop.model.text import clean
+
+T = TypeVar("T")
+
+LEASE_S = 20.0
+"""A lease ends after this many seconds of silence; a heartbeat comes five times as often."""
+STEP_LIMIT_S = 600.0
+"""How long a plan, an apply or a restore may take (update-grub alone takes up to two minutes)."""
+START_LIMIT_S = 30.0
+ASK_LIMIT_S = 300.0
+"""How long sudo's question on the terminal may stay open."""
+
+_RESTORE = "run 'jitter-workshop restore' to give back what was changed"
+_BY_HAND = "'jitter-workshop plan --sh' makes a script for an administrator"
+
+
+def agent_command() -> tuple[str, ...]:
+    """The agent's command line, as a rule in sudoers has to name it."""
+    interpreter = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+    return (interpreter, "-I", "-S", "-B", str(Path(__file__).resolve().with_name("__main__.py")))
+
+
+class AgentClient:
+    """One connection. ``notice``: what the user is to be told about whose code runs as root, "" for nothing."""
+
+    def __init__(self, command: Sequence[str], wait_s: float = START_LIMIT_S, own_session: bool = True) -> None:
+        """Start ``command`` and greet it. Raises HostError in one sentence where that fails."""
+        self.notice = ""
+        self._id = 0
+        self._buffer = b""
+        self._talking = threading.Lock()
+        self._beating = threading.Event()
+        self._heart: threading.Thread | None = None
+        try:
+            self._process = subprocess.Popen(
+                tuple(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd="/",
+                start_new_session=own_session,
+            )
+        except OSError as error:
+            raise HostError(f"the agent cannot be started: {error.strerror}", _BY_HAND) from error
+        try:
+            hello = self._ask("hello", wait_s, starting=True)
+            if hello.get("protocol") != protocol.PROTOCOL:
+                raise HostError("the agent is of another version", "install both from the same version")
+            self.notice = clean(hello.get("notice", ""), 600)
+        except BaseException:
+            self._end()
+            raise
+
+    def __enter__(self) -> AgentClient:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
+        """The plan as root sees it."""
+        return _as(Plan, self._ask("plan", STEP_LIMIT_S, wanted=list(wanted), cpus=cpus))
+
+    def apply(self, wanted: Sequence[str], cpus: str, shown: Sequence[str], lease: bool = False) -> ApplyResult:
+        """Make the changes whose digests are in ``shown``. With ``lease`` they are given back when this connection ends
+        or this process stands still."""
+        lease_s = LEASE_S if lease else None
+        fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": lease_s}
+        if lease and self._heart is None:
+            self._heart = threading.Thread(target=self._beat, name="jw-heartbeat", daemon=True)
+            self._heart.start()
+        return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
+
+    def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
+        return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables)))
+
+    def keep(self) -> None:
+        """What this lease holds stays until ``restore``."""
+        self._ask("keep", START_LIMIT_S)
+
+    def bye(self) -> RestoreResult:
+        """End the connection; a lease is given back first."""
+        try:
+            return _as(RestoreResult, self._ask("bye", STEP_LIMIT_S))
+        finally:
+            self._end()
+
+    def wait(self) -> None:
+        """Wait until the agent ends by itself, which it should not. Raises HostError then."""
+        self._process.wait()
+        raise self._died(False)
+
+    def close(self) -> None:
+        """End the connection without asking; a lease is given back by the agent itself."""
+        self._end()
+
+    def _ask(self, verb: str, limit_s: float, starting: bool = False, **fields: Any) -> dict[str, Any]:
+        self._id += 1
+        request = json.dumps({"id": self._id, "verb": verb, **fields}).encode() + b"\n"
+        ends = time.monotonic() + limit_s
+        try:
+            self._write(request)
+            while True:
+                reply = json.loads(self._line(ends))
+                if reply.get("id") in (self._id, None):
+                    break
+        except (OSError, EOFError, ValueError, AttributeError) as error:
+            raise self._died(starting) from error
+        if "error" in reply:
+            said = reply["error"]
+            kind = UsageError if said.get("kind") == "UsageError" else HostError
+            raise kind(clean(said.get("message"), 1000), clean(said.get("advice"), 500))
+        answer = reply.get("ok")
+        return answer if isinstance(answer, dict) else {}
+
+    def _write(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        with self._talking:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._process.stdin.fileno(), view) :]
+
+    def _line(self, ends: float) -> bytes:
+        """The next line of the agent. Raises EOFError at its end, TimeoutError (an OSError) after ``ends``."""
+        assert self._process.stdout is not None
+        source = self._process.stdout.fileno()
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([source], [], [], max(ends - time.monotonic(), 0.0))
+            if not ready:
+                raise TimeoutError("no answer")
+            more = os.read(source, 65_536)
+            if not more:
+                raise EOFError
+            self._buffer += more
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _beat(self) -> None:
+        while not self._beating.wait(LEASE_S / 5):
+            try:
+                self._write(b'{"verb":"heartbeat"}\n')
+            except OSError:
+                return
+
+    def _died(self, starting: bool) -> HostError:
+        """The error of an agent that does not answer any more, with its own last words."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.5)
+        code = self._process.poll()
+        said = self._last_words()
+        if starting:
+            return _not_started(said, code)
+        how = "does not answer" if code is None else f"ended with {'signal' if code < 0 else 'code'} {abs(code)}"
+        return HostError(f"the agent {how}{f' ({said})' if said else ''}", _RESTORE)
+
+    def _last_words(self) -> str:
+        """What standard error holds, without waiting for more; the last line of it."""
+        assert self._process.stderr is not None
+        source = self._process.stderr.fileno()
+        said = b""
+        while len(said) < 65_536 and select.select([source], [], [], 0)[0]:
+            more = os.read(source, 4096)
+            if not more:
+                break
+            said += more
+        lines = said.decode("utf-8", "replace").strip().splitlines()
+        return clean(lines[-1], 600) if lines else ""
+
+    def _end(self) -> None:
+        self._beating.set()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        # An agent that gives back a lease takes as long as that takes; it does so without us.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STEP_LIMIT_S if self._heart is not None else 5.0)
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+
+def connect() -> AgentClient:
+    """The agent of this host, as root. Raises HostError where root's rights are not to be had."""
+    command = agent_command()
+    if os.geteuid() == 0:
+        return AgentClient(command)
+    sudo = shutil.which("sudo")
+    if sudo is None:
+        raise HostError("changing this host needs root's rights, and sudo is not here", f"run it as root; {_BY_HAND}")
+    try:
+        return AgentClient((sudo, "-n", "--", *command))
+    except NeedsPassword as refusal:
+        if not sys.stdin.isatty():
+            raise HostError(refusal.message, f"run it on a terminal or as root; {_BY_HAND}") from None
+    # sudo asks on the terminal itself, so it has to stay in the terminal's session.
+    return AgentClient((sudo, "--", *command), ASK_LIMIT_S, own_session=False)
+
+
+class NeedsPassword(HostError):
+    """sudo would ask for a password."""
+
+
+def _not_started(said: str, code: int | None) -> HostError:
+    """Why an agent did not begin, from its own or sudo's last words."""
+    if said.startswith("jitter-workshop agent: "):
+        return HostError(said.removeprefix("jitter-workshop agent: "))
+    if "password is required" in said or "terminal is required" in said:
+        return NeedsPassword("changing this host needs root's rights, and sudo asks for a password", _BY_HAND)
+    if said.startswith("sudo:") or "not in the sudoers" in said or "not allowed" in said or "may not run" in said:
+        return HostError(f"sudo does not let you change this host ({said.removeprefix('sudo: ')})", _BY_HAND)
+    how = "does not answer" if code is None else f"ended with code {code}"
+    return HostError(f"the agent {how} at its start{f': {said}' if said else ''}", _BY_HAND)
+
+
+def _as(cls: type[T], value: dict[str, Any]) -> T:
+    try:
+        return from_plain(cls, value)
+    except CodecError as error:
+        raise HostError(f"the agent answers in a form that is not understood: {error}", _RESTORE) from error

@@ -1,0 +1,264 @@
+"""Writing journals (their form: ``tuning/journal.py``). An intent is on the disk before its write happens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from jitter_workshop.agent.statedir import DAMAGED, DONE, StateDir
+from jitter_workshop.errors import HostError
+from jitter_workshop.model.change import Change, LeftAlone
+from jitter_workshop.tuning.journal import (
+    FORMAT,
+    JOURNAL_DIR,
+    MAX_BYTES,
+    MAX_LINE,
+    SUFFIX,
+    Journal,
+    encode,
+    journal_ids,
+    parse,
+)
+from jitter_workshop.tuning.reasons import reason
+
+KEPT_DONE = 50
+"""How many closed journals are kept for looking up."""
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class JournalFile:
+    """One journal open for appending: the Keeper of applying and the Recorder of restoring.
+
+    ``trouble``: why records that nothing depends on could not be written, "" while they can.
+    """
+
+    def __init__(self, file: int, ident: str, boot_id: str | None, whole: int) -> None:
+        self.id = ident
+        self.trouble = ""
+        self._file = file
+        self._boot_id = boot_id
+        self._length = whole
+        if os.fstat(file).st_size > whole:
+            os.ftruncate(file, whole)  # a torn tail: what it would have announced never happened
+
+    @classmethod
+    def create(
+        cls, folder: StateDir, *, boot_id: str | None, uid: int, hot_cpus: Sequence[int], wanted: Sequence[str]
+    ) -> JournalFile:
+        """Begin a journal; file and folder have reached the disk when it returns. Raises HostError; nothing is changed
+        then. Call it under the host's lock."""
+        now = time.gmtime()
+        number = _last_number(folder) + 1
+        ident = f"{number:06d}-{time.strftime('%Y%m%dT%H%M%SZ', now)}"
+        header = {
+            "record": "header",
+            "format": FORMAT,
+            "id": ident,
+            "boot_id": boot_id,
+            "uid": uid,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
+            "hot_cpus": list(hot_cpus),
+            "wanted": list(wanted),
+        }
+        name = ident + SUFFIX
+        flags = _APPEND | os.O_CREAT | os.O_EXCL
+        try:
+            file = os.open(name, flags, 0o644, dir_fd=folder.journal)
+            try:
+                os.fchmod(file, 0o644)
+                journal = cls(file, ident, boot_id, 0)
+                journal._append(header, sync=True)
+                os.fsync(folder.journal)
+            except BaseException:
+                os.close(file)
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=folder.journal)
+                raise
+        except OSError as error:
+            raise HostError(f"the journal cannot be written: {reason(error)}", "nothing was changed") from error
+        return journal
+
+    def intent(self, change: Change) -> None:
+        self._append(
+            {
+                "record": "intent",
+                "n": change.n,
+                "tunable": change.tunable,
+                "path": change.path,
+                "kind": change.kind,
+                "before": change.before,
+                "after": change.after,
+                "when": change.when,
+                "lease": change.lease,
+                "then": change.then,
+                "boot_id": self._boot_id,
+            },
+            sync=True,
+        )
+
+    def written(self, n: int, read_back: str | None) -> None:
+        self._try({"record": "written", "n": n, "read_back": read_back})
+
+    def refused(self, n: int, reason: str) -> None:
+        self._try({"record": "refused", "n": n, "reason": reason[:300]})
+
+    def undone(self, n: int, how: str) -> None:
+        self._try({"record": "undone", "n": n, "how": how})
+
+    def then(self, name: str) -> None:
+        self._try({"record": "then", "name": name})
+
+    def close(self) -> None:
+        """Sync and close."""
+        with contextlib.suppress(OSError):
+            os.fdatasync(self._file)
+        os.close(self._file)
+
+    def _try(self, record: dict[str, Any]) -> None:
+        try:
+            self._append(record)
+        except OSError as error:
+            self.trouble = reason(error)
+
+    def _append(self, record: dict[str, Any], sync: bool = False) -> None:
+        """Add one line, or nothing at all. Raises OSError."""
+        line = encode(record)
+        if len(line) > MAX_LINE or self._length + len(line) > MAX_BYTES:
+            raise OSError("a value that is too long for the journal")
+        try:
+            if os.write(self._file, line) < len(line):
+                raise OSError("the disk is full")
+            if sync:
+                os.fdatasync(self._file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._length)
+            raise
+        self._length += len(line)
+
+
+def open_journals(
+    folder: StateDir, boot_id: str | None, files: type[JournalFile] = JournalFile
+) -> tuple[list[tuple[Journal, JournalFile]], tuple[LeftAlone, ...]]:
+    """Every journal that is not closed, oldest first, and those that are not to be trusted or read. The caller closes
+    the files."""
+    opened: list[tuple[Journal, JournalFile]] = []
+    refused: list[LeftAlone] = []
+    for ident in journal_ids(os.listdir(folder.journal)):  # noqa: PTH208 - a descriptor
+        name = ident + SUFFIX
+        path = f"{JOURNAL_DIR}/{name}"
+        try:
+            file = os.open(name, _APPEND, dir_fd=folder.journal)
+        except OSError as error:
+            refused.append(LeftAlone("journal", path, "", None, f"it cannot be opened: {reason(error)}; not used"))
+            continue
+        why = _not_ours(file, folder.owner)
+        if why:
+            os.close(file)
+            refused.append(LeftAlone("journal", path, "", None, f"{why}; not used"))
+            continue
+        journal = parse(ident, _bytes(file))
+        opened.append((journal, files(file, ident, boot_id, journal.whole)))
+    return opened, tuple(refused)
+
+
+def close_finished(
+    folder: StateDir, journals: Sequence[tuple[Journal, JournalFile]], everything: bool
+) -> tuple[LeftAlone, ...]:
+    """Close all files; put away the journals of which nothing stands any more. Where ``everything`` was to be given
+    back, damaged ones go to a folder of their own and are told, else they stay. Nothing is thrown away but the oldest
+    of many closed ones."""
+    told: list[LeftAlone] = []
+    for journal, file in journals:
+        file.close()
+        finished = not journal.active and not journal.due
+        name = journal.id + SUFFIX
+        if journal.problems and not everything:
+            continue
+        if journal.problems:
+            kept = f"{JOURNAL_DIR}/{name}"
+            if finished and _put_away(folder, name, DAMAGED):
+                kept = f"{JOURNAL_DIR}/{DAMAGED}/{name}"
+            rest = f" (and {len(journal.problems) - 1} more)" if len(journal.problems) > 1 else ""
+            words = f"{journal.problems[0]}{rest}; what it stood for cannot be given back; kept as {kept}"
+            told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{name}", "", None, words))
+        elif finished:
+            _put_away(folder, name, DONE)
+    _prune(folder)
+    return tuple(told)
+
+
+def _not_ours(file: int, owner: int) -> str:
+    """Why a file is not one of ours, "" where it is."""
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        return "it is no regular file"
+    if status.st_uid != owner:
+        return f"it belongs to user {status.st_uid}, not to root"
+    if stat.S_IMODE(status.st_mode) & 0o022:
+        return "it can be written by others than root"
+    if status.st_nlink != 1:
+        return "it has a second name"
+    if status.st_size > MAX_BYTES:
+        return f"it is larger than {MAX_BYTES} bytes"
+    return ""
+
+
+def _bytes(file: int) -> bytes:
+    parts = []
+    offset = 0
+    while more := os.pread(file, 1 << 20, offset):
+        parts.append(more)
+        offset += len(more)
+    return b"".join(parts)
+
+
+def _last_number(folder: StateDir) -> int:
+    """The highest number that any journal here has or had."""
+    last = 0
+    for descriptor in _folders(folder):
+        for ident in journal_ids(os.listdir(descriptor)):  # noqa: PTH208 - a descriptor
+            last = max(last, int(ident[:6]))
+        if descriptor != folder.journal:
+            os.close(descriptor)
+    return last
+
+
+def _folders(folder: StateDir) -> list[int]:
+    found = [folder.journal]
+    for name in (DONE, DAMAGED):
+        with contextlib.suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder.journal, follow_symlinks=False)
+            found.append(folder.subfolder(name))
+    return found
+
+
+def _put_away(folder: StateDir, name: str, where: str) -> bool:
+    """Move a journal to a folder beside it; False where that fails, and it stays."""
+    try:
+        place = folder.subfolder(where)
+        try:
+            os.rename(name, name, src_dir_fd=folder.journal, dst_dir_fd=place)
+            os.fsync(place)
+        finally:
+            os.close(place)
+        os.fsync(folder.journal)
+    except (OSError, HostError):
+        return False
+    return True
+
+
+def _prune(folder: StateDir) -> None:
+    with contextlib.suppress(OSError, HostError):
+        place = folder.subfolder(DONE)
+        try:
+            for ident in journal_ids(os.listdir(place))[:-KEPT_DONE]:  # noqa: PTH208 - a descriptor
+                os.unlink(ident + SUFFIX, dir_fd=place)
+        finally:
+            os.close(place)

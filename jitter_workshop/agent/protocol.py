@@ -1,0 +1,88 @@
+"""What is said between the agent and its caller: one JSON object a line, at most MAX_LINE bytes.
+
+The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 1, "ok": {…}}`` or ``{"id": 1, "error":
+{"message": …, "advice": …}}``. A ``heartbeat`` is not answered. Verbs and their fields:
+
+``hello``      ``{}`` → protocol, pid, uid, tree (which code runs), notice (a sentence, or "")
+``plan``       ``wanted`` (list of ``ID`` or ``ID=VALUE``), ``cpus`` (a CPU list) → the plan as root sees it
+``apply``      the same with ``shown`` (digests of the changes that were shown) and ``lease`` (seconds without a
+               heartbeat after which all is given back; null: it stays) → an ApplyResult
+``restore``    ``tunables`` (ids; none = all) → a RestoreResult
+``keep``       what this lease holds stays until ``restore``
+``heartbeat``  the caller is alive
+``bye``        the end; a lease is given back first → a RestoreResult
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.model.codec import to_plain
+
+PROTOCOL = 1
+MAX_LINE = 1 << 20
+MAX_WORDS = 200
+MAX_WORD = 400
+MAX_SHOWN = 100_000
+LEASE_LIMITS_S = (1.0, 300.0)
+
+
+def parse_request(line: bytes) -> dict[str, Any]:
+    """One request. Raises UsageError for what is none."""
+    try:
+        request = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UsageError("that is no request: one JSON object a line is") from error
+    if not isinstance(request, dict) or not isinstance(request.get("verb"), str):
+        raise UsageError("that is no request: it names no verb")
+    return request
+
+
+def words(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[str, ...]:
+    """A list of short texts. Raises UsageError."""
+    value = request.get(name, [])
+    if not isinstance(value, list) or len(value) > limit:
+        raise UsageError(f"'{name}' is a list of at most {limit} words")
+    if not all(isinstance(word, str) and len(word) <= MAX_WORD for word in value):
+        raise UsageError(f"'{name}' holds something that is no short word")
+    return tuple(value)
+
+
+def text(request: dict[str, Any], name: str, limit: int = 4096) -> str:
+    """One text. Raises UsageError."""
+    value = request.get(name)
+    if not isinstance(value, str) or len(value) > limit:
+        raise UsageError(f"'{name}' is a text of at most {limit} characters")
+    return value
+
+
+def lease(request: dict[str, Any]) -> float | None:
+    """The lease in seconds, None for none. Raises UsageError."""
+    value = request.get("lease")
+    if value is None:
+        return None
+    low, high = LEASE_LIMITS_S
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise UsageError(f"'lease' is a number of seconds from {low:g} to {high:g}, or null")
+    return float(value)
+
+
+def answer(request_id: Any, value: Any) -> bytes:
+    """An answer's line. ``value``: a dataclass or a dict."""
+    return _line({"id": _plain_id(request_id), "ok": to_plain(value)})
+
+
+def failure(request_id: Any, error: WorkshopError) -> bytes:
+    """A refusal's line."""
+    body = {"message": error.message, "advice": error.advice, "kind": type(error).__name__}
+    return _line({"id": _plain_id(request_id), "error": body})
+
+
+def _plain_id(request_id: Any) -> int | None:
+    return request_id if isinstance(request_id, int) and abs(request_id) < 1 << 53 else None
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,79 @@
+"""The folder of root's own files, opened step by step from the top so that no link is followed on the way.
+
+Every folder on the way has to belong to root and be writable by nobody else: who can rename one of them could put a
+journal of their own in its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.tuning.journal import STATE_DIR
+from jitter_workshop.tuning.reasons import reason
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+DONE = "done"
+"""Below the journal's folder: what was given back altogether, for looking up."""
+DAMAGED = "damaged"
+"""Below the journal's folder: damaged journals of which everything that can be read was given back."""
+
+
+class StateDir:
+    """``/var/lib/jitter-workshop`` below ``top``, made where it is missing. ``state`` and ``journal`` are descriptors.
+
+    ``owner``: the user id that must own all of it; 0 on a real host. Raises HostError.
+    """
+
+    def __init__(self, top: str = "/", owner: int = 0) -> None:
+        self.owner = owner
+        self._open: list[int] = []
+        try:
+            folder = self._keep(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            walked = ""
+            for name in STATE_DIR.strip("/").split("/"):
+                walked += f"/{name}"
+                folder = self._below(folder, name, walked)
+            self.state = folder
+            self.journal = self._below(folder, "journal", f"{walked}/journal")
+        except BaseException:
+            self.close()
+            raise
+
+    def subfolder(self, name: str) -> int:
+        """A folder below the journal's (DONE, DAMAGED), made where it is missing; the caller closes it. Raises OSError,
+        HostError."""
+        folder = self._below(self.journal, name, f"{STATE_DIR}/journal/{name}")
+        self._open.remove(folder)
+        return folder
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.pop())
+
+    def _keep(self, descriptor: int) -> int:
+        self._open.append(descriptor)
+        return descriptor
+
+    def _below(self, folder: int, name: str, path: str) -> int:
+        try:
+            try:
+                found = self._keep(os.open(name, _FOLDER, dir_fd=folder))
+            except FileNotFoundError:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, 0o755, dir_fd=folder)
+                os.fsync(folder)
+                found = self._keep(os.open(name, _FOLDER, dir_fd=folder))
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                raise HostError(f"{path} is not a folder but a link or a file", "nothing was changed") from error
+            raise HostError(f"{path} cannot be used: {reason(error)}", "nothing was changed") from error
+        status = os.fstat(found)
+        if status.st_uid != self.owner:
+            raise HostError(f"{path} belongs to user {status.st_uid}, not to root", "nothing was changed")
+        if stat.S_IMODE(status.st_mode) & 0o022:
+            raise HostError(f"{path} can be written by others than root", f"chmod go-w {path}")
+        return found

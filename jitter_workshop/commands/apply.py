@@ -1,0 +1,174 @@
+"""Show the plan, ask, and make the changes; 'jitter-workshop restore' gives everything back.
+
+TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. Where you are not root, sudo
+gives root's rights. The plan is shown before anything is written, and nothing is written that was not shown.
+
+  apply governor epp            ask, then change; it stays until 'restore' (or a reboot)
+  apply --profile FILE --yes    one ID or ID=VALUE a line, # begins a comment; do not ask
+  apply isolation --hold        give everything back at Ctrl-C, or when this program ends however it ends
+  apply smt=off -- COMMAND…     the same around a command; its exit code is told, and makes this one 1 where it is not 0
+
+Exit codes: 0 everything applied, 1 a part was refused (or the command failed), 2 nothing applied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jitter_workshop.commands.base import Parser, add_json, print_json, require_live_host, say
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.text import clean
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.changing import Changing
+    from jitter_workshop.model.change import ApplyResult, RestoreResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("wanted", metavar="TUNABLE", nargs="*", help="ID or ID=VALUE")
+    parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
+    parser.add_argument("--profile", metavar="FILE", type=Path, help="tunables from a file, one a line")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--hold", action="store_true", help="only until this program ends")
+    if isinstance(parser, Parser):
+        parser.takes_command = True
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 all applied, 1 some of it refused; none raises."""
+    require_live_host(args)
+    from jitter_workshop.flow.changing import Changing, none_applied, note_stack, read_profile
+
+    words = [*(read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
+    command = tuple(getattr(args, "command", ()))
+    if not words:
+        raise UsageError("no tunable is named", "'jitter-workshop status' says which would help here")
+    if command and args.hold:
+        raise UsageError("--hold and a command are two ways to say how long", "leave one of them out")
+    lease = args.hold or bool(command)
+    with Changing(words, args.cpus) as changing:
+        if changing.plan.changes:
+            changing.connect()
+            if changing.notice:
+                say(changing.notice)
+        result = _confirmed(args, changing, lease)
+        if result.refused and not result.applied and len(changing.not_here()) == len(changing.plan.skipped):
+            raise none_applied(result)
+        code = 1 if result.refused else 0
+        if not lease:
+            _warn(note_stack(args.session))
+            _tell(args, changing, result)
+            return code
+        return max(code, _held(args, changing, result, command))
+
+
+def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> ApplyResult:
+    """Show the plan, ask where that is to be done, and apply."""
+    from jitter_workshop.report import plan_text
+    from jitter_workshop.report.terminal import output_style
+
+    if changing.plan.changes:
+        shown = plan_text.render(changing.plan, output_style(), changing.drawn.hot.why)
+        asks = not args.yes
+        if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError("nothing is applied without being asked for", "add --yes; 'plan' shows what it would do")
+        if asks or not args.json:
+            (sys.stderr if args.json or lease else sys.stdout).write(shown)
+            sys.stdout.flush()
+        if asks:
+            count = len(changing.plan.changes)
+            sys.stderr.write(f"\nMake {'this write' if count == 1 else f'these {count} writes'}? [y/N] ")
+            sys.stderr.flush()
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+                raise UsageError("nothing was applied")
+    return changing.apply(lease)
+
+
+def _held(args: argparse.Namespace, changing: Changing, result: ApplyResult, command: tuple[str, ...]) -> int:
+    """Wait for the command, or for a signal; then give everything back."""
+    told: dict[str, Any] = {}
+    ended = None
+    try:
+        if command:
+            if not args.json:
+                _tell(args, changing, result, to_stderr=True)
+            ended = _run_command(command, args.json)
+            told["command_exit"] = ended
+        else:
+            _tell(args, changing, result)
+            say("Held until Ctrl-C.")
+            changing.wait()
+    finally:
+        back = changing.give_back()
+        _tell_back(back)
+    if command:
+        if ended:
+            say(f"the command ended with exit code {ended}")
+        if args.json:
+            _tell(args, changing, result, more=told | {"restored": _restored_json(back)})
+    return 1 if ended or back.left_alone else 0
+
+
+def _run_command(command: tuple[str, ...], quiet: bool) -> int:
+    """Its exit code; -N becomes 128 + N."""
+    try:
+        process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)
+    except OSError as error:
+        raise HostError(f"the command cannot be started: {error.strerror} ({clean(command[0], 200)})") from error
+    try:
+        code = process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    return 128 - code if code < 0 else code
+
+
+def _tell(
+    args: argparse.Namespace,
+    changing: Changing,
+    result: ApplyResult,
+    to_stderr: bool = False,
+    more: dict[str, Any] | None = None,
+) -> None:
+    if args.json:
+        from jitter_workshop.model.codec import to_plain
+
+        print_json({**to_plain(result), **(more or {})})
+        sys.stdout.flush()
+        return
+    from jitter_workshop.report import change_text
+    from jitter_workshop.report.terminal import output_style
+
+    if not result.applied and not result.refused:
+        text = "Nothing to do: it is already so.\n"
+    else:
+        text = change_text.applied(
+            result, changing.differently(result.applied), output_style(), args.hold or bool(args.command)
+        )
+    stream = sys.stderr if to_stderr else sys.stdout
+    stream.write(text)
+    stream.flush()
+
+
+def _tell_back(back: RestoreResult) -> None:
+    for left in back.left_alone:
+        say(f"left alone: {left.tunable} {left.path}: {left.reason}")
+    if back.restored:
+        say(f"given back: {len(back.restored)} settings")
+
+
+def _restored_json(back: RestoreResult) -> dict[str, Any]:
+    from jitter_workshop.commands.restore import as_json
+
+    return as_json(back)
+
+
+def _warn(sentence: str) -> None:
+    if sentence:
+        say(sentence)

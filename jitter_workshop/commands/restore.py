@@ -1,0 +1,89 @@
+"""Give back what was applied: the last change first, and never over somebody else's value.
+
+Without TUNABLE everything is given back. What somebody changed since is left alone and told, with who probably did it.
+It may be run as often as one likes, also after the machine or this program was killed in the middle of a change.
+
+  restore            give everything back
+  restore governor   only the governor
+  restore --list     what is applied now; needs no rights, and writes nothing
+
+Exit codes: 0 all given back or nothing to do, 1 something was left alone or a reboot is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from jitter_workshop.commands.base import add_json, print_json, require_live_host, say
+from jitter_workshop.model.change import RestoreResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tunables", metavar="TUNABLE", nargs="*", help="only these ids (default: everything)")
+    parser.add_argument("--list", action="store_true", help="say what is applied now, and change nothing")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 everything given back; 1 something left alone, or a reboot needed."""
+    if args.list:
+        return _list(args)
+    require_live_host(args)
+    from jitter_workshop.flow import changing
+    from jitter_workshop.report import change_text
+    from jitter_workshop.report.terminal import output_style
+
+    result, notice = changing.restore(args.tunables)
+    trouble = changing.note_stack(args.session)
+    for sentence in (notice, trouble):
+        if sentence:
+            say(sentence)
+    if args.json:
+        print_json(as_json(result))
+    else:
+        sys.stdout.write(change_text.restored(result, output_style()))
+    return 1 if result.left_alone or result.needs_reboot else 0
+
+
+def as_json(result: RestoreResult) -> dict[str, Any]:
+    """The fields of ``restore --json``."""
+    return {
+        "restored": [
+            {"tunable": one.tunable, "path": one.path, "from": one.from_, "to": one.to} for one in result.restored
+        ],
+        "left_alone": list(result.left_alone),
+        "needs_reboot": result.needs_reboot,
+    }
+
+
+def _list(args: argparse.Namespace) -> int:
+    from jitter_workshop.flow import changing
+    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.report import change_text
+    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.tuning.journal import read_journals
+    from jitter_workshop.tuning.registry import find
+
+    chosen = {find(word.partition("=")[0]).id for word in args.tunables}
+    root = HostRoot(args.root)
+    entries = [e for e in changing.standing(root) if not chosen or e.tunable in chosen]
+    problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
+    if args.json:
+        active = [
+            {
+                "journal_id": e.journal,
+                "n": e.n,
+                "tunable": e.tunable,
+                "path": e.path,
+                "before": e.before,
+                "after": e.after,
+                "state": e.state,
+            }
+            for e in entries
+        ]
+        print_json({"active": active, "damaged": problems, **as_json(RestoreResult((), (), False))})
+    else:
+        sys.stdout.write(change_text.standing(entries, problems, output_style()))
+    return 0

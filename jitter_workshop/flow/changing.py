@@ -1,0 +1,175 @@
+"""Changing this host and giving it back: the plan as root sees it, apply, restore, and the lease in between."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from jitter_workshop.agent.client import AgentClient, connect
+from jitter_workshop.errors import HostError, SessionError, UsageError
+from jitter_workshop.flow.checkup import DrawnPlan, draw_up
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Applied, ApplyResult, Plan, Refused, RestoreResult
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import clean
+from jitter_workshop.session.store import SessionStore
+from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.planning import digest
+from jitter_workshop.tuning.registry import parse_wanted
+
+PROFILE_LIMIT = 64 * 1024
+ALREADY = "nothing to do"
+"""How the planner's reason begins where a tunable is as wanted."""
+
+
+def read_profile(path: Path) -> tuple[str, ...]:
+    """The ``id=value`` words of a profile: one a line, ``#`` begins a comment. Raises UsageError that names file and
+    line."""
+    shown = clean(path, 200)
+    try:
+        with path.open("rb") as file:
+            data = file.read(PROFILE_LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"the profile cannot be read: {error.strerror} ({shown})") from error
+    if len(data) > PROFILE_LIMIT:
+        raise UsageError(f"{shown} is too large to be a profile", "it has one ID or ID=VALUE a line")
+    words: list[str] = []
+    first: dict[str, int] = {}
+    for number, raw in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+        line = raw.partition("#")[0].strip()
+        if not line:
+            continue
+        try:
+            (wanted,) = parse_wanted((line,))
+        except UsageError as error:
+            raise UsageError(f"{shown}:{number}: {error.message}", error.advice) from error
+        if wanted.id in first:
+            raise UsageError(f"{shown}:{number}: {wanted.id} stands in line {first[wanted.id]} already")
+        first[wanted.id] = number
+        words.append(str(wanted))
+    if not words:
+        raise UsageError(f"{shown} names no tunable", "it has one ID or ID=VALUE a line")
+    return tuple(words)
+
+
+class Changing:
+    """One ``apply`` from its plan to its end. Reads first, without rights; ``connect`` then asks for root's.
+
+    As a context it ends the connection; with a lease the host is given back then, whatever happened.
+    """
+
+    def __init__(self, words: Sequence[str], cpus: str | None) -> None:
+        """Raises UsageError and HostError as ``draw_up`` does."""
+        self.words = tuple(map(str, parse_wanted(words)))
+        self.drawn: DrawnPlan = draw_up(Path("/"), self.words, cpus)
+        self.plan: Plan = self.drawn.plan
+        self._agent: AgentClient | None = None
+        self._leased = False
+
+    def __enter__(self) -> Changing:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._agent is not None:
+            self._agent.close()
+
+    @property
+    def notice(self) -> str:
+        """Whose code runs as root, where that is worth saying."""
+        return self._agent.notice if self._agent is not None else ""
+
+    def connect(self) -> Plan:
+        """Start the agent and plan again with its eyes: root sees more. Raises HostError without root's rights."""
+        if self._agent is None:
+            self._agent = connect()
+        self.plan = self._agent.plan(self.words, str(CpuSet(self.plan.hot_cpus)))
+        return self.plan
+
+    def not_here(self) -> tuple[Refused, ...]:
+        """The tunables that this host does not have or that are only reported."""
+        return tuple(Refused(s.tunable, "", s.reason) for s in self.plan.skipped if not s.reason.startswith(ALREADY))
+
+    def apply(self, lease: bool = False) -> ApplyResult:
+        """Make the changes of ``plan``, and no others. With ``lease`` they last as long as this object's connection."""
+        if not self.plan.changes:
+            return ApplyResult(None, (), self.not_here(), False)
+        if self._agent is None:
+            self.connect()
+        assert self._agent is not None
+        shown = [digest(change) for change in self.plan.changes]
+        result = self._agent.apply(self.words, str(CpuSet(self.plan.hot_cpus)), shown, lease)
+        self._leased = lease
+        return dataclasses.replace(result, refused=(*self.not_here(), *result.refused))
+
+    def wait(self) -> None:
+        """Hold until a signal raises out of here. Raises HostError where the agent ends by itself."""
+        if self._agent is not None:
+            self._agent.wait()
+
+    def give_back(self) -> RestoreResult:
+        """End a lease."""
+        if self._agent is None or not self._leased:
+            return RestoreResult((), (), False)
+        self._leased = False
+        agent, self._agent = self._agent, None
+        return agent.bye()
+
+    def differently(self, applied: Sequence[Applied]) -> tuple[Applied, ...]:
+        """Those of which the host says something else than was written, after all writes."""
+        kinds = {change.n: change.kind for change in self.plan.changes}
+        return tuple(
+            a
+            for a in applied
+            if a.read_back is not None and not kind_of(kinds.get(a.n, "value")).same(a.read_back, a.after)
+        )
+
+
+def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
+    """What this tool has changed on a host and not given back (void entries of an earlier boot left out)."""
+    boot = journal.current_boot(root)
+    return tuple(e for one in journal.read_journals(root) for e in one.active if not journal.void(e, boot))
+
+
+def anything_to_restore(root: HostRoot) -> bool:
+    """Whether a restore has anything to do; asked without rights. A journal that cannot be read counts."""
+    return bool(journal.read_journals(root))
+
+
+def restore(tunables: Sequence[str] = ()) -> tuple[RestoreResult, str]:
+    """Give back what is applied (of these tunables), and the agent's notice. Raises HostError, UsageError."""
+    for word in tunables:
+        if "=" in word:
+            raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "say only the id")
+    parse_wanted(tunables)
+    if not anything_to_restore(HostRoot()):
+        return RestoreResult((), (), False), ""
+    with connect() as agent:
+        return agent.restore(tunables), agent.notice
+
+
+def note_stack(session: str | None) -> str:
+    """Write down in the session (the current one) what is applied now; "" or what went wrong, for a warning."""
+    store = SessionStore()
+    try:
+        opened = store.open(session) if session is not None else store.current()
+        if opened is None:
+            return ""
+        with opened:
+            if opened.read_only:
+                return ""
+            opened.save(dataclasses.replace(opened.session, stack=journal.stack(HostRoot())))
+    except SessionError as error:
+        return f"the session does not know what is applied: {error.sentence()}"
+    return ""
+
+
+def none_applied(result: ApplyResult) -> HostError:
+    """The error of an apply that came to nothing."""
+    first = result.refused[0]
+    more = len(result.refused) - 1
+    where = f" ({clean(first.path, 120)})" if first.path else ""
+    rest = f"; {more} more {'is' if more == 1 else 'are'} not applied" if more else ""
+    return HostError(f"nothing was applied: {first.tunable}: {clean(first.reason, 400)}{where}{rest}")

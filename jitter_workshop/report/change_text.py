@@ -1,0 +1,95 @@
+"""What an apply or a restore did, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.model.change import Applied, ApplyResult, LeftAlone, Refused, RestoreResult
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.terminal import Style, wrap
+from jitter_workshop.tuning.journal import Entry
+
+_VALUE = 120
+_REBOOT = "A part of it takes effect with the next boot."
+
+
+def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, held: bool = False) -> str:
+    """The result of an apply, ending with a line break."""
+    count = len(result.applied)
+    lines = [style.paint(f"Applied: {_many(count, 'write')}.", "good" if count else "strong")]
+    if differently:
+        lines += ["", style.paint("SAYS SOMETHING ELSE THAN WAS WRITTEN", "attention")]
+        for one in differently:
+            said = f"{one.path}: {_shown(one.after)} was written, it says {_shown(one.read_back)}"
+            lines += _item(said, style)
+    lines += _refused(result.refused, style)
+    if result.needs_reboot:
+        lines += ["", _REBOOT]
+    if count:
+        back = "It is given back at the end." if held else "'jitter-workshop restore' gives it back."
+        lines += ["", back]
+    return "\n".join(lines) + "\n"
+
+
+def restored(result: RestoreResult, style: Style) -> str:
+    """The result of a restore, ending with a line break."""
+    count = len(result.restored)
+    if not count and not result.left_alone:
+        return "Nothing to give back: nothing of this host is changed by this tool.\n"
+    lines = [style.paint(f"Given back: {_many(count, 'setting')}.", "good")]
+    for one in result.restored:
+        lines += _item(f"{one.path}: {_shown(one.from_)} → {_shown(one.to)}", style)
+    if result.left_alone:
+        lines += ["", style.paint("LEFT ALONE", "attention")]
+        for left in result.left_alone:
+            lines += _item(_left(left), style)
+    if result.needs_reboot:
+        lines += ["", _REBOOT]
+    return "\n".join(lines) + "\n"
+
+
+def standing(entries: Sequence[Entry], problems: Sequence[str], style: Style) -> str:
+    """What ``restore`` would give back, ending with a line break."""
+    if not entries and not problems:
+        return "Nothing of this host is changed by this tool.\n"
+    lines = [style.paint(f"Applied now: {_many(len(entries), 'setting')}.", "strong")]
+    tunable = ""
+    for entry in entries:
+        if entry.tunable != tunable:
+            tunable = entry.tunable
+            lines += ["", style.paint(clean(tunable, 40), "strong")]
+        sure = "" if entry.state == "written" else "  (begun; it may not have happened)"
+        lines += _item(f"{entry.path}: {_shown(entry.before)} → {_shown(entry.after)}{sure}", style)
+    if problems:
+        lines += ["", style.paint("DAMAGED", "attention")]
+        for problem in problems:
+            lines += _item(problem, style)
+    return "\n".join(lines) + "\n"
+
+
+def _refused(refused: Sequence[Refused], style: Style) -> list[str]:
+    if not refused:
+        return []
+    lines = ["", style.paint("NOT APPLIED", "attention")]
+    for one in refused:
+        where = f" {one.path}" if one.path else ""
+        lines += _item(f"{one.tunable}{where}: {one.reason}", style)
+    return lines
+
+
+def _left(left: LeftAlone) -> str:
+    found = f" (it says {_shown(left.found)})" if left.found is not None else ""
+    return f"{left.tunable} {left.path}: {left.reason}{found}"
+
+
+def _item(text: str, style: Style) -> list[str]:
+    body = wrap(clean(text, 1200), style.width - 4)
+    return ["  " + body[0], *("    " + line for line in body[1:])] if body else []
+
+
+def _shown(value: str | None) -> str:
+    return clean(value or "", _VALUE) or "(empty)"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"

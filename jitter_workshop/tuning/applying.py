@@ -1,0 +1,152 @@
+"""Making the changes of a plan, one after the other: announce, write, read back; at the end read everything back.
+
+The steps need only a writer and somebody who keeps the journal, so that they run the same on a host and on a made one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
+from jitter_workshop.tuning.aftermath import run_then
+from jitter_workshop.tuning.kinds import Kind, kind_of
+from jitter_workshop.tuning.planning import digest
+from jitter_workshop.tuning.reasons import reason
+from jitter_workshop.tuning.writer import HostWriter
+
+_SHOWN = 80
+
+
+class Keeper(Protocol):
+    """Who keeps the journal. ``intent`` has reached the disk when it returns, and raises OSError where it cannot; the
+    others do not raise."""
+
+    def intent(self, change: Change) -> None: ...
+    def written(self, n: int, read_back: str | None) -> None: ...
+    def refused(self, n: int, reason: str) -> None: ...
+    def then(self, name: str) -> None: ...
+
+
+def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
+    """The changes that were shown (their :func:`planning.digest` is among ``digests``), and the others as refused."""
+    known = set(digests)
+    shown = [change for change in changes if digest(change) in known]
+    # A task that began after the plan was shown is left alone; that is no refusal of what was asked for.
+    rest = [change for change in changes if digest(change) not in known and not kind_of(change.kind).of_task]
+    words = "it was not in the plan that was shown: the host has changed since; ask for the plan again"
+    return shown, [Refused(change.tunable, change.path, words) for change in rest]
+
+
+def apply_changes(
+    root: HostRoot,
+    writer: HostWriter,
+    changes: Sequence[Change],
+    keeper: Keeper,
+    stopped: Callable[[], bool] = lambda: False,
+) -> ApplyResult:
+    """Make ``changes`` in their order. A write that the host refuses is reported and the others are made; ``stopped``
+    is asked between any two. The result's ``journal_id`` is None: the caller knows it."""
+    made: list[tuple[Change, Kind]] = []
+    refused: list[Refused] = []
+    for position, change in enumerate(changes):
+        if stopped():
+            refused += [Refused(c.tunable, c.path, "stopped before it was written") for c in changes[position:]]
+            break
+        kind = kind_of(change.kind)
+        try:
+            why = _make(root, writer, change, kind, keeper)
+        except JournalLost as lost:
+            words = f"not written, because the journal cannot be kept: {lost}"
+            refused += [Refused(c.tunable, c.path, words) for c in changes[position:]]
+            break
+        if why:
+            refused.append(Refused(change.tunable, change.path, why))
+        else:
+            made.append((change, kind))
+    refused += _follow(root, writer, [change for change, _ in made], keeper)
+    applied = [_settle(root, change, kind, keeper) for change, kind in made]
+    needs_reboot = any(change.when == "boot" or kind.effect_after_boot for change, kind in made)
+    return ApplyResult(None, tuple(applied), tuple(refused), needs_reboot)
+
+
+class JournalLost(Exception):
+    """An intent could not be written down; the message is the reason. The write did not happen."""
+
+
+def _make(root: HostRoot, writer: HostWriter, change: Change, kind: Kind, keeper: Keeper) -> str:
+    """Make one change; "" or why it was refused."""
+    found = kind.read(root, change.path)
+    if found.text is None:
+        return f"it cannot be read, so it could not be given back: {found.reason}"
+    as_planned = kind.same(found.text, change.before)
+    there_already = not as_planned and kind.same(found.text, change.after)
+    if not there_already and not as_planned:
+        return f"it says {quoted(found.text)} by now, where the plan was made for {quoted(change.before)}"
+    try:
+        keeper.intent(change)
+    except OSError as error:
+        raise JournalLost(reason(error)) from error
+    why = ""
+    if not there_already:
+        try:
+            kind.write(writer, change.path, change.after)
+        except OSError as error:
+            why = reason(error)
+    read_back = kind.read(root, change.path).text
+    if not why and read_back is not None:
+        if kind.same(read_back, change.before) and not kind.same(read_back, change.after):
+            why = f"the host took the write and still says {quoted(read_back)}"
+        else:
+            why = kind.failed(read_back, change.after)
+    if not why:
+        keeper.written(change.n, read_back)
+        return ""
+    return why + _take_back(root, writer, change, kind, read_back, keeper)
+
+
+def _unmoved(kind: Kind, read_back: str, change: Change) -> bool:
+    return kind.same(read_back, change.before) and not kind.same(read_back, change.after)
+
+
+def _take_back(
+    root: HostRoot, writer: HostWriter, change: Change, kind: Kind, read_back: str | None, keeper: Keeper
+) -> str:
+    """After a refusal: leave the setting as it was before. "" or what is to be said of it."""
+    if read_back is not None and not kind.same(read_back, change.before):
+        with contextlib.suppress(OSError):  # what stands there then is read below and told
+            kind.write(writer, change.path, change.before)
+        read_back = kind.read(root, change.path).text
+    if read_back is None or kind.same(read_back, change.before):
+        keeper.refused(change.n, "refused")
+        return ""
+    keeper.written(change.n, read_back)
+    return f"; it now says {quoted(read_back)}, and 'restore' tries again to give it back"
+
+
+def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], keeper: Keeper) -> list[Refused]:
+    """Do once what follows the writes."""
+    refused = []
+    for name in dict.fromkeys(change.then for change in made if change.then):
+        try:
+            run_then(name, root, writer)
+            keeper.then(name)
+        except OSError as error:
+            first = next(change for change in made if change.then == name)
+            refused.append(Refused(first.tunable, name, f"written, but what must follow failed: {reason(error)}"))
+    return refused
+
+
+def _settle(root: HostRoot, change: Change, kind: Kind, keeper: Keeper) -> Applied:
+    """What the host says of a change after all of them."""
+    read_back = kind.read(root, change.path).text
+    if read_back is not None and not kind.same(read_back, change.after):
+        keeper.written(change.n, read_back)
+    return Applied(change.n, change.tunable, change.path, change.before, change.after, read_back)
+
+
+def quoted(text: str) -> str:
+    """A value from the host in a sentence."""
+    return f"'{printable(text, _SHOWN)}'"

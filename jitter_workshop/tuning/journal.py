@@ -1,0 +1,291 @@
+"""The journal of what was changed on a host: its form, and reading it, which needs no rights.
+
+One file for each ``apply``, ``/var/lib/jitter-workshop/journal/ID.jsonl``, written by root's process alone and only
+ever appended to. Each line is one JSON object whose last field is the CRC-32 of all that stands before it:
+
+``header``   format, id, boot_id, uid, time, hot_cpus, wanted (``id=value``, in order)
+``intent``   a write that is about to happen, with what stood there before; synced to the disk before the write
+``written``  the host says ``read_back``; again where another write, or the way back, changed it later
+``refused``  the write did not happen, or was taken back at once
+``undone``   given back, void since a reboot, or gone with its task or device
+``then``     what follows a group of writes (``update-grub``) was done
+
+A torn last line is a write to the journal that did not end: what it would have announced never happened.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.record import dataclass, field
+
+STATE_DIR = "/var/lib/jitter-workshop"
+JOURNAL_DIR = f"{STATE_DIR}/journal"
+SUFFIX = ".jsonl"
+FORMAT = 1
+MAX_BYTES = 32 << 20
+"""Of one journal; 10,000 writes with masks of 512 CPUs are a quarter of it."""
+MAX_LINE = 1 << 18
+MAX_ENTRIES = 100_000
+MAX_JOURNALS = 1_000
+
+EntryState = Literal["intent", "written", "refused", "undone"]
+
+_CHECK = ',"crc32":"'
+_CHECK_LENGTH = len(_CHECK) + 8 + len('"}')
+
+
+@dataclass(slots=True)
+class Entry:
+    """One write as the journal tells it. ``read_back``: what the host said after it, None while unknown."""
+
+    journal: str
+    n: int
+    tunable: str
+    path: str
+    kind: str
+    before: str
+    after: str
+    when: str
+    lease: bool
+    then: str
+    boot_id: str | None
+    state: EntryState = "intent"
+    read_back: str | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it may still stand on the host."""
+        return self.state in ("intent", "written")
+
+
+@dataclass(slots=True)
+class Journal:
+    """One journal. ``whole``: how many of its bytes are whole lines (a torn tail is not). ``due``: what has to follow
+    writes that were made or undone, and did not yet. ``problems``: what could not be read, in words."""
+
+    id: str
+    boot_id: str | None = None
+    uid: int | None = None
+    time: str = ""
+    hot_cpus: tuple[int, ...] = ()
+    wanted: tuple[str, ...] = ()
+    entries: dict[int, Entry] = field(default_factory=dict)
+    due: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    whole: int = 0
+
+    @property
+    def active(self) -> tuple[Entry, ...]:
+        """The entries that may still stand, in the order in which they were written."""
+        return tuple(entry for entry in self.entries.values() if entry.active)
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    """One line of a journal."""
+    import json
+
+    body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))[:-1]
+    return f'{body}{_CHECK}{zlib.crc32(body.encode()):08x}"}}\n'.encode()
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    """The record of one line (with or without its newline). Raises ValueError for a damaged one."""
+    import json
+
+    line = line.rstrip(b"\n")
+    body, check = line[:-_CHECK_LENGTH], line[-_CHECK_LENGTH:]
+    if len(line) > MAX_LINE or check != f'{_CHECK}{zlib.crc32(body):08x}"}}'.encode():
+        raise ValueError("its checksum is wrong")
+    try:
+        record = json.loads(body + b"}")
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(record, dict):
+        raise ValueError("it is no record")
+    return record
+
+
+def parse(journal_id: str, data: bytes) -> Journal:
+    """A journal from its bytes. Never raises: what cannot be read is told in ``problems``."""
+    journal = Journal(journal_id)
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if journal.whole + len(line) >= len(data):
+            break  # the last piece has no newline: a torn tail, or nothing
+        journal.whole += len(line) + 1
+        try:
+            _take(journal, decode(line))
+        except (ValueError, TypeError, KeyError) as error:
+            journal.problems.append(f"line {number} is damaged: {_words(error)}")
+        if len(journal.entries) > MAX_ENTRIES:
+            journal.problems.append(f"more than {MAX_ENTRIES} writes: the rest is not read")
+            break
+    return journal
+
+
+def journal_ids(names: Iterable[str]) -> tuple[str, ...]:
+    """The ids among the names of a folder, oldest first: an id begins with a number that only grows."""
+    found = (name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
+    return tuple(sorted(ident for ident in found if is_id(ident)))[-MAX_JOURNALS:]
+
+
+def is_id(text: str) -> bool:
+    """Whether ``text`` is a journal's id: ``000007-20261121T141842``."""
+    number, dash, stamp = text.partition("-")
+    return (
+        len(text) <= 40
+        and bool(dash)
+        and text.isascii()
+        and number.isdigit()
+        and len(number) == 6
+        and len(stamp) >= 1
+        and stamp.isalnum()
+    )
+
+
+def read_journals(root: HostRoot) -> tuple[Journal, ...]:
+    """All journals of a host that are not closed, oldest first. One that cannot be read has only ``problems``."""
+    journals: list[Journal] = []
+    for ident in journal_ids(root.list_dir(JOURNAL_DIR)):
+        data = root.raw(f"{JOURNAL_DIR}/{ident}{SUFFIX}", MAX_BYTES)
+        if data is None:
+            journals.append(Journal(ident, problems=["it cannot be read"]))
+        else:
+            journals.append(parse(ident, data))
+    return tuple(journals)
+
+
+def current_boot(root: HostRoot) -> str | None:
+    """The running kernel's boot id (Documentation/admin-guide/sysctl/kernel.rst, ``random``)."""
+    return root.text("/proc/sys/kernel/random/boot_id")
+
+
+def void(entry: Entry, boot_id: str | None) -> bool:
+    """Whether a reboot has undone this write: it was made under another boot id and does not outlive one."""
+    from jitter_workshop.tuning.kinds import kind_of
+
+    if entry.boot_id is None or boot_id is None or entry.boot_id == boot_id:
+        return False
+    try:
+        return not kind_of(entry.kind).survives_boot
+    except ValueError:
+        return False
+
+
+def active(root: HostRoot) -> tuple[Entry, ...]:
+    """What this tool has set on the host and not given back, in the order in which it was written."""
+    journals = read_journals(root)
+    if not journals:
+        return ()
+    boot = current_boot(root)
+    return tuple(e for journal in journals for e in journal.active if e.state == "written" and not void(e, boot))
+
+
+def stack(root: HostRoot) -> tuple[dict[str, str], ...]:
+    """What is applied now, as ``{"id": …, "value": …}`` in order; value "" is the tunable's good value. A tunable that
+    was applied twice stands where and with what it was applied last."""
+    journals = read_journals(root)
+    if not journals:
+        return ()
+    boot = current_boot(root)
+    found: dict[str, str] = {}
+    for journal in journals:
+        standing = {e.tunable for e in journal.active if e.state == "written" and not void(e, boot)}
+        for word in journal.wanted:
+            ident, _, value = word.partition("=")
+            if ident in standing:
+                found.pop(ident, None)
+                found[ident] = value
+    return tuple({"id": ident, "value": value} for ident, value in found.items())
+
+
+def profile(stacked: Sequence[Mapping[str, str]]) -> str:
+    """A Stack as the lines of a profile, which ``apply --profile`` reads."""
+    return "".join(f"{item['id']}={item['value']}\n" if item.get("value") else f"{item['id']}\n" for item in stacked)
+
+
+def _take(journal: Journal, record: dict[str, Any]) -> None:
+    """Add one record. Raises ValueError, TypeError or KeyError for one that makes no sense."""
+    what = record["record"]
+    if what == "header":
+        _header(journal, record)
+    elif what == "intent":
+        entry = _intent(journal, record)
+        if entry.n in journal.entries:
+            raise ValueError(f"write {entry.n} is announced twice")
+        journal.entries[entry.n] = entry
+        _due(journal, entry)
+    elif what in ("written", "refused", "undone"):
+        entry = journal.entries.get(_integer(record, "n")) or _unknown(record)
+        entry.state = what
+        if what == "written":
+            entry.read_back = _text_or_none(record, "read_back")
+        elif what == "undone":
+            _due(journal, entry)
+        elif not any(e.then == entry.then and e.state != "refused" for e in journal.entries.values()):
+            journal.due = [due for due in journal.due if due != entry.then]
+    elif what == "then":
+        name = _text(record, "name")
+        journal.due = [due for due in journal.due if due != name]
+    else:
+        raise ValueError("a kind of record that this version does not know")
+
+
+def _header(journal: Journal, record: dict[str, Any]) -> None:
+    if _integer(record, "format") > FORMAT:
+        raise ValueError("a newer version wrote it")
+    journal.boot_id = _text_or_none(record, "boot_id")
+    journal.uid = _integer(record, "uid")
+    journal.time = _text(record, "time")
+    journal.hot_cpus = tuple(int(cpu) for cpu in record["hot_cpus"])
+    journal.wanted = tuple(str(word) for word in record["wanted"])
+
+
+def _intent(journal: Journal, record: dict[str, Any]) -> Entry:
+    return Entry(
+        journal=journal.id,
+        n=_integer(record, "n"),
+        tunable=_text(record, "tunable"),
+        path=_text(record, "path"),
+        kind=_text(record, "kind"),
+        before=_text(record, "before"),
+        after=_text(record, "after"),
+        when=_text(record, "when"),
+        lease=bool(record["lease"]),
+        then=_text(record, "then"),
+        boot_id=_text_or_none(record, "boot_id"),
+    )
+
+
+def _due(journal: Journal, entry: Entry) -> None:
+    if entry.then and entry.then not in journal.due:
+        journal.due.append(entry.then)
+
+
+def _unknown(record: dict[str, Any]) -> Entry:
+    raise ValueError(f"write {_integer(record, 'n')} was never announced")
+
+
+def _integer(record: dict[str, Any], name: str) -> int:
+    value = record[name]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} is no number")
+    return value
+
+
+def _text(record: dict[str, Any], name: str) -> str:
+    value = record[name]
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is no text")
+    return value
+
+
+def _text_or_none(record: dict[str, Any], name: str) -> str | None:
+    return None if record.get(name) is None else _text(record, name)
+
+
+def _words(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)[:200]

@@ -1,0 +1,40 @@
+"""Why a write was refused, in one sentence, from what the kernel answered."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+_WORDS = {
+    errno.EACCES: "not permitted",
+    errno.EPERM: "not permitted, even to root (a lockdown, a container, or a setting that is fixed at boot)",
+    errno.EBUSY: "the kernel says that it is in use",
+    errno.EINVAL: "the kernel does not take this value here",
+    errno.EIO: "the kernel refuses: the device or interrupt cannot be moved or set (it may be managed by the kernel)",
+    errno.EROFS: "it is mounted read-only",
+    errno.ENODEV: "the device does not offer it",
+    errno.ENXIO: "the device does not offer it",
+    errno.ENOENT: "it is no longer there",
+    errno.ESRCH: "the task has ended",
+    errno.EOPNOTSUPP: "this kernel or device does not support it",
+    errno.ERANGE: "the value is out of range",
+    errno.ENOSPC: "no room is left",
+    errno.EAGAIN: "the kernel could not do it just now",
+    errno.ETIMEDOUT: "it took too long",
+    errno.EFBIG: "the kernel does not take this value here",
+    errno.EDOM: "the value is out of range",
+    errno.ELOOP: "it is reached through a symbolic link",
+    errno.ENOTEMPTY: "something is still inside",
+}
+
+
+def reason(error: OSError) -> str:
+    """``error`` in words; the kernel's name for it where this tool has none."""
+    number = error.errno
+    if number is None:
+        return str(error)[:300] or "it failed"
+    if error.strerror and error.strerror != os.strerror(number):
+        return error.strerror[:300]  # a kind of setting that says it better
+    name = errno.errorcode.get(number, str(number))
+    words = _WORDS.get(number)
+    return f"{words} ({name})" if words else f"the kernel says {name}"

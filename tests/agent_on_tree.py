@@ -1,0 +1,122 @@
+"""The agent on a made host, for tests: ``python -m tests.agent_on_tree TREE [KEY=VALUE…]``, spoken to on its pipes.
+
+``kill=N``: SIGKILL itself right before (even N) or right after (odd N) the N//2-th step, where a step is any write to
+the host and any line of the journal. ``log=FILE``: one line a step. ``refuse=PATH``: the host answers EIO there.
+``clamp=PATH:VALUE``: whatever is written there, the host makes it VALUE. ``neighbour=PATH:OTHER:VALUE``: a write to
+PATH makes OTHER say VALUE.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop.agent.journal import JournalFile
+from jitter_workshop.agent.server import Server, Setup
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.tuning.writer import HostWriter
+
+
+class Steps:
+    """Counts, and dies where it was told to."""
+
+    def __init__(self, kill: int | None, log: str | None) -> None:
+        self._kill, self._log, self._count = kill, log, 0
+
+    def __call__(self, name: str) -> Steps:
+        self._name = name
+        return self
+
+    def __enter__(self) -> None:
+        if self._log:
+            with Path(self._log).open("a") as out:
+                out.write(f"{self._name}\n")
+        self._die(2 * self._count)
+
+    def __exit__(self, *_: object) -> None:
+        self._die(2 * self._count + 1)
+        self._count += 1
+
+    def _die(self, moment: int) -> None:
+        if self._kill == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class FakeKernel(HostWriter):
+    """A host that refuses, rounds, and lets one setting change another."""
+
+    def __init__(self, root: Path, steps: Steps, options: Mapping[str, str]) -> None:
+        super().__init__(root)
+        self._steps = steps
+        self._refuse = options.get("refuse", "")
+        self._clamp = options.get("clamp", "").partition(":")
+        self._neighbour = (*options.get("neighbour", "").split(":"), "", "", "")[:3]
+
+    @property
+    def real(self) -> bool:
+        return False
+
+    def write(self, path: str, text: str) -> None:
+        with self._steps(f"write {path}"):
+            if path == self._refuse:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            value = self._clamp[2] if path == self._clamp[0] else text
+            words = (self.reader.text(path) or "").split()
+            if any(word.startswith("[") for word in words):
+                value = " ".join(f"[{word}]" if word == value else word for word in (w.strip("[]") for w in words))
+            super().write(path, f"{value}\n")
+            if path == self._neighbour[0]:
+                super().write(self._neighbour[1], f"{self._neighbour[2]}\n")
+
+    def replace_file(self, path: str, text: str | None) -> None:
+        with self._steps(f"replace {path}"):
+            super().replace_file(path, text)
+
+    def make_folder(self, path: str) -> None:
+        with self._steps(f"mkdir {path}"):
+            super().make_folder(path)
+
+    def remove_folder(self, path: str) -> None:
+        with self._steps(f"rmdir {path}"):
+            super().remove_folder(path)
+
+    def run(self, program: str, arguments: tuple[str, ...]) -> None:
+        with self._steps(f"run {program}"):
+            pass
+
+
+def journal_type(steps: Steps) -> type[JournalFile]:
+    class CountedJournal(JournalFile):
+        def _append(self, record: dict[str, Any], sync: bool = False) -> None:
+            with steps(f"journal {record['record']}"):
+                super()._append(record, sync)
+
+    return CountedJournal
+
+
+def main(tree: str, *words: str) -> None:
+    options = dict(word.split("=", 1) for word in words)
+    steps = Steps(int(options["kill"]) if "kill" in options else None, options.get("log"))
+    root = Path(tree)
+    setup = Setup(
+        root=HostRoot(root),
+        writer=FakeKernel(root, steps, options),
+        top=tree,
+        owner=os.geteuid(),
+        uid=1000,
+        who="user 1000",
+        tree="tests",
+        journals=journal_type(steps),
+    )
+    server = Server(setup, 0, 1)
+    signal.signal(signal.SIGTERM, lambda *_: server.interrupt())
+    server.serve()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
