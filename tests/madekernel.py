@@ -46,6 +46,8 @@ class MadeKernel(HostWriter):
         elif name in ("tasks", "cgroup.procs"):
             self._move(path, text)
             return
+        elif name == "cpuset.cpus" and not text and self._populated(path.rpartition("/")[0]):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         elif name == "cpuset.cpus.partition" and self.invalid and text == "isolated":
             text = f"isolated invalid ({self.invalid})"
         super().write(path, f"{text}\n")
@@ -61,8 +63,7 @@ class MadeKernel(HostWriter):
 
     def remove_folder(self, path: str) -> None:
         folder = self.top / path[1:]
-        members = GROUP_FILES[self._version(path)].keys() & {"tasks", "cgroup.procs"}
-        if any((folder / name).read_text().split() for name in members):
+        if self._populated(path):
             raise OSError(errno.EBUSY, "Device or resource busy")
         for file in folder.iterdir():
             file.unlink()
@@ -88,6 +89,10 @@ class MadeKernel(HostWriter):
         if place.exists() and self.groups[mount] == 1:
             inside = folder.removeprefix(mount) or "/"
             place.write_text(re.sub(r"(:cpuset:).*", rf"\g<1>{inside}", place.read_text()))
+
+    def _populated(self, path: str) -> bool:
+        members = GROUP_FILES[self._version(path)].keys() & {"tasks", "cgroup.procs"}
+        return any((self.top / path[1:] / name).read_text().split() for name in members)
 
     def _version(self, path: str) -> int:
         return self.groups.get(path.rpartition("/")[0], 0)

@@ -110,7 +110,7 @@ class Isolation(Tunable):
             *_across(threads, host),
             Write(f"{sets.where}/cgroup.subtree_control", "cpuset" if handed else "", "cpuset", "controllers"),
             Write(folder, "present" if root.is_dir(folder) else "absent", "present", "cgroup"),
-            Write(f"{folder}/cpuset.cpus", str(own.cpus) if own else "", str(host.hot), "cpu-list"),
+            Write(f"{folder}/cpuset.cpus", str(own.cpus) if own else "", str(host.hot), "cgroup-cpus"),
             Write(f"{folder}/cpuset.cpus.partition", state, "isolated", "partition"),
             *_pinned_again(threads, host),
         ]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from collections.abc import Callable
 
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.cpuset import CpuSet, parse_partition
-from jitter_workshop.tuning.kinds import CpuMask, Kind
+from jitter_workshop.tuning.kinds import CpuList, CpuMask, Kind
 from jitter_workshop.tuning.writer import HostWriter
 
 ABSENT = "absent"
@@ -45,24 +46,39 @@ class CgroupFolder(Kind):
         return root.is_dir(path)
 
     def _remove(self, writer: HostWriter, path: str) -> None:
-        """Empty and remove it; tasks that fork meanwhile are met again in the next round."""
-        root = writer.reader
-        if not root.is_dir(path):
+        if writer.reader.is_dir(path):
+            when_empty(writer, path, self.members, lambda: writer.remove_folder(path))
+
+
+class GroupCpus(CpuList):
+    """``cpuset.cpus`` of an own version 2 group. The kernel takes no empty list while tasks are inside (ENOSPC), so
+    they go to the parent first."""
+
+    name = "cgroup-cpus"
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        if value.strip():
+            writer.write(path, value)
+        else:
+            when_empty(writer, path.rpartition("/")[0], "cgroup.procs", lambda: writer.write(path, ""))
+
+
+def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[], None]) -> None:
+    """Move all tasks of a group to its parent, then do what asks for an empty group. Tasks that fork meanwhile are met
+    in the next round. Raises OSError (EBUSY) where they keep coming."""
+    parent = folder.rpartition("/")[0]
+    for _ in range(_EMPTYING_ROUNDS):
+        for member in (writer.reader.text(f"{folder}/{members}", _LIST_BYTES) or "").split():
+            with contextlib.suppress(ProcessLookupError):
+                writer.write(f"{parent}/{members}", member)
+        try:
+            then()
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.ENOSPC):
+                raise
+        else:
             return
-        parent = path.rpartition("/")[0]
-        for _ in range(_EMPTYING_ROUNDS):
-            inside = (root.text(f"{path}/{self.members}", _LIST_BYTES) or "").split()
-            for member in inside:
-                with contextlib.suppress(ProcessLookupError):
-                    writer.write(f"{parent}/{self.members}", member)
-            try:
-                writer.remove_folder(path)
-            except OSError as error:
-                if error.errno != errno.EBUSY:
-                    raise
-            else:
-                return
-        raise OSError(errno.EBUSY, "tasks keep coming into the group")
+    raise OSError(errno.EBUSY, "tasks keep coming into the group")
 
 
 class CpusetFolder(CgroupFolder):
@@ -168,4 +184,11 @@ class WorkqueueMask(CpuMask):
         return wish if wish.text is not None else root.reading(path)
 
 
-KINDS: tuple[Kind, ...] = (CgroupFolder(), CpusetFolder(), Controllers(), Partition(), WorkqueueMask())
+KINDS: tuple[Kind, ...] = (
+    CgroupFolder(),
+    GroupCpus(),
+    CpusetFolder(),
+    Controllers(),
+    Partition(),
+    WorkqueueMask(),
+)

@@ -67,6 +67,7 @@ PATTERNS = (
     "/etc/systemd/system/*",
     "/etc/tuned/*",
 )
+PF_WQ_WORKER = 0x20
 CGROUP = "/sys/fs/cgroup"
 CGROUP_FILES = ("cgroup.subtree_control", "cgroup.type", "cpu.max", "cpuset.cpus", "cpuset.cpus.exclusive")
 CGROUP_FILES += ("cpuset.cpus.partition", "cpuset.mems", "cpuset.cpu_exclusive", "cpuset.sched_load_balance")
@@ -100,8 +101,11 @@ def _tasks(pid: str) -> dict[str, str]:
     for tid in threads:
         try:
             stat = _text(f"/proc/{pid}/task/{tid}/stat")
-            name, began = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()[19]
+            name, rest = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
+            began = rest[19]
             cpus = ",".join(map(str, sorted(os.sched_getaffinity(int(tid)))))
+            if int(rest[6]) & PF_WQ_WORKER:
+                cpus = "as its workqueue says"
             groups = "+".join(line.split(":", 1)[1] for line in _text(f"/proc/{pid}/task/{tid}/cgroup").splitlines())
         except (OSError, ValueError, IndexError):
             continue

@@ -171,6 +171,19 @@ def test_a_group_is_removed_with_what_came_into_it(tmp_path: Path) -> None:
     kind.write(kernel, f"{V2}/jitter-workshop", "absent")
 
 
+def test_a_group_gives_its_cpus_up_only_when_its_tasks_have_left(tmp_path: Path) -> None:
+    kernel = MadeKernel(quad(tmp_path), groups={V2: 2})
+    kernel.make_folder(f"{V2}/jitter-workshop")
+    kind, path = kind_of("cgroup-cpus"), f"{V2}/jitter-workshop/cpuset.cpus"
+    kind.write(kernel, path, "3")
+    kernel.write(f"{V2}/jitter-workshop/cgroup.procs", "20")
+    with pytest.raises(OSError, match="No space left"):
+        kernel.write(path, "")
+    kind.write(kernel, path, "")
+    assert kind.read(kernel.reader, path).text == ""
+    assert (tmp_path / "sys/fs/cgroup/jitter-workshop/cgroup.procs").read_text() == ""
+
+
 def test_an_invalid_partition_has_failed_with_the_kernels_reason(tmp_path: Path) -> None:
     kernel = MadeKernel(quad(tmp_path), groups={V2: 2})
     kernel.invalid = "Cpu list in cpuset.cpus not exclusive"
@@ -213,7 +226,7 @@ def test_a_partition_is_made_and_undone(tmp_path: Path) -> None:
         ("affinity-across", "2-3", "2 or 0-2 or 0-3"),
         ("controllers", "", "cpuset"),
         ("cgroup", "absent", "present"),
-        ("cpu-list", "", "3"),
+        ("cgroup-cpus", "", "3"),
         ("partition", "member", "isolated"),
     ]
 
