@@ -18,12 +18,12 @@ from tests.hosttrees import irq, write
 
 
 class CountingRoot(HostRoot):
-    """Counts the files that are read."""
+    """Counts the host's files that are read (what a recording says of itself is none of them)."""
 
     files = 0
 
     def reading(self, path: str, limit: int = 1 << 20) -> TextReading:
-        self.files += 1
+        self.files += path.startswith("/proc/")
         return super().reading(path, limit)
 
 
