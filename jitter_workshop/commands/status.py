@@ -9,6 +9,8 @@ isolated ones, else those on which the workshop would place its own threads.
   not here    this host does not have it, and why (in a guest often: only the hypervisor's owner can)
   info        to know; there is nothing to judge, or both ways have their friends
 
+The table says in two lines what asks for nothing to be done; name a check to read all of it.
+
 Exit codes: 0 all that applies is good, 1 something can be better, 2 nothing could be read.
 """
 
@@ -73,7 +75,7 @@ def _text(args: argparse.Namespace, checkup: Checkup) -> str:
         why_hot=checkup.hot.why,
         note=checkup.hot.note,
     )
-    return status_text.render(page, checkup.groups(), style)
+    return status_text.render(page, checkup.groups(), style, brief=not args.ids)
 
 
 def _plain(args: argparse.Namespace, checkup: Checkup) -> dict[str, object]:

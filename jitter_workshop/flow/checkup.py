@@ -86,5 +86,9 @@ def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None) -> D
 
 
 def _standing(root: HostRoot) -> Sequence[status.Standing]:
-    """What we set on this host and have not given back."""
-    return ()
+    """What we set on this host and have not given back. The journal's reader is loaded only where there is one."""
+    if not root.is_dir("/var/lib/jitter-workshop"):
+        return ()
+    from jitter_workshop.tuning.journal import active
+
+    return active(root)

@@ -20,10 +20,10 @@ MARKS: dict[State, tuple[str, str, str]] = {
 _STATE = 14
 _ID = 19
 _INDENT = _STATE + _ID
-_WIDE = 120
+_WIDE = 130
 """From this width on, the reason stands beside the value and not below it."""
 
-_TITLE = 30
+_TITLE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,16 @@ class Page:
     note: str = ""
 
 
-def render(page: Page, groups: Sequence[tuple[str, Sequence[Assessment]]], style: Style) -> str:
-    """The whole table, ending with a line break. ``groups``: (heading, its checks)."""
+def render(page: Page, groups: Sequence[tuple[str, Sequence[Assessment]]], style: Style, *, brief: bool = True) -> str:
+    """The whole table, ending with a line break. ``groups``: (heading, its checks). ``brief``: two lines at most for
+    what asks for nothing to be done; all is said of the rest."""
     lines = _head(page, style)
     for heading, checks in groups:
         lines += ["", style.paint(heading.upper(), "strong")]
+        before = ""
         for check in checks:
-            lines += _check(check, style)
+            lines += _check(check, style, brief, before)
+            before = check.reason
     everything = [check for _, checks in groups for check in checks]
     lines += ["", *_foot(page, everything, style)]
     return "\n".join(lines) + "\n"
@@ -64,32 +67,55 @@ def _head(page: Page, style: Style) -> list[str]:
     return lines
 
 
-def _check(check: Assessment, style: Style) -> list[str]:
+def _check(check: Assessment, style: Style, brief: bool, before: str) -> list[str]:
+    """One check. ``before``: the reason of the line above, which is not said twice in a row."""
     mark, word, colour = MARKS[check.state]
     wide = style.width >= _WIDE
+    hanging = _TITLE + 2 if wide else 2
+    room = style.width - _INDENT
     start = f"  {mark} {word}".ljust(_STATE)
     name = clean(check.id, 40).ljust(_ID - 1) + " "
-    room = style.width - _INDENT
-    title = clean(check.title, 60)
-    said = _value(check)
-    if check.state == "ok" and not said:
-        said = clean(check.reason, 200)
-    if check.value is None and check.state != "ok":
-        said = clean(check.reason, 300)
-    first = f"{title.ljust(_TITLE)}  {said}" if wide else f"{title}: {said}" if said else title
-    body = wrap_keeping(first, room, _TITLE + 2 if wide else 2)
-    painted = style.paint(start, colour) + name + body[0]
-    lines = [painted, *(" " * _INDENT + line for line in body[1:])]
+    title, said = clean(check.title, 60), _said(check, before if brief else "")
+    text = f"{title.ljust(_TITLE)}  {said}" if wide else f"{title}: {said}" if said else title
+    body = _hang(text, room, hanging)
+    if brief and check.state in ("unavailable", "info"):
+        body = _cut(body, 2, room)
     if check.state == "unavailable":
-        lines = [style.paint(line, "dim") for line in _bare(start + name, body)]
-    return lines + [" " * _INDENT + line for line in _below(check, style, room)]
+        start, name, body = style.paint(start, "dim"), style.paint(name, "dim"), [style.paint(x, "dim") for x in body]
+    else:
+        start = style.paint(start, colour)
+    indent = " " * _INDENT
+    lines = [start + name + body[0], *(indent + line for line in body[1:])]
+    return lines + [indent + " " * hanging + line for line in _below(check, style, room - hanging)]
 
 
-def _bare(start: str, body: list[str]) -> list[str]:
-    return [start + body[0], *(" " * _INDENT + line for line in body[1:])]
+def _said(check: Assessment, before: str) -> str:
+    """What stands and what would be better; the reason where no value is known, or behind one that only informs."""
+    reason = clean(check.reason, 400) if check.reason != before else "as above"
+    if check.value is None:
+        return reason if check.state != "improve" else f"→ {clean(check.wanted, 160)}" if check.wanted else ""
+    value = clean(check.value, 160)
+    if check.state == "improve" and check.wanted is not None and check.wanted != check.value:
+        return f"{value or 'not known'} → {clean(check.wanted, 160)}"
+    if check.state == "info" and reason:
+        return f"{value}; {reason}" if value else reason
+    return value or reason
 
 
-def wrap_keeping(text: str, width: int, indent: int) -> list[str]:
+def _below(check: Assessment, style: Style, room: int) -> list[str]:
+    """Why something can be better, and what to do about it."""
+    lines: list[str] = []
+    if check.state == "improve":
+        lines += [style.paint(line, "dim") for line in wrap(clean(check.reason, 400), room)]
+        what = check.fix or ("only the hypervisor's owner can" if check.only_host else "")
+        if what:
+            lines += [style.paint(line, "attention") for line in wrap(f"do: {clean(what, 400)}", room)]
+    elif check.fix and check.state != "ok":
+        lines += wrap(f"do: {clean(check.fix, 400)}", room)
+    return lines
+
+
+def _hang(text: str, width: int, indent: int) -> list[str]:
     """``text`` wrapped with every line but the first indented; runs of blanks in the first line stay as they are."""
     if len(text) <= width:
         return [text]
@@ -99,29 +125,14 @@ def wrap_keeping(text: str, width: int, indent: int) -> list[str]:
     return [text[:cut].rstrip(), *(" " * indent + line for line in wrap(text[cut:], width - indent))]
 
 
-def _value(check: Assessment) -> str:
-    """``powersave → performance``; the value alone where nothing else is wanted."""
-    value = clean(check.value, 160) if check.value is not None else ""
-    if check.state == "improve" and check.wanted is not None and check.wanted != check.value:
-        return f"{value or 'not known'} → {clean(check.wanted, 160)}"
-    return value
-
-
-def _below(check: Assessment, style: Style, room: int) -> list[str]:
-    """Why, and what to do: below what can be better; below information only where there is more to say."""
-    lines: list[str] = []
-    indent = " " * (_TITLE + 2) if style.width >= _WIDE else "  "
-    inside = room - len(indent)
-    reason = clean(check.reason, 400)
-    if reason and check.value is not None and check.state in ("improve", "info"):
-        lines += [indent + style.paint(line, "dim") for line in wrap(reason, inside)]
-    if check.state == "improve":
-        what = check.fix or ("only the hypervisor's owner can" if check.only_host else "")
-        if what:
-            lines += [indent + style.paint(line, "attention") for line in wrap(f"do: {clean(what, 400)}", inside)]
-    elif check.fix and check.state != "ok":
-        lines += [indent + line for line in wrap(f"do: {clean(check.fix, 400)}", inside)]
-    return lines
+def _cut(lines: list[str], most: int, width: int) -> list[str]:
+    """At most ``most`` lines; the last one ends with … where something was left out."""
+    if len(lines) <= most:
+        return lines
+    last = lines[most - 1]
+    if len(last) > width - 2:
+        last = last[: width - 1].rpartition(" ")[0]
+    return [*lines[: most - 1], last.rstrip(" ;,:") + " …"]
 
 
 def _foot(page: Page, checks: Sequence[Assessment], style: Style) -> list[str]:

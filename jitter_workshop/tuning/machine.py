@@ -17,7 +17,7 @@ from jitter_workshop.tuning.single import read_value
 
 class KernelFlavour(Tunable):
     id = "kernel-flavour"
-    title = "kernel flavour"
+    title = "Kernel flavour"
     why = (
         "A real-time kernel (PREEMPT_RT) runs interrupt handlers as threads and can be preempted nearly everywhere: "
         "the worst case becomes bounded, the common case a little slower."
@@ -42,7 +42,7 @@ class KernelFlavour(Tunable):
 
 class PlatformProfile(Settings):
     id = "platform-profile"
-    title = "platform profile of the firmware"
+    title = "Platform profile of the firmware"
     why = (
         "The firmware weighs power against speed behind the kernel's back: with a quiet or low-power profile it caps "
         "the clock whatever the governor says."
@@ -63,7 +63,7 @@ class PlatformProfile(Settings):
 
 class Mains(Tunable):
     id = "mains"
-    title = "mains power"
+    title = "Mains power"
     why = "On battery, firmware and power daemons lower the clock and deepen idle states."
     when = "report"
     document = "Documentation/power/power_supply_class.rst"
@@ -82,7 +82,7 @@ class Mains(Tunable):
 
 class PcieAspm(Settings):
     id = "pcie-aspm"
-    title = "power saving of PCIe links"
+    title = "Power saving of PCIe links"
     why = "A link that went to sleep takes microseconds to wake up before a device can interrupt or be written to."
     danger = "more power"
     document = "Documentation/admin-guide/kernel-parameters.txt"
@@ -128,7 +128,7 @@ class IommuState(Tunable):
 
 class CacheShares(Tunable):
     id = "resctrl"
-    title = "shares of cache and memory bandwidth"
+    title = "Shares of cache and memory bandwidth"
     why = (
         "Programs on other cores push a hot thread's data out of the cache that they share; processors with resource "
         "control can reserve ways of it."
@@ -152,7 +152,7 @@ class CacheShares(Tunable):
 
 class HypervisorState(Tunable):
     id = "hypervisor"
-    title = "hypervisor"
+    title = "Hypervisor"
     why = (
         "A guest's CPU is a thread of its host: the host can stop it at any instant, and interrupts and timers leave "
         "the guest on their way."
@@ -178,7 +178,7 @@ class HypervisorState(Tunable):
 
 class Steal(Tunable):
     id = "steal"
-    title = "time stolen by the hypervisor"
+    title = "Time stolen by the hypervisor"
     why = "Steal is time in which a CPU of this guest had work and the host ran something else."
     when = "host"
     document = "Documentation/filesystems/proc.rst"

@@ -24,7 +24,7 @@ _LOCKED_ENOUGH = 64 << 20
 
 class StatInterval(OneFile):
     id = "stat-interval"
-    title = "folding of memory statistics"
+    title = "Folding of memory statistics"
     why = (
         "Once in this many seconds a kernel worker on each CPU folds that CPU's memory counters into the global ones, "
         "and takes the CPU from the thread that runs there."
@@ -50,7 +50,7 @@ class StatInterval(OneFile):
 
 class Writeback(Settings):
     id = "writeback"
-    title = "writing of changed pages to disk"
+    title = "Writing of changed pages to disk"
     why = (
         "Flusher workers wake up by the clock and whenever enough pages have changed, on any CPU that their workqueue "
         "allows; a thread that changes too many pages is made to wait for the disk."
@@ -102,7 +102,7 @@ class Writeback(Settings):
 
 class HugePages(Settings):
     id = "thp"
-    title = "transparent huge pages"
+    title = "Transparent huge pages"
     why = (
         "With 'always' the kernel assembles 2 MiB pages for everybody: page faults take longer and khugepaged moves "
         "memory under running threads, each time interrupting the CPUs that use it."
@@ -131,7 +131,7 @@ class HugePages(Settings):
 
 class Ksm(OneFile):
     id = "ksm"
-    title = "merging of equal pages (KSM)"
+    title = "Merging of equal pages (KSM)"
     why = (
         "ksmd scans memory for equal pages and write-protects them: the next write to one costs its thread a page "
         "fault and a copy."
@@ -157,7 +157,7 @@ class Ksm(OneFile):
 
 class NumaBalancing(OneFile):
     id = "numa-balancing"
-    title = "automatic NUMA balancing"
+    title = "Automatic NUMA balancing"
     why = (
         "The kernel takes pages away from a task again and again, only to see by its page faults from where they are "
         "used, and moves them or the task."
@@ -181,7 +181,7 @@ class NumaBalancing(OneFile):
 
 class ZoneReclaim(OneFile):
     id = "zone-reclaim"
-    title = "reclaim before another node is used"
+    title = "Reclaim before another node is used"
     why = (
         "Where it is on, an allocation that finds its node full frees pages there first, in the thread that asked, "
         "instead of taking memory of another node."
@@ -206,7 +206,7 @@ class ZoneReclaim(OneFile):
 
 class Swap(OneFile):
     id = "swap"
-    title = "swap"
+    title = "Swap"
     why = (
         "A page that was swapped out costs the thread that touches it a disk read, milliseconds where it expected "
         "nanoseconds."
@@ -247,7 +247,7 @@ class Swap(OneFile):
 
 class Compaction(OneFile):
     id = "compaction"
-    title = "proactive compaction"
+    title = "Proactive compaction"
     why = (
         "kcompactd moves pages in the background to make room for huge ones; a thread that touches a page on the move "
         "waits for it, and every CPU that knows it is interrupted."
@@ -272,7 +272,7 @@ class Compaction(OneFile):
 
 class LockedMemory(Tunable):
     id = "locked-memory"
-    title = "what a process may lock and how it may be scheduled"
+    title = "What a process may lock and how it may be scheduled"
     why = (
         "Memory that is not locked can be dropped or moved, and its next use is a page fault; a user needs a limit "
         "above zero to ask for a real-time priority."
@@ -301,7 +301,7 @@ class LockedMemory(Tunable):
 
 class MemoryNodes(Tunable):
     id = "memory-nodes"
-    title = "memory nodes of the hot CPUs"
+    title = "Memory nodes of the hot CPUs"
     why = (
         "Memory of another node costs a thread about half as much again for each miss, and hot threads on different "
         "nodes pass every message over the link between them."

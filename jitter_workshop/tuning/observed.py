@@ -47,7 +47,7 @@ class CpuMax(Tunable):
 
 class Autogroup(Tunable):
     id = "sched-autogroup"
-    title = "grouping of tasks by session"
+    title = "Grouping of tasks by session"
     why = (
         "Tasks of one terminal session share one weight, so that nice counts only among them; a hot thread that has "
         "its CPU to itself is not concerned."
@@ -67,7 +67,7 @@ class Autogroup(Tunable):
 
 class UtilizationClamps(Tunable):
     id = "uclamp"
-    title = "utilisation clamps"
+    title = "Utilisation clamps"
     why = (
         "With the governor schedutil a clamp tells the kernel at least, or at most, how busy to take a task for: it "
         "decides the clock and, on unequal cores, the core."
@@ -86,7 +86,7 @@ class UtilizationClamps(Tunable):
 
 class Mitigations(Tunable):
     id = "mitigations"
-    title = "mitigations of processor flaws"
+    title = "Mitigations of processor flaws"
     why = (
         "Some mitigations make each entry into the kernel dearer. They protect this host; this tool never switches one "
         "off, and a thread that stays out of the kernel hardly meets them."
@@ -107,7 +107,7 @@ class Mitigations(Tunable):
 
 class AddressRandomisation(Tunable):
     id = "aslr"
-    title = "address space randomisation"
+    title = "Address space randomisation"
     why = (
         "Each start of a program places its memory elsewhere, and with it what collides in the caches: a reason to "
         "compare rounds of fresh processes, not single ones."
@@ -126,7 +126,7 @@ class AddressRandomisation(Tunable):
 
 class Audit(Tunable):
     id = "audit"
-    title = "auditing of system calls"
+    title = "Auditing of system calls"
     why = "With rules loaded each system call is looked at, and what matches is written down."
     when = "report"
     document = "Documentation/admin-guide/kernel-parameters.txt"
@@ -145,7 +145,7 @@ class Audit(Tunable):
 
 class SplitLock(Tunable):
     id = "split-lock"
-    title = "split-lock mitigation"
+    title = "Split-lock mitigation"
     why = (
         "An atomic operation across two cache lines stops the memory bus for every core; the mitigation slows down "
         "whoever does that, by 10 ms each time."

@@ -15,7 +15,7 @@ _FAIR_SERVER = "/sys/kernel/debug/sched/fair_server"
 
 class RtThrottling(OneFile):
     id = "rt-throttling"
-    title = "real-time throttling"
+    title = "Real-time throttling"
     why = (
         "By default SCHED_FIFO and SCHED_RR tasks together get 95 % of each second: a busy real-time thread is stopped "
         "for up to 50 ms in every second in which it never sleeps."
@@ -56,7 +56,7 @@ class RtThrottling(OneFile):
 
 class DeadlineServer(Settings):
     id = "deadline-server"
-    title = "deadline server for ordinary tasks"
+    title = "Deadline server for ordinary tasks"
     why = (
         "From Linux 6.12 a deadline server gives ordinary tasks 50 ms of each second on a CPU that a real-time thread "
         "keeps busy, even with real-time throttling off; on a tickless CPU its timer can bring the tick back."
@@ -101,7 +101,7 @@ class DeadlineServer(Settings):
 
 class TimerMigration(Contested):
     id = "timer-migration"
-    title = "timers move between CPUs"
+    title = "Timers move between CPUs"
     why = (
         "With 1 a timer that an idle or a tickless CPU sets up may run on another CPU. With 0 each CPU runs its own, "
         "so housekeeping CPUs never hand theirs on, and hot CPUs never get rid of their own."
@@ -127,7 +127,7 @@ class TimerMigration(Contested):
 
 class RcuExpedite(Settings):
     id = "rcu-expedite"
-    title = "expedited RCU grace periods"
+    title = "Expedited RCU grace periods"
     why = (
         "An expedited grace period sends an interrupt to every CPU that runs, hot ones too, instead of waiting for "
         "them to pass a quiet state by themselves."
@@ -151,7 +151,7 @@ class RcuExpedite(Settings):
 
 class PreemptMode(Contested):
     id = "preempt-mode"
-    title = "preemption of the kernel"
+    title = "Preemption of the kernel"
     why = (
         "With none or voluntary, a task inside the kernel gives its CPU away only at certain points, so that a woken "
         "thread can wait for milliseconds; with full it waits only for critical sections."

@@ -18,7 +18,7 @@ _ONCE = ("cpupower", "rtirq", "laptop-mode", "tlp")
 
 class CompetingTuners(Tunable):
     id = "competing-tuners"
-    title = "services that set the same things"
+    title = "Services that set the same things"
     why = (
         "A tuning daemon writes governors, energy preferences and sysctls again whenever its profile or the power "
         "supply changes, and so undoes what was set here."
@@ -64,7 +64,7 @@ class CompetingTuners(Tunable):
 
 class UnneededServices(Tunable):
     id = "services"
-    title = "services that take time"
+    title = "Services that take time"
     why = (
         "Each wakes up by the clock or does work in the background, on any CPU that it is allowed: on a host that "
         "measures or trades, what is not needed is better stopped by its owner."

@@ -57,6 +57,8 @@ def find_drift(host: Host, tunable: Tunable, standing: Iterable[Standing]) -> Dr
             kind = kind_of(entry.kind)
         except ValueError:
             continue
+        if kind.fleeting:
+            continue
         found = kind.read(host.root, entry.path).text
         if found is None or kind.same(found, entry.after):
             continue

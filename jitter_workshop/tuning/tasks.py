@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from jitter_workshop.host.tasks import Task, each_process, read_allowed_cpus
+from jitter_workshop.host.tasks import Task, read_allowed_cpus
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
@@ -31,7 +31,7 @@ class KernelThreads(Settings):
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         rest = left_for_the_rest(host)
-        tasks = [task for task in each_process(host.root) if task.kernel]
+        tasks = [task for task in host.processes if task.kernel]
         if not tasks:
             raise Unavailable("no kernel thread is to be seen from here (a container has none in its view)")
         found = []
@@ -74,7 +74,7 @@ class UserTasks(Tunable):
             return self.missing(Unavailable("no CPU is named hot", info=True))
         here: list[Task] = []
         seen = 0
-        for task in each_process(host.root):
+        for task in host.processes:
             if task.kernel:
                 continue
             seen += 1

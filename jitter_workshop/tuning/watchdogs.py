@@ -20,7 +20,7 @@ MACHINE_CHECKS = "/sys/devices/system/machinecheck"
 
 class Watchdogs(Settings):
     id = "watchdogs"
-    title = "lockup detectors"
+    title = "Lockup detectors"
     why = (
         "The soft-lockup detector has a timer on each CPU every four seconds that makes a task of the highest priority "
         "run there, which takes the CPU from whoever has it."
@@ -58,7 +58,7 @@ class Watchdogs(Settings):
 
 class NmiWatchdog(OneFile):
     id = "nmi-watchdog"
-    title = "hard-lockup detector"
+    title = "Hard-lockup detector"
     why = (
         "It interrupts each watched CPU through a performance counter, which no code can put off, and takes that "
         "counter away from profilers."
@@ -84,7 +84,7 @@ class NmiWatchdog(OneFile):
 
 class MceInterval(Settings):
     id = "mce-interval"
-    title = "polling for corrected hardware errors"
+    title = "Polling for corrected hardware errors"
     why = (
         "Every 300 s by default a timer on each CPU reads its machine-check banks; with errors to report it comes "
         "more often. One value holds for all CPUs."
@@ -118,7 +118,7 @@ class MceInterval(Settings):
 
 class Tracing(Settings):
     id = "tracing"
-    title = "kernel tracing"
+    title = "Kernel tracing"
     why = (
         "A tracer or enabled events cost time at every point that they record: a tracer of functions makes the whole "
         "kernel slower, hot CPUs included."
@@ -149,7 +149,7 @@ class Tracing(Settings):
 
 class PerfSampleRate(Contested):
     id = "perf-sample-rate"
-    title = "highest sampling rate of perf"
+    title = "Highest sampling rate of perf"
     why = (
         "Whoever may use perf can sample up to this often a second, each time by an interrupt on the sampled CPU. It "
         "costs nothing while nobody profiles."
@@ -171,7 +171,7 @@ class PerfSampleRate(Contested):
 
 class PerfParanoid(OneFile):
     id = "perf-access"
-    title = "who may use perf events"
+    title = "Who may use perf events"
     why = "It decides whether a user without rights may count and sample the kernel's work, and so explain a stall."
     when = "report"
     document = "Documentation/admin-guide/perf-security.rst"

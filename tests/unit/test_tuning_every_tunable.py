@@ -1,0 +1,169 @@
+"""What holds for every tunable on every made host: it says something sane, and what it writes can be given back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.hotcpus import choose_hot
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Wanted
+from jitter_workshop.tuning.base import Tunable, Unavailable, Write
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.planning import owned, plan
+from jitter_workshop.tuning.registry import FAMILIES, heading, tunables
+from jitter_workshop.tuning.writer import HostWriter
+from tests import hosttrees
+
+Tree = Callable[[str], Path]
+EVERY = tunables()
+HOSTS = sorted(hosttrees.EVERY)
+STATES = {"ok", "improve", "unavailable", "info"}
+
+ON_FILES = frozenset({"value", "number", "choice", "cpu-list", "cpu-mask"})
+"""Kinds whose write leaves on a made tree what it leaves on a kernel, but for the form of a choice."""
+
+
+@cache
+def read_once(root: Path) -> Host:
+    """The host of a tree that no test changes; what is read of it is kept."""
+    return host_of(root)
+
+
+def host_of(root: Path) -> Host:
+    place = HostRoot(root)
+    return Host(place, choose_hot(place, None).cpus)
+
+
+def asked_of(tunable: Tunable, host: Host) -> Sequence[Write]:
+    """The writes of a tunable without a value; none where it is not to be had, or where a value must be given."""
+    try:
+        return tunable.writes(host, None)
+    except Unavailable:
+        return ()
+    except UsageError:
+        if tunable.default is not None:
+            raise
+        return ()
+
+
+def by_id(tunable: Tunable) -> str:
+    return tunable.id
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+def test_ids_are_unique_and_plain() -> None:
+    ids = [t.id for t in EVERY]
+    assert len(ids) == len(set(ids))
+    assert all(i and i == i.lower() and i.replace("-", "").isalnum() for i in ids)
+
+
+@pytest.mark.parametrize("tunable", EVERY, ids=by_id)
+def test_what_it_says_of_itself(tunable: Tunable) -> None:
+    assert tunable.title
+    assert len(tunable.title) <= 52
+    assert tunable.title[0].isupper() or tunable.title == tunable.id == "irqbalance"
+    assert len(tunable.why) >= 40
+    assert tunable.why.endswith(".")
+    assert tunable.why.count(". ") <= 2, "one or two sentences, three at most"
+    assert not tunable.danger.endswith(".")
+    assert tunable.document
+    assert tunable.risk in ("low", "medium", "high")
+    assert tunable.when in ("runtime", "boot", "host", "report")
+    assert heading(tunable) not in FAMILIES, "its family has a heading"
+    if tunable.when in ("host", "report"):
+        assert not tunable.changes_host
+    if tunable.default is not None:
+        assert tunable.values
+
+
+@pytest.mark.parametrize("tunable", EVERY, ids=by_id)
+@pytest.mark.parametrize("name", HOSTS)
+def test_what_it_says_of_a_host(tunable: Tunable, name: str, host_tree: Tree) -> None:
+    said = tunable.assess(read_once(host_tree(name)))
+    assert (said.id, said.title, said.when) == (tunable.id, tunable.title, tunable.when)
+    assert said.state in STATES
+    assert said.reason
+    assert "None" not in said.reason
+    assert said.reason.isprintable()
+    assert said.value is None or said.value.isprintable()
+    assert all(isinstance(path, str) and path for path in said.paths)
+    if said.state == "improve":
+        assert said.fix, "what to do is said"
+        assert said.wanted != said.value or said.wanted is None
+    if said.state == "ok":
+        assert not said.fix
+
+
+@pytest.mark.parametrize("tunable", EVERY, ids=by_id)
+@pytest.mark.parametrize("name", HOSTS)
+def test_what_it_would_write_is_its_own(tunable: Tunable, name: str, host_tree: Tree) -> None:
+    host = read_once(host_tree(name))
+    for write in asked_of(tunable, host):
+        assert owned(tunable, write.path), write.path
+        kind = kind_of(write.kind)
+        assert kind.same(write.before, write.before)
+        assert kind.same(write.after, write.after)
+        assert not write.lease or tunable.changes_host
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_what_is_to_be_better_can_be_planned(name: str, host_tree: Tree) -> None:
+    host = read_once(host_tree(name))
+    for tunable in EVERY:
+        if tunable.changes_host and tunable.when == "runtime" and tunable.assess(host).state == "improve":
+            drawn = plan(host, [Wanted(tunable.id)])
+            assert drawn.changes, f"{tunable.id} is to be better, but {drawn.skipped}"
+
+
+@pytest.mark.parametrize("tunable", [t for t in EVERY if t.changes_host], ids=by_id)
+@pytest.mark.parametrize("name", HOSTS)
+def test_written_and_given_back(tunable: Tunable, name: str, host_tree: Tree, tmp_path: Path) -> None:
+    before = host_tree(name)
+    try:
+        drawn = plan(read_once(before), [Wanted(tunable.id)])
+    except UsageError:
+        return
+    if not drawn.changes or any(change.kind not in ON_FILES for change in drawn.changes):
+        return
+    root = tmp_path / "host"
+    shutil.copytree(before, root, symlinks=True)
+    # The kernel closes what it hands out with a line break and marks the chosen word of a choice; so does this one.
+    writer = Kernel(root)
+    for change in drawn.changes:
+        kind_of(change.kind).write(writer, change.path, change.after)
+        assert kind_of(change.kind).same(
+            kind_of(change.kind).read(HostRoot(root), change.path).text or "", change.after
+        )
+    assert not plan(host_of(root), [Wanted(tunable.id)]).changes
+    for change in reversed(drawn.changes):
+        kind_of(change.kind).write(writer, change.path, change.before)
+    assert contents(root) == contents(before)
+
+
+class Kernel(HostWriter):
+    """Keeps what is written in the form in which the kernel's files give it back."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._root = root
+
+    def write(self, path: str, text: str) -> None:
+        held = (self._root / path.lstrip("/")).read_text()
+        if "[" in held and "]" in held:
+            words = held.replace("[", "").replace("]", "").split()
+            assert text in words
+            shown = " ".join(f"[{word}]" if word == text else word for word in words)
+            text = shown + ("\n" if held.endswith("\n") else "")
+        else:
+            text += held[len(held.rstrip("\n")) :]
+        super().write(path, text)
