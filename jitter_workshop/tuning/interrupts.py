@@ -114,7 +114,7 @@ class IrqAffinity(Settings):
             raise Unavailable("this host shows no interrupts in /proc/irq")
         found = []
         if default is not None and default & host.hot:
-            mask = _mask((default - host.hot) or rest, host.root.text(DEFAULT_AFFINITY) or "")
+            mask = mask_like((default - host.hot) or rest, host.root.text(DEFAULT_AFFINITY) or "")
             found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
         for irq in irqs:
             # What nobody uses yet follows the default when a driver asks for it.
@@ -148,6 +148,8 @@ def _number(path: str) -> int:
     return int(path.split("/")[3])
 
 
-def _mask(cpus: CpuSet, like: str) -> str:
-    """A mask with as many groups as the kernel wrote."""
-    return cpus.to_mask(groups=like.count(",") + 1)
+def mask_like(cpus: CpuSet, like: str) -> str:
+    """A mask as wide as the kernel wrote another one."""
+    full = cpus.to_mask(groups=like.count(",") + 1)
+    short = full[-len(like) :] if like else full
+    return short if CpuSet.parse_mask(short) == cpus else full

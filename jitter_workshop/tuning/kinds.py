@@ -17,11 +17,13 @@ class Kind:
     ``survives_boot``: what was written is still there after a reboot (files, boot parameters); everything else is void
     then. ``effect_after_boot``: it takes effect only after a reboot. ``always``: the planner keeps it even where it
     would change nothing yet, because a later write of the same plan changes it and its ``before`` has to be known.
+    ``fleeting``: only the process that wrote it can tell whether it still stands, so nobody else speaks of drift.
     ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no fault.
     """
 
     name = "value"
     always = False
+    fleeting = False
     of_task = False
     survives_boot = False
     effect_after_boot = False
@@ -42,11 +44,6 @@ class Kind:
     def halfway(self, found: str, after: str) -> bool:
         """Whether ``found`` is what only our own interrupted write of ``after`` leaves behind."""
         return False
-
-    def failed(self, read_back: str, after: str) -> str:
-        """Why ``read_back`` means that the write of ``after`` did not work, though the kernel took it ("" = it did, or
-        only nearly: a value that the kernel rounds). A failed write is taken back at once."""
-        return ""
 
     def exists(self, root: HostRoot, path: str) -> bool:
         """Whether what the path names is still there: a task that ended, a device that left need no undoing."""

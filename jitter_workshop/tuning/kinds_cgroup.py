@@ -160,14 +160,16 @@ class Partition(Kind):
 
     name = "partition"
 
-    def failed(self, read_back: str, after: str) -> str:
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.write(path, value)
+        answer = writer.reader.text(path) or ""
         try:
-            state = parse_partition(read_back)
+            state = parse_partition(answer)
         except ValueError:
-            return f"the kernel answers '{printable(read_back, 80)}'"
-        return (
-            "" if state.valid else f"the kernel keeps no such partition: {printable(state.reason) or 'no reason given'}"
-        )
+            raise OSError(errno.EINVAL, f"the kernel answers '{printable(answer, 80)}'") from None
+        if not state.valid:
+            reason = printable(state.reason) or "it gives no reason"
+            raise OSError(errno.EBUSY, f"the kernel keeps no such partition: {reason}")
 
     def halfway(self, found: str, after: str) -> bool:
         return found.startswith(f"{after} invalid")

@@ -10,6 +10,7 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.interrupts import mask_like
 
 _NO_CARD = "this host has no network card (only links made by software)"
 
@@ -40,7 +41,7 @@ class PacketSteering(Settings):
                     continue
                 text = host.root.text(queue.path) or ""
                 wanted = (queue.cpus & host.online) - host.hot or rest
-                found.append(Setting(queue.path, text, wanted.to_mask(text.count(",") + 1), "cpu-mask"))
+                found.append(Setting(queue.path, text, mask_like(wanted, text), "cpu-mask"))
         return found
 
     def differs(self, setting: Setting) -> str:

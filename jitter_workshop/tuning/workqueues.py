@@ -8,6 +8,7 @@ from jitter_workshop.host.workqueues import FOLDER, read_workqueue_masks, workqu
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.interrupts import mask_like
 
 
 class WorkqueueMask(Settings):
@@ -49,5 +50,5 @@ class WorkqueueMask(Settings):
 
 def _setting(host: Host, rest: CpuSet, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
     """The mask without the hot CPUs, the others where nothing would be left of it, as it is where it has none."""
-    wanted = ((cpus & host.online) - host.hot or rest).to_mask(text.count(",") + 1) if cpus & host.hot else text
+    wanted = mask_like((cpus & host.online) - host.hot or rest, text) if cpus & host.hot else text
     return Setting(path, text, wanted, kind)

@@ -22,7 +22,7 @@ def do(machine: Machine, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def apply(project: str, hot: str, ids: list[str]) -> dict[str, Any]:
-    """Plan and write. ``changes``: what was written; ``refused``: path → errno or reason; ``skipped``: id → reason."""
+    """Plan and write. ``changes``: what was written; ``refused``: path → errno; ``skipped``: id → reason."""
     import sys
 
     sys.path.insert(0, project)
@@ -46,12 +46,10 @@ def apply(project: str, hot: str, ids: list[str]) -> dict[str, Any]:
             continue
         except OSError as error:
             refused[change.path] = str(error.errno)
+            if kind.halfway(kind.read(root, change.path).text or "", change.after):
+                kind.write(writer, change.path, change.before)
             continue
         found = kind.read(root, change.path).text or ""
-        if kind.failed(found, change.after):
-            refused[change.path] = kind.failed(found, change.after)
-            kind.write(writer, change.path, change.before)
-            continue
         fields["found"] = found
         fields["same"] = kind.same(found, change.after)
         changes.append(fields)

@@ -14,7 +14,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.interrupts import refuses
+from jitter_workshop.tuning.interrupts import mask_like, refuses
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.registry import find
 from tests import hosttrees
@@ -60,7 +60,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     assert assessed.reason.startswith("2 interrupts may arrive on CPU 1, 1 do now; 2 cannot be moved")
     changes = {c.path: (c.before, c.after) for c in wanted(tmp_path, "1", "irq-affinity")}
     assert changes == {
-        "/proc/irq/default_smp_affinity": ("3", "00000001"),
+        "/proc/irq/default_smp_affinity": ("3", "1"),
         "/proc/irq/0/smp_affinity_list": ("0-1", "0"),
         "/proc/irq/24/smp_affinity_list": ("0-1", "0"),
         "/proc/irq/25/smp_affinity_list": ("1", "0"),
@@ -100,6 +100,12 @@ def test_no_interrupt_is_left_without_a_cpu(
         assert not after & CpuSet.of(hot)
 
 
+@given(st.frozensets(st.integers(0, 200)), st.frozensets(st.integers(0, 200)))
+def test_a_mask_like_another_is_still_the_same_set(cpus: set[int], other: set[int]) -> None:
+    assert CpuSet.parse_mask(mask_like(CpuSet.of(cpus), CpuSet.of(other).to_mask())) == CpuSet.of(cpus)
+    assert mask_like(CpuSet((0,)), "ff,ffffffff") == "00,00000001"
+
+
 @pytest.mark.parametrize(
     ("name", "stays"),
     [
@@ -122,8 +128,8 @@ def test_workqueues_leave_the_hot_cpus_and_come_back(tmp_path: Path) -> None:
     board(tmp_path)
     changes = round_trip(MadeKernel(tmp_path), "1", "workqueue-mask")
     assert [(c.path, c.before, c.after) for c in changes] == [
-        (f"/{WQ}/cpumask", "3", "00000001"),
-        (f"/{WQ}/writeback/cpumask", "2", "00000001"),
+        (f"/{WQ}/cpumask", "3", "1"),
+        (f"/{WQ}/writeback/cpumask", "2", "1"),
     ]
 
 
@@ -140,8 +146,8 @@ def test_packets_are_not_steered_to_hot_cpus(tmp_path: Path) -> None:
     changes = round_trip(MadeKernel(tmp_path), "1", "rps-xps")
     queues = "/sys/class/net/eth0/queues"
     assert [(c.path, c.before, c.after) for c in changes] == [
-        (f"{queues}/rx-1/rps_cpus", "2", "00000001"),
-        (f"{queues}/tx-1/xps_cpus", "3", "00000001"),
+        (f"{queues}/rx-1/rps_cpus", "2", "1"),
+        (f"{queues}/tx-1/xps_cpus", "3", "1"),
     ]
 
 

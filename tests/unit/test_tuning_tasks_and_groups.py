@@ -14,13 +14,14 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import PF_KTHREAD, PF_NO_SETAFFINITY, PF_WQ_WORKER
 from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.applying import apply_changes, shown_only
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.cpusets import find_cpusets, isolated_at_run_time
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.kinds_cgroup import cpuset_text, parse_cpuset_text
 from jitter_workshop.tuning.kinds_tasks import affinity_call, alternatives, parse_call
-from jitter_workshop.tuning.planning import plan
+from jitter_workshop.tuning.planning import digest, plan
 from jitter_workshop.tuning.registry import find
 from tests import hosttrees
 from tests.madekernel import MadeKernel, tree
@@ -92,7 +93,6 @@ def make(kernel: MadeKernel, changes: Sequence[Change]) -> None:
         kind.write(kernel, change.path, change.after)
         assert (now := kind.read(kernel.reader, change.path).text) is not None
         assert kind.same(now, change.after), change
-        assert kind.failed(now, change.after) == ""
 
 
 def undo(kernel: MadeKernel, changes: Sequence[Change]) -> None:
@@ -190,12 +190,13 @@ def test_an_invalid_partition_has_failed_with_the_kernels_reason(tmp_path: Path)
     kernel.make_folder(f"{V2}/jitter-workshop")
     kind = kind_of("partition")
     path = f"{V2}/jitter-workshop/cpuset.cpus.partition"
-    kind.write(kernel, path, "isolated")
+    with pytest.raises(OSError, match=r"Cpu list in cpuset\.cpus not exclusive"):
+        kind.write(kernel, path, "isolated")
     found = kind.read(kernel.reader, path).text or ""
     assert not kind.same(found, "isolated")
     assert kind.halfway(found, "isolated")
-    assert "Cpu list in cpuset.cpus not exclusive" in kind.failed(found, "isolated")
-    assert kind.failed("isolated", "isolated") == ""
+    kind.write(kernel, path, "member")
+    assert kind.read(kernel.reader, path).text == "member"
 
 
 def test_half_a_cpuset_is_known_as_our_own(tmp_path: Path) -> None:
@@ -352,3 +353,51 @@ def test_a_refused_affinity_is_the_kernels_own_error(tmp_path: Path) -> None:
     kernel.refusals["/proc/11/status"] = errno.EINVAL
     with pytest.raises(OSError, match="Invalid argument"):
         kind_of("affinity").write(kernel, affinity_call(11, 150), "0")
+
+
+# With the steps that the agent makes --------------------------------------------------------------------------------
+
+
+class Remembered:
+    """A journal in memory."""
+
+    def __init__(self) -> None:
+        self.refusals: list[str] = []
+
+    def intent(self, change: Change) -> None: ...
+    def written(self, n: int, read_back: str | None) -> None: ...
+    def then(self, name: str) -> None: ...
+
+    def refused(self, n: int, reason: str) -> None:
+        self.refusals.append(reason)
+
+
+def test_limits_that_stand_already_are_noted_and_not_refused(tmp_path: Path) -> None:
+    kernel = MadeKernel(quad(tmp_path), groups={V2: 2})
+    hosttrees.write(tmp_path, hosttrees.task(20, "pinned", allowed="2", start=900))
+    changes = wanted(tmp_path, "3", "isolation")
+    assert changes[0].before == "2"
+    result = apply_changes(kernel.reader, kernel, changes, Remembered())
+    assert result.refused == ()
+    assert len(result.applied) == len(changes)
+
+
+def test_a_task_that_began_after_the_plan_is_no_refusal(tmp_path: Path) -> None:
+    quad_v1(tmp_path)
+    before = wanted(tmp_path, "3", "isolation")
+    hosttrees.write(tmp_path, hosttrees.task(30, "new", allowed="0-3") | {"proc/30/cgroup": "3:cpuset:/\n"})
+    after = wanted(tmp_path, "3", "isolation")
+    assert len(after) == len(before) + 1
+    shown, refused = shown_only(after, [digest(change) for change in before])
+    assert [(c.path, c.after) for c in shown] == [(c.path, c.after) for c in before]
+    assert refused == []
+
+
+def test_a_partition_that_the_kernel_marks_invalid_is_refused_and_the_rest_done(tmp_path: Path) -> None:
+    kernel = MadeKernel(quad(tmp_path), groups={V2: 2})
+    kernel.invalid = "Cpu list in cpuset.cpus not exclusive"
+    result = apply_changes(kernel.reader, kernel, wanted(tmp_path, "3", "isolation"), Remembered())
+    (refused,) = result.refused
+    assert refused.path == f"{V2}/jitter-workshop/cpuset.cpus.partition"
+    assert "Cpu list in cpuset.cpus not exclusive" in refused.reason
+    assert (tmp_path / refused.path[1:]).read_text() == "member\n"
