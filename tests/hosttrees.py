@@ -153,6 +153,21 @@ def policy(
     }
 
 
+def idle_states(number: int, *states: tuple[str, int], disabled: Iterable[int] = ()) -> dict[str, str]:
+    """One CPU's idle states as (name, µs to leave it), shallowest first."""
+    files = {}
+    for index, (name, latency_us) in enumerate(states):
+        folder = f"{CPU}/cpu{number}/cpuidle/state{index}"
+        files |= {
+            f"{folder}/name": f"{name}\n",
+            f"{folder}/desc": f"{name}\n",
+            f"{folder}/latency": f"{latency_us}\n",
+            f"{folder}/residency": f"{3 * latency_us}\n",
+            f"{folder}/disable": f"{int(index in disabled)}\n",
+        }
+    return files
+
+
 def task(
     tid: int,
     name: str,

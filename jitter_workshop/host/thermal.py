@@ -56,11 +56,17 @@ class Thermal:
 
 def read_thermal(root: HostRoot) -> Thermal:
     """Read zones, hwmon chips and throttle counters."""
+    found = read_temperatures(root)
+    return Thermal(found.zones, found.sensors, read_throttle_events(root))
+
+
+def read_temperatures(root: HostRoot) -> Thermal:
+    """Read zones and hwmon chips alone, not the counters of every CPU."""
     zones = tuple(
         _sensor(root, printable(root.text(f"{folder}/type") or "", 40) or f"thermal_zone{n}", f"{folder}/temp")
         for n, folder in root.numbered("/sys/class/thermal", "thermal_zone")
     )
-    return Thermal(zones, _hwmon(root, any(z.of_cpu for z in zones)), read_throttle_events(root))
+    return Thermal(zones, _hwmon(root, any(z.of_cpu for z in zones)))
 
 
 def read_throttle_events(root: HostRoot) -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 
@@ -33,11 +34,13 @@ class _Group:
     milliseconds: int | None = None
 
 
-def read_throttling(root: HostRoot) -> Throttling | None:
-    """The counters of all CPUs; None where no CPU counts any. Two files a CPU, more only for those that throttled."""
+def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | None:
+    """The counters of ``cpus``, or of all; None where none of them counts any. Two files a CPU, more only for those
+    that throttled."""
     cores: dict[str, _Group] = {}
     packages: dict[str, _Group] = {}
-    for number, folder in root.numbered(CPU_DIR, "cpu"):
+    folders = root.numbered(CPU_DIR, "cpu") if cpus is None else [(cpu, f"{CPU_DIR}/cpu{cpu}") for cpu in cpus]
+    for number, folder in folders:
         counts = f"{folder}/thermal_throttle"
         # Wherever anything is counted, the core's events are: a miss saves the other files.
         if _note(root, cores, f"{counts}/core", f"{folder}/topology/thread_siblings_list", number):
