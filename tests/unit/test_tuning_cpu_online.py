@@ -1,0 +1,219 @@
+"""The tunables that take CPUs offline, and what that would break."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.change import Plan, Wanted
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning import planning
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.cpu_online import Hotplug, Smt
+from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.kinds_cpu import CYCLED
+from jitter_workshop.tuning.writer import HostWriter
+from tests import hosttrees
+from tests.hosttrees import CPU, cpu_files, cpu_lists, cpuinfo, interrupts, irq, kernel, task, write
+
+SETS = "sys/fs/cgroup/cpuset"
+
+
+def host(root: Path, *hot: int) -> Host:
+    return Host(HostRoot(root), CpuSet(hot))
+
+
+def assess(root: Path, *hot: int) -> Assessment:
+    return Smt().assess(host(root, *hot))
+
+
+def plan(root: Path, word: str, *hot: int) -> Plan:
+    name, equals, value = word.partition("=")
+    return planning.plan(host(root, *hot), [Wanted(name, value if equals else None)])
+
+
+def writes(made: Plan) -> list[tuple[str, str, str]]:
+    return [(change.path.removeprefix(f"/{CPU}/"), change.before, change.after) for change in made.changes]
+
+
+def machine(root: Path, *, isolated: str = "", flags: str = "fpu", control: str = "on") -> Path:
+    """Two cores with two threads each: 0 and 2 share one, 1 and 3 the other; CPU 0 cannot go offline."""
+    files = kernel("box") | cpu_lists("0-3", isolated=isolated) | {"proc/cpuinfo": cpuinfo(4, "A processor", flags)}
+    files |= {f"{CPU}/smt/control": f"{control}\n", f"{CPU}/smt/active": "1\n"}
+    for n in range(4):
+        files |= cpu_files(n, core=n % 2, siblings=(n % 2, n % 2 + 2), online=None if n == 0 else True)
+    return write(root, files)
+
+
+# Siblings ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_siblings_of_hot_cpus_go_offline(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    found = assess(root, 1)
+    assert (found.state, found.value, found.wanted) == ("improve", "in use", "idle")
+    assert writes(plan(root, "smt", 1)) == [("cpu3/online", "1", "0")]
+
+
+def test_an_isolated_sibling_is_idle_already(tmp_path: Path) -> None:
+    assert assess(machine(tmp_path, isolated="1,3"), 1).state == "ok"
+
+
+def test_siblings_that_are_both_hot_are_a_matter_of_choice(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    found = assess(root, 1, 3)
+    assert (found.state, found.fix) == ("info", "choose one CPU of each core: --cpus 1")
+    assert not plan(root, "smt", 1, 3).changes
+
+
+def test_the_last_housekeeping_cpu_stays(tmp_path: Path) -> None:
+    files = kernel("box") | cpu_lists("0-1") | cpu_files(0, siblings=(0, 1), online=True)
+    root = write(tmp_path, files | cpu_files(1, siblings=(0, 1), online=True))
+    assert assess(root, 1).state == "info"
+    assert "none would be left" in plan(root, "smt", 1).skipped[0].reason
+
+
+def test_a_cpu_without_a_switch_stays(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    found = assess(root, 2)
+    assert (found.state, "CPU 0 cannot be taken offline" in found.reason) == ("info", True)
+    assert not plan(root, "smt", 2).changes
+
+
+def test_cores_with_one_thread_have_no_sibling(tmp_path: Path) -> None:
+    assert assess(hosttrees.small(tmp_path / "box", 3), 2).state == "ok"
+    found = assess(hosttrees.guest(tmp_path / "guest"), 1)
+    assert (found.state, found.only_host) == ("info", True)
+
+
+# The switch for all -------------------------------------------------------------------------------------------------
+
+
+def test_smt_is_switched_off_for_all_cores_on_demand(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    assert writes(plan(root, "smt=off", 1)) == [("smt/control", "on", "off")]
+    with pytest.raises(UsageError):
+        plan(root, "smt=on", 1)
+
+
+@pytest.mark.parametrize(("hot", "reason"), [((3,), "second threads"), ((0, 1), "no CPU would be left")])
+def test_smt_stays_on_where_it_would_take_what_is_needed(tmp_path: Path, hot: tuple[int, ...], reason: str) -> None:
+    assert reason in plan(machine(tmp_path), "smt=off", *hot).skipped[0].reason
+
+
+@pytest.mark.parametrize("control", ["forceoff", "notsupported", "notimplemented"])
+def test_smt_that_cannot_be_switched_says_why(tmp_path: Path, control: str) -> None:
+    assert control in plan(machine(tmp_path, control=control), "smt=off", 1).skipped[0].reason
+
+
+def test_switching_smt_on_again_must_bring_back_only_what_it_took(tmp_path: Path) -> None:
+    root = write(machine(tmp_path), cpu_lists("0-2", possible="0-3", offline="3") | {f"{CPU}/cpu3/online": "0\n"})
+    assert "CPU 3 are offline already" in plan(root, "smt=off", 1).skipped[0].reason
+
+
+# Hotplug ------------------------------------------------------------------------------------------------------------
+
+
+def test_each_hot_cpu_goes_and_comes_back(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    made = plan(root, "hotplug", 2, 3)
+    assert writes(made) == [("cpu2/online", "1", CYCLED), ("cpu3/online", "1", CYCLED)]
+    for change in made.changes:
+        kind_of(change.kind).write(HostWriter(root), change.path, change.after)
+    assert (root / CPU / "cpu2/online").read_text().strip() == "1"
+    assert not plan(root, "hotplug", 2, 3).changes
+    for change in reversed(made.changes):
+        kind_of(change.kind).write(HostWriter(root), change.path, change.before)
+    assert writes(plan(root, "hotplug", 2, 3)) == writes(made)
+
+
+def test_some_cpus_cannot_go(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    assert Hotplug().assess(host(root, 3)).state == "info"
+    assert Hotplug().assess(host(root, 0)).state == "unavailable"
+    assert [path for path, _, _ in writes(plan(root, "hotplug", 0, 1))] == ["cpu1/online"]
+    assert "every CPU is hot" in plan(root, "hotplug", 0, 1, 2, 3).skipped[0].reason
+
+
+def test_an_isolated_partition_would_break(tmp_path: Path) -> None:
+    files = hosttrees.cgroup2("/", {"cgroup.controllers": "cpuset cpu\n", "cpuset.cpus.isolated": "3\n"})
+    root = write(machine(tmp_path), files)
+    assert "would break" in plan(root, "hotplug", 3).skipped[0].reason
+    assert len(plan(root, "hotplug", 2).changes) == 1
+
+
+# What would be broken -----------------------------------------------------------------------------------------------
+
+
+def test_interrupts_that_may_arrive_nowhere_else_move_first(tmp_path: Path) -> None:
+    table = {
+        "30": ((1, 0, 0, 0), "PCI-MSI   0-edge      eth0"),
+        "31": ((1, 0, 0, 0), "PCI-MSI   1-edge      eth1"),
+        "32": ((1, 0, 0, 0), "PCI-MSI   2-edge      nvme0q3"),
+        "33": ((1, 0, 0, 0), "PCI-MSI   3-edge      eth2"),
+    }
+    files = {"proc/interrupts": interrupts(range(4), table)}
+    files |= irq(30, "3") | irq(31, "0-3") | irq(32, "3") | irq(33, "2-3")
+    for number, device in ((30, "eth0"), (31, "eth1"), (32, "nvme0q3"), (33, "eth2")):
+        files[f"proc/irq/{number}/{device}/.keep"] = ""
+    root = write(machine(tmp_path), files)
+    moved = [(c.path, c.before, c.after) for c in plan(root, "hotplug", 3).changes if c.kind == "cpu-list"]
+    assert moved == [("/proc/irq/30/smp_affinity_list", "3", "0-2")]
+    moved = [(c.path, c.before, c.after) for c in plan(root, "hotplug", 2, 3).changes if c.kind == "cpu-list"]
+    assert moved == [("/proc/irq/30/smp_affinity_list", "3", "0-1"), ("/proc/irq/33/smp_affinity_list", "2-3", "0-1")]
+
+
+def test_tasks_that_may_run_nowhere_else_move_first(tmp_path: Path) -> None:
+    files = task(50, "pinned", allowed="3", start=700)
+    files |= task(51, "anywhere", allowed="0-3") | task(52, "two", allowed="2-3")
+    files |= task(53, "ksoftirqd/3", allowed="3", flags=0x0420_0040)
+    files |= task(54, "irq/30-eth0", allowed="3", flags=0x0020_0040)
+    root = write(machine(tmp_path), files)
+    made = plan(root, "smt", 1)
+    assert [(c.kind, c.path, c.before, c.after) for c in made.changes] == [
+        ("affinity", "sched_setaffinity(50@700)", "3", "0,2"),
+        ("number", f"/{CPU}/cpu3/online", "1", "0"),
+    ]
+    assert "Host" not in made.changes[0].why
+    assert "'pinned'" in made.changes[0].why
+
+
+def version1(sets: dict[str, str]) -> dict[str, str]:
+    """Version 1 cpusets by folder below the mount."""
+    files = {
+        "proc/self/cgroup": "3:cpuset:/\n",
+        "proc/self/mountinfo": "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
+        f"{SETS}/cpuset.cpus": "0-3\n",
+        f"{SETS}/tasks": "",
+    }
+    for folder, cpus in sets.items():
+        files |= {f"{SETS}/{folder}/cpuset.cpus": f"{cpus}\n", f"{SETS}/{folder}/tasks": ""}
+    return files
+
+
+def test_version_1_sets_are_narrowed_from_the_inside_out(tmp_path: Path) -> None:
+    files = version1({"jobs": "0-3", "jobs/a": "2-3", "other": "0-1"})
+    files[f"{SETS}/jobs/a/tasks"] = "60\n61\n62\n"
+    files |= task(60, "own", allowed="3", start=9) | task(61, "as the set", allowed="2-3")
+    root = write(machine(tmp_path), files)
+    made = plan(root, "hotplug", 3)
+    assert [(c.kind, c.path, c.before, c.after) for c in made.changes] == [
+        ("affinity-across", "sched_setaffinity(60@9)", "3", "2 or 2-3"),
+        ("cpu-list", f"/{SETS}/jobs/a/cpuset.cpus", "2-3", "2"),
+        ("cpu-list", f"/{SETS}/jobs/cpuset.cpus", "0-3", "0-2"),
+        ("cpu-cycle", f"/{CPU}/cpu3/online", "1", CYCLED),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sets", "reason"),
+    [({"only": "3"}, "no other CPU"), ({"a/b/c/d/e/f/g": "2-3"}, "narrow it first")],
+)
+def test_a_version_1_set_that_cannot_be_narrowed_stops_it(tmp_path: Path, sets: dict[str, str], reason: str) -> None:
+    made = plan(write(machine(tmp_path), version1(sets)), "hotplug", 3)
+    assert not made.changes
+    assert reason in made.skipped[0].reason
