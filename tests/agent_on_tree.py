@@ -1,7 +1,8 @@
 """The agent on a made host, for tests: ``python -m tests.agent_on_tree TREE [KEY=VALUE…]``, spoken to on its pipes.
 
 ``kill=N``: SIGKILL itself right before (even N) or right after (odd N) the N//2-th step, where a step is any write to
-the host and any line of the journal. ``log=FILE``: one line a step. ``refuse=PATH``: the host answers EIO there.
+the host and any line of the journal. ``term=N``: SIGTERM after the N-th step. ``log=FILE``: one line a step.
+``refuse=PATH``: the host answers EIO there.
 ``clamp=PATH:VALUE``: whatever is written there, the host makes it VALUE. ``neighbour=PATH:OTHER:VALUE``: a write to
 PATH makes OTHER say VALUE.
 """
@@ -25,8 +26,11 @@ from jitter_workshop.tuning.writer import HostWriter
 class Steps:
     """Counts, and dies where it was told to."""
 
-    def __init__(self, kill: int | None, log: str | None) -> None:
-        self._kill, self._log, self._count = kill, log, 0
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._kill = int(options.get("kill", -1))
+        self._term = int(options.get("term", -1))
+        self._log = options.get("log")
+        self._count = 0
 
     def __call__(self, name: str) -> Steps:
         self._name = name
@@ -40,6 +44,8 @@ class Steps:
 
     def __exit__(self, *_: object) -> None:
         self._die(2 * self._count + 1)
+        if self._term == self._count:
+            os.kill(os.getpid(), signal.SIGTERM)
         self._count += 1
 
     def _die(self, moment: int) -> None:
@@ -99,9 +105,9 @@ def journal_type(steps: Steps) -> type[JournalFile]:
     return CountedJournal
 
 
-def main(tree: str, *words: str) -> None:
+def main(tree: str, *words: str, source: int = 0, sink: int = 1) -> None:
     options = dict(word.split("=", 1) for word in words)
-    steps = Steps(int(options["kill"]) if "kill" in options else None, options.get("log"))
+    steps = Steps(options)
     root = Path(tree)
     setup = Setup(
         root=HostRoot(root),
@@ -112,8 +118,9 @@ def main(tree: str, *words: str) -> None:
         who="user 1000",
         tree="tests",
         journals=journal_type(steps),
+        lock_wait_s=0.2,
     )
-    server = Server(setup, 0, 1)
+    server = Server(setup, source, sink)
     signal.signal(signal.SIGTERM, lambda *_: server.interrupt())
     server.serve()
 

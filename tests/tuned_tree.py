@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import digest, plan
 from jitter_workshop.tuning.registry import parse_wanted
-from tests import hosttrees
+from tests import agent_on_tree, hosttrees
 
-REPOSITORY = Path(__file__).parents[1]
 STATE = "var/lib/jitter-workshop"
 HOT = "2-3"
 MANY = (
@@ -82,13 +80,29 @@ def planned(root: Path, words: Sequence[str] = MANY, hot: str = HOT) -> Plan:
 
 
 class Agent:
-    """``tests.agent_on_tree`` in a process of its own, spoken to line by line."""
+    """``tests.agent_on_tree`` in a forked process of its own (no start-up to wait for), spoken to line by line."""
 
     def __init__(self, root: Path, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.agent_on_tree", str(root), *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=REPOSITORY,
-        )  # fmt: skip
+        there, source = os.pipe()
+        back, sink = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 70
+            try:
+                # Ends of other agents' pipes, inherited by the fork, would keep those from seeing the end.
+                for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+                    if number > 2 and number not in (there, sink):
+                        with contextlib.suppress(OSError):
+                            os.close(number)
+                agent_on_tree.main(str(root), *options, source=there, sink=sink)
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(there)
+        os.close(sink)
+        self._to = os.fdopen(source, "wb", buffering=0)
+        self._from = os.fdopen(back, "rb")
+        self._code: int | None = None
         self._id = 0
 
     def __enter__(self) -> Agent:
@@ -98,12 +112,14 @@ class Agent:
         self.end()
 
     def send(self, line: bytes) -> None:
-        self.process.stdin.write(line + b"\n")
-        self.process.stdin.flush()
+        self._to.write(line + b"\n")
 
     def receive(self) -> Any:
-        line = self.process.stdout.readline()
+        line = self._from.readline()
         return json.loads(line) if line else None
+
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
 
     def ask(self, verb: str, **fields: Any) -> Any:
         """The answer; an error is ``{"error": …}``, None where the agent has died."""
@@ -120,13 +136,13 @@ class Agent:
         return self.ask("apply", wanted=list(words), cpus=hot, shown=shown, lease=lease)
 
     def end(self) -> int:
-        """Close its input and wait for its end."""
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        code = self.process.wait(60)
-        self.process.stdout.close()
-        self.process.stderr.close()
-        return code
+        """Close its input and wait for its end; -N for signal N."""
+        if self._code is None:
+            with contextlib.suppress(BrokenPipeError):
+                self._to.close()
+            self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            self._from.close()
+        return self._code
 
 
 def journals(root: Path, where: str = "") -> list[Path]:

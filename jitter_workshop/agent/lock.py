@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable
 
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import HostError
@@ -31,7 +30,7 @@ class HostLock:
         self._who = who
         self.held = False
 
-    def take(self, wait_s: float = WAIT_S, waiting: Callable[[float], None] = time.sleep) -> None:
+    def take(self, wait_s: float = WAIT_S) -> None:
         """Take it, or raise HostError that names the holder after ``wait_s`` seconds."""
         ends = time.monotonic() + wait_s
         while not self.held:
@@ -42,7 +41,7 @@ class HostLock:
                     raise HostError(
                         f"somebody else holds changes to this host: {self._holder()}", "wait until they are done"
                     ) from None
-                waiting(_STEP_S)
+                time.sleep(_STEP_S)
                 continue
             self.held = True
         os.ftruncate(self._file, 0)

@@ -15,7 +15,7 @@ from typing import Any
 
 from jitter_workshop.agent import policy, protocol
 from jitter_workshop.agent.journal import JournalFile, close_finished, open_journals
-from jitter_workshop.agent.lock import HostLock
+from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
@@ -49,6 +49,7 @@ class Setup:
     tree: str
     notice: str = ""
     journals: type[JournalFile] = JournalFile
+    lock_wait_s: float = WAIT_S
 
 
 class Gone(Exception):
@@ -281,7 +282,7 @@ class Server:
     def _begin(self) -> None:
         if self._lock is None:
             self._lock = HostLock(self._state(), f"process {os.getpid()} of {self._setup.who}")
-        self._lock.take()
+        self._lock.take(self._setup.lock_wait_s)
 
     def _end(self) -> None:
         """Let go of the lock, unless a lease lives: who stacked changes on it would be left with half of them."""

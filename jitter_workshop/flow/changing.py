@@ -20,6 +20,7 @@ from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.registry import parse_wanted
 
+HERE = Path("/")
 PROFILE_LIMIT = 64 * 1024
 ALREADY = "nothing to do"
 """How the planner's reason begins where a tunable is as wanted."""
@@ -64,7 +65,7 @@ class Changing:
     def __init__(self, words: Sequence[str], cpus: str | None) -> None:
         """Raises UsageError and HostError as ``draw_up`` does."""
         self.words = tuple(map(str, parse_wanted(words)))
-        self.drawn: DrawnPlan = draw_up(Path("/"), self.words, cpus)
+        self.drawn: DrawnPlan = draw_up(HERE, self.words, cpus)
         self.plan: Plan = self.drawn.plan
         self._agent: AgentClient | None = None
         self._leased = False
@@ -144,7 +145,7 @@ def restore(tunables: Sequence[str] = ()) -> tuple[RestoreResult, str]:
         if "=" in word:
             raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "say only the id")
     parse_wanted(tunables)
-    if not anything_to_restore(HostRoot()):
+    if not anything_to_restore(HostRoot(HERE)):
         return RestoreResult((), (), False), ""
     with connect() as agent:
         return agent.restore(tunables), agent.notice
@@ -160,7 +161,7 @@ def note_stack(session: str | None) -> str:
         with opened:
             if opened.read_only:
                 return ""
-            opened.save(dataclasses.replace(opened.session, stack=journal.stack(HostRoot())))
+            opened.save(dataclasses.replace(opened.session, stack=journal.stack(HostRoot(HERE))))
     except SessionError as error:
         return f"the session does not know what is applied: {error.sentence()}"
     return ""

@@ -57,6 +57,8 @@ def apply_changes(
             break
         kind = kind_of(change.kind)
         try:
+            if kind.of_task and not kind.exists(root, change.path):
+                continue  # the task has ended since: nothing is left to change
             why = _make(root, writer, change, kind, keeper)
         except JournalLost as lost:
             words = f"not written, because the journal cannot be kept: {lost}"
@@ -96,18 +98,15 @@ def _make(root: HostRoot, writer: HostWriter, change: Change, kind: Kind, keeper
         except OSError as error:
             why = reason(error)
     read_back = kind.read(root, change.path).text
-    if not why and read_back is not None:
-        if kind.same(read_back, change.before) and not kind.same(read_back, change.after):
-            why = f"the host took the write and still says {quoted(read_back)}"
-        else:
-            why = kind.failed(read_back, change.after)
+    if not why and read_back is not None and _ignored(kind, read_back, change):
+        why = f"the host took the write and still says {quoted(read_back)}"
     if not why:
         keeper.written(change.n, read_back)
         return ""
     return why + _take_back(root, writer, change, kind, read_back, keeper)
 
 
-def _unmoved(kind: Kind, read_back: str, change: Change) -> bool:
+def _ignored(kind: Kind, read_back: str, change: Change) -> bool:
     return kind.same(read_back, change.before) and not kind.same(read_back, change.after)
 
 
