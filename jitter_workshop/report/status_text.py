@@ -24,6 +24,8 @@ _WIDE = 130
 """From this width on, the reason stands beside the value and not below it."""
 
 _TITLE = 40
+_SENTENCES = 1_000
+"""Characters of a reason or an advice that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def _check(check: Assessment, style: Style, brief: bool, before: str) -> list[st
 
 def _said(check: Assessment, before: str) -> str:
     """What stands and what would be better; the reason where no value is known, or behind one that only informs."""
-    reason = clean(check.reason, 400) if check.reason != before else "as above"
+    reason = clean(check.reason, _SENTENCES) if check.reason != before else "as above"
     if check.value is None:
         return reason if check.state != "improve" else f"→ {clean(check.wanted, 160)}" if check.wanted else ""
     value = clean(check.value, 160)
@@ -106,12 +108,12 @@ def _below(check: Assessment, style: Style, room: int) -> list[str]:
     """Why something can be better, and what to do about it."""
     lines: list[str] = []
     if check.state == "improve":
-        lines += [style.paint(line, "dim") for line in wrap(clean(check.reason, 400), room)]
+        lines += [style.paint(line, "dim") for line in wrap(clean(check.reason, _SENTENCES), room)]
         what = check.fix or ("only the hypervisor's owner can" if check.only_host else "")
         if what:
             lines += [style.paint(line, "attention") for line in wrap(f"do: {clean(what, 400)}", room)]
     elif check.fix and check.state != "ok":
-        lines += wrap(f"do: {clean(check.fix, 400)}", room)
+        lines += wrap(f"do: {clean(check.fix, _SENTENCES)}", room)
     return lines
 
 

@@ -1,0 +1,308 @@
+"""A plan as text and as a shell script: every write is shown, and the script does and undoes exactly these."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jitter_workshop.model.change import Change, Plan, Skipped
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.report import plan_script, plan_text
+from jitter_workshop.report.terminal import Style
+
+BOOT = "0f5c1a52-3d77-4f0e-9a9e-6d2f2f7f1c11"
+SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]
+
+
+def change(n: int, path: str, before: str, after: str, **more: Any) -> Change:
+    fields: dict[str, Any] = {"tunable": "governor", "when": "runtime", "risk": "low", "why": "Because."}
+    return Change(n=n, path=path, before=before, after=after, **(fields | more))
+
+
+def plan_of(*changes: Change, skipped: tuple[Skipped, ...] = ()) -> Plan:
+    return Plan(BOOT, (1,), changes, skipped)
+
+
+def sh(script: str, verb: str, root: Path, shell: str = "sh") -> subprocess.CompletedProcess[str]:
+    file = root.parent / "plan.sh"
+    file.write_text(script)
+    command = [shell, "sh"] if shell == "busybox" else [shell]
+    return subprocess.run(
+        [*command, str(file), verb],
+        env={"PATH": os.environ["PATH"], "JITTER_ROOT": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "it's a host"
+    files = {
+        "proc/sys/kernel/random/boot_id": f"{BOOT}\n",
+        "sys/governor": "powersave\n",
+        "sys/mask": "00000003\n",
+        "sys/list": "0-1\n",
+        "sys/number": "0500\n",
+        "sys/choice": "always [madvise] never\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+EVERYTHING = plan_of(
+    change(1, "/sys/governor", "powersave", "performance"),
+    change(2, "/sys/mask", "3", "1", kind="cpu-mask"),
+    change(3, "/sys/list", "0,1", "0", kind="cpu-list"),
+    change(4, "/sys/number", "500", "1500", kind="number"),
+)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_does_what_is_planned_and_undoes_it(shell: str, tree: Path) -> None:
+    script = plan_script.render(EVERYTHING, "lab03", "today")
+    done = sh(script, "apply", tree, shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tree / "sys/governor").read_text() == "performance\n"
+    assert [(tree / f"sys/{n}").read_text() for n in ("mask", "list", "number")] == ["1\n", "0\n", "1500\n"]
+    assert sh(script, "apply", tree, shell).returncode == 0, "a second time there is nothing to do"
+    undone = sh(script, "undo", tree, shell)
+    assert (undone.returncode, undone.stderr) == (0, "")
+    assert [(tree / f"sys/{n}").read_text() for n in ("governor", "mask", "list", "number")] == [
+        "powersave\n",
+        "3\n",
+        "0-1\n",
+        "500\n",
+    ]
+
+
+def test_what_changed_since_is_left_alone_and_the_rest_is_done(tree: Path) -> None:
+    (tree / "sys/governor").write_text("schedutil\n")
+    done = sh(plan_script.render(EVERYTHING, "lab03", "today"), "apply", tree)
+    assert done.returncode == 1
+    assert "left alone: /sys/governor says 'schedutil', not 'powersave'" in done.stderr
+    assert (tree / "sys/governor").read_text() == "schedutil\n"
+    assert (tree / "sys/mask").read_text() == "1\n"
+
+
+def test_what_is_missing_or_refused_is_said(tree: Path) -> None:
+    (tree / "sys/mask").unlink()
+    (tree / "sys/list").unlink()
+    (tree / "sys/list").mkdir()
+    wanted = plan_of(
+        change(1, "/sys/mask", "3", "1", kind="cpu-mask"), change(2, "/sys/list", "0-1", "0", kind="cpu-list")
+    )
+    done = sh(plan_script.render(wanted, "lab03", "today"), "apply", tree)
+    assert done.returncode == 1
+    assert "/sys/mask cannot be read" in done.stderr
+    assert "/sys/list" in done.stderr
+
+
+def test_another_boot_writes_nothing_and_has_nothing_to_undo(tree: Path) -> None:
+    (tree / "proc/sys/kernel/random/boot_id").write_text("another\n")
+    script = plan_script.render(EVERYTHING, "lab03", "today")
+    assert sh(script, "apply", tree).returncode == 2
+    assert sh(script, "undo", tree).returncode == 0
+    assert (tree / "sys/governor").read_text() == "powersave\n"
+
+
+def test_wrong_use_is_said(tree: Path) -> None:
+    script = plan_script.render(EVERYTHING, "lab03", "today")
+    for verb in ("", "aply"):
+        done = sh(script, verb, tree)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "usage" in done.stderr
+
+
+def test_a_choice_is_the_word_in_brackets(tree: Path) -> None:
+    script = plan_script.render(plan_of(change(1, "/sys/choice", "never", "always", kind="choice")), "lab03", "today")
+    done = sh(script, "apply", tree)
+    assert done.returncode == 1
+    assert "says 'madvise', not 'never'" in done.stderr
+
+
+def test_a_control_group_is_made_and_removed(tree: Path) -> None:
+    (tree / "sys/fs/cgroup").mkdir(parents=True)
+    script = plan_script.render(
+        plan_of(change(1, "/sys/fs/cgroup/hot", "absent", "present", kind="cgroup")), "lab03", "today"
+    )
+    assert sh(script, "apply", tree).returncode == 0
+    assert (tree / "sys/fs/cgroup/hot").is_dir()
+    assert sh(script, "undo", tree).returncode == 0
+    assert not (tree / "sys/fs/cgroup/hot").exists()
+
+
+def test_every_kind_of_a_file_is_done_and_undone(tree: Path) -> None:
+    """Each kind that is a file, on a made tree: what is written, and that the undo gives it back."""
+    before = {
+        "sys/kernel/soft_watchdog": "1\n",
+        "sys/kernel/nmi_watchdog": "0\n",
+        "sys/kernel/watchdog": "1\n",
+        "sys/vm/dirty_ratio": "0\n",
+        "sys/vm/dirty_bytes": "100000\n",
+        "sys/disable": "2\n",
+        "sys/wq/cpumask": "1\n",
+        "sys/wq/cpumask_requested": "00000003\n",
+        "sys/preempt": "none voluntary (full)\n",
+    }
+    for name, text in before.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    (tree / "etc").mkdir()
+    script = plan_script.render(
+        plan_of(
+            change(1, "/sys/kernel/watchdog", "soft=1 nmi=0", "soft=0 nmi=0", kind="watchdog"),
+            change(2, "/sys/vm/dirty_ratio", "100000", "200000", kind="dirty-limit"),
+            change(3, "/sys/disable", "0", "1", kind="idle-disable"),
+            change(4, "/etc/grub.d", "absent", "present", kind="folder", when="boot"),
+            change(5, "/etc/grub.d/zz.cfg", "", "skew_tick=1", kind="grub", when="boot", then="update-grub"),
+        ),
+        "lab03",
+        "today",
+    )
+    done = sh(script, "apply", tree)
+    assert done.returncode == 0, done.stderr
+    assert "tried out: update-grub" in done.stderr
+    assert [(tree / f"sys/kernel/{n}").read_text() for n in ("soft_watchdog", "watchdog")] == ["0\n", "0\n"]
+    assert (tree / "sys/vm/dirty_bytes").read_text() == "200000\n"
+    assert (tree / "sys/disable").read_text() == "1\n"
+    assert 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX skew_tick=1"' in (tree / "etc/grub.d/zz.cfg").read_text()
+    undone = sh(script, "undo", tree)
+    assert undone.returncode == 0, undone.stderr
+    assert not (tree / "etc/grub.d").exists()
+    assert (tree / "sys/kernel/watchdog").read_text() == "1\n"
+    assert (tree / "sys/vm/dirty_bytes").read_text() == "100000\n"
+    assert (tree / "sys/disable").read_text() == "0\n"
+
+
+def test_a_real_task_is_moved_and_put_back(tmp_path: Path) -> None:
+    """Run on this machine, on a task of its own: only this one is touched."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2 or shutil.which("taskset") is None:
+        pytest.skip("one CPU, or no taskset, here")
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        stat = Path(f"/proc/{sleeper.pid}/stat").read_text()
+        started = stat.rpartition(") ")[2].split()[19]
+        everywhere = str(CpuSet.of(cpus))
+        moved = change(
+            1, f"sched_setaffinity({sleeper.pid}@{started})", everywhere, f"{cpus[0]}", kind="affinity", when="boot"
+        )
+        script = plan_script.render(plan_of(moved), "lab03", "today")
+        file = tmp_path / "plan.sh"
+        file.write_text(script)
+        assert subprocess.run(["sh", str(file), "apply"], timeout=30, check=False).returncode == 0
+        assert os.sched_getaffinity(sleeper.pid) == {cpus[0]}
+        assert subprocess.run(["sh", str(file), "undo"], timeout=30, check=False).returncode == 0
+        assert os.sched_getaffinity(sleeper.pid) == set(cpus)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_what_a_script_cannot_do_is_said_with_what_can(tree: Path) -> None:
+    held = change(1, "/dev/cpu_dma_latency", "none", "2", kind="held", lease=True, tunable="pm-qos-fd")
+    done = sh(plan_script.render(plan_of(held), "lab03", "today"), "apply", tree)
+    assert done.returncode == 1
+    assert "jitter-workshop apply pm-qos-fd --hold" in done.stderr
+
+
+def test_a_task_that_has_ended_needs_nothing(tmp_path: Path) -> None:
+    moved = change(1, "sched_setaffinity(1@999999999999)", "0-1", "0", kind="affinity", when="boot")
+    file = tmp_path / "plan.sh"
+    file.write_text(plan_script.render(plan_of(moved), "lab03", "today"))
+    done = subprocess.run(["sh", str(file), "apply"], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+nasty = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(nasty, nasty, nasty)
+def test_nothing_in_a_plan_is_run(tree: Path, before: str, why: str, host: str) -> None:
+    """Values, reasons and names are words of the shell, never its code."""
+    hostile = f"'; touch {tree}/owned; $(touch {tree}/owned) `touch {tree}/owned` {before}"
+    (tree / "sys/governor").write_text(hostile)
+    made = plan_of(
+        change(1, "/sys/governor", hostile, "performance", why=why + hostile),
+        skipped=(Skipped("epp", f"{why}\ntouch {tree}/owned"),),
+    )
+    done = sh(plan_script.render(made, f"{host}\n{hostile}", hostile), "apply", tree)
+    assert not (tree / "owned").exists()
+    assert done.returncode in (0, 1)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        EVERYTHING,
+        plan_of(),
+        plan_of(
+            change(1, "/sys/fs/cgroup/hot", "absent", "present", kind="cgroup"),
+            change(2, "/sys/devices/system/cpu/cpu1/online", "1", "cycled", kind="cpu-cycle"),
+            change(3, "systemd(irqbalance.service)", "active", "inactive", kind="unit"),
+            change(4, "sched_setaffinity(12@34)", "0-1", "0", kind="affinity"),
+            change(5, "/dev/cpu_dma_latency", "none", "2", kind="held", lease=True),
+            change(6, "/etc/default/grub.d/zz.cfg", "", "skew_tick=1", kind="grub", when="boot", then="update-grub"),
+            change(7, "grubby(nohz_full+rcu_nocbs)", "", "nohz_full=1 rcu_nocbs=1", kind="grubby", when="boot"),
+            change(8, "/sys/fs/cgroup/cpuset/hot", "absent", "cpus 1 mems 0", kind="cpuset"),
+            change(9, "cgroup(12@34)", "/", "/rest", kind="task-cgroup"),
+            change(10, "/sys/fs/cgroup/cgroup.subtree_control", "", "cpuset", kind="controllers"),
+            change(11, "/proc/sys/kernel/watchdog", "soft=1 nmi=0", "soft=0 nmi=0", kind="watchdog"),
+            change(12, "/proc/sys/vm/dirty_ratio", "20%", "100000", kind="dirty-limit"),
+            change(13, "sched_setaffinity(12@34)", "0", "0 or 0-1", kind="affinity-across"),
+            change(14, "/sys/devices/virtual/workqueue/cpumask", "3", "1", kind="workqueue-mask"),
+            change(15, "/sys/fs/cgroup/hot/cpuset.cpus", "", "1", kind="cgroup-cpus"),
+            change(16, "/etc/default/grub.d", "absent", "present", kind="folder", when="boot"),
+        ),
+    ],
+    ids=["files", "nothing", "every kind"],
+)
+def test_the_script_is_clean_shell(made: Plan, tmp_path: Path) -> None:
+    file = tmp_path / "plan.sh"
+    file.write_text(plan_script.render(made, "lab03", "today"))
+    assert subprocess.run(["sh", "-n", str(file)], timeout=20, check=False).returncode == 0
+    checker = shutil.which("shellcheck")
+    if checker is None:
+        pytest.skip("shellcheck is not installed")
+    checked = subprocess.run([checker, str(file)], capture_output=True, text=True, timeout=60, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_every_write_is_shown_whole(width: int) -> None:
+    long = ",".join(str(n) for n in range(0, 400, 2))
+    path = "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/net/eth0/queues/rx-0/rps_cpus"
+    made = plan_of(change(1, path, long, "0"), skipped=(Skipped("epp", "not here: a guest has none"),))
+    text = plan_text.render(made, Style(width), "asked")
+    assert max(len(line) for line in text.split("\n")) <= width
+    together = "".join(text.split())
+    assert path + long + "→0" in together
+    assert "epp:nothere" in together
+    assert text.count("CPU governor") == 1
+
+
+def test_an_empty_plan_and_what_follows_are_said() -> None:
+    assert plan_text.render(plan_of(), Style(80)).startswith("Nothing would be written.")
+    boot = change(1, "/etc/x", "", "a", when="boot", then="update-grub")
+    text = plan_text.render(plan_of(boot), Style(80))
+    assert "update-grub" in text
+    assert "next boot" in text
+    assert "(empty) → a" in text
+
+
+def test_names_in_a_plan_do_not_steer_the_terminal() -> None:
+    text = plan_text.render(plan_of(change(1, "/sys/\x1b[31mx", "a\x07", "b\u202e")), Style(80))
+    assert all(c == "\n" or c.isprintable() for c in text)

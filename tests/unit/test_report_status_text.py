@@ -1,0 +1,188 @@
+"""status as text and as metrics: fits its width, says what to do, and lets no name of a host steer a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.assessment import Assessment, Drift
+from jitter_workshop.report import prometheus
+from jitter_workshop.report.status_text import Page, render
+from jitter_workshop.report.terminal import Style, output_style, wrap
+
+PAGE = Page("lab03 · Linux 6.12", False, True, "1", "0", "asked with --cpus")
+ESCAPE = re.compile(r"\x1b\[\d+m")
+
+
+def check(id: str = "governor", state: Any = "improve", **more: Any) -> Assessment:
+    fields: dict[str, Any] = {
+        "id": id,
+        "title": "CPU governor",
+        "state": state,
+        "value": "powersave",
+        "wanted": "performance",
+        "reason": "the clock follows the load",
+        "when": "runtime",
+        "paths": (),
+        "fix": f"jitter-workshop apply {id}" if state == "improve" else "",
+    }
+    return Assessment(**(fields | more))
+
+
+texts = st.text(max_size=60)
+checks = st.builds(
+    check,
+    id=st.text(alphabet="abcdef-", min_size=1, max_size=25),
+    state=st.sampled_from(["ok", "improve", "unavailable", "info"]),
+    title=texts,
+    value=st.none() | texts,
+    wanted=st.none() | texts,
+    reason=texts | st.just("x" * 300),
+    fix=st.just("") | texts,
+    only_host=st.booleans(),
+)
+
+
+@given(st.lists(checks, max_size=5), st.integers(60, 160), st.booleans(), st.booleans())
+def test_no_line_is_wider_than_the_terminal(found: list[Assessment], width: int, colour: bool, brief: bool) -> None:
+    text = render(PAGE, [("CPU frequency", found)], Style(width, colour), brief=brief)
+    plain = ESCAPE.sub("", text)
+    assert max(len(line) for line in plain.split("\n")) <= width
+    assert text.endswith("\n")
+    assert all(c == "\n" or c.isprintable() for c in plain)
+    assert colour or plain == text
+
+
+@given(st.text(), st.integers(8, 80))
+def test_wrapping_loses_nothing(text: str, width: int) -> None:
+    lines = wrap(text, width)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(len(line) <= width for line in lines)
+
+
+def test_what_can_be_better_says_what_why_and_what_to_do() -> None:
+    text = render(PAGE, [("CPU frequency", [check()])], Style(80))
+    for said in ("CPU FREQUENCY", "▲ improve", "powersave → performance", "follows the load", "apply governor"):
+        assert said in text
+    assert "0 ok · 1 to improve" in text
+    assert "restore" in text
+
+
+def test_a_guest_is_told_what_only_the_host_can_answer() -> None:
+    found = [check(state="unavailable", value=None, only_host=True), check("thp", "ok")]
+    assert "Only the hypervisor's owner can answer or change: governor." in render(PAGE, [("A", found)], Style(80))
+    bare = Page("lab03", False, False, "1", "0", "")
+    assert "hypervisor's owner" not in render(bare, [("A", found)], Style(80))
+
+
+def test_recorded_hosts_and_odd_choices_are_marked() -> None:
+    page = Page("lab03", True, False, "0-1", "", "asked", note="every online CPU is hot")
+    text = render(page, [("A", [check()])], Style(80))
+    assert "A recorded host" in text
+    assert "no housekeeping CPU" in text
+    assert "▲ every online CPU is hot" in text
+
+
+def test_drift_stands_in_the_sum() -> None:
+    drifted = check(reason="drifted: set to a, found b", drifted=Drift("/p", "a", "b", None))
+    assert "Drifted" in render(PAGE, [("A", [drifted])], Style(80))
+
+
+def test_the_same_reason_is_not_said_twice_in_a_row() -> None:
+    found = [check(i, "unavailable", value=None, reason="no cpufreq here") for i in ("a", "b")]
+    assert render(PAGE, [("A", found)], Style(80)).count("no cpufreq here") == 1
+    assert render(PAGE, [("A", found)], Style(80), brief=False).count("no cpufreq here") == 2
+
+
+def test_only_what_asks_for_nothing_is_cut() -> None:
+    long = " ".join(f"word{n}" for n in range(60))
+    for state, whole in (("info", False), ("unavailable", False), ("improve", True)):
+        assert ("word59" in render(PAGE, [("A", [check(state=state, reason=long)])], Style(80))) is whole
+    assert "word59" in render(PAGE, [("A", [check(state="info", reason=long)])], Style(80), brief=False)
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "expected"),
+    [
+        ({"TERM": "xterm"}, True, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, True, False),
+        ({}, True, False),
+        ({"TERM": "xterm"}, False, False),
+    ],
+)
+def test_colour_only_where_a_person_looks(
+    environment: dict[str, str], terminal: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Out(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+        def fileno(self) -> int:
+            return -1
+
+    for name in ("TERM", "NO_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout", Out())
+    style = output_style()
+    assert style.colour is expected
+    assert style.width == (80 if terminal else 100)
+
+
+@pytest.mark.parametrize(("columns", "width"), [("72", 72), ("7", 60), ("9999", 160), ("x", 100), ("", 100)])
+def test_the_width_that_is_given_is_kept_within_reason(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert output_style().width == width
+
+
+# -- metrics --------------------------------------------------------------------------------------------------------
+
+_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+_SAMPLE = re.compile(rf'({_NAME})\{{((?:{_NAME}="(?:[^"\\\n]|\\["\\n])*",?)*)\}} (-?\d+)')
+
+
+def parse_metrics(text: str) -> dict[str, dict[str, int]]:
+    """A strict reading of the exposition format: HELP, TYPE, then that metric's samples, none twice."""
+    assert text.endswith("\n")
+    found: dict[str, dict[str, int]] = {}
+    helped = typed = None
+    for line in text[:-1].split("\n"):
+        if line.startswith("# HELP "):
+            helped = line.split(" ", 3)[2]
+            assert helped not in found
+        elif line.startswith("# TYPE "):
+            typed, kind = line.split(" ")[2:]
+            assert (typed, kind) == (helped, "gauge")
+            found[typed] = {}
+        else:
+            match = _SAMPLE.fullmatch(line)
+            assert match, line
+            assert match[1] == typed
+            assert match[2] not in found[match[1]], "a sample twice"
+            found[match[1]][match[2]] = int(match[3])
+    return found
+
+
+@given(st.lists(checks, max_size=5, unique_by=lambda c: c.id), st.sets(st.integers(0, 511), max_size=4))
+def test_metrics_can_be_read_by_a_strict_parser(found: list[Assessment], hot: set[int]) -> None:
+    metrics = parse_metrics(prometheus.render(found, sorted(hot)))
+    assert sum(metrics["jitter_workshop_check"].values()) == len(found)
+    assert len(metrics["jitter_workshop_check"]) == 4 * len(found)
+    assert sum(metrics["jitter_workshop_checks"].values()) == len(found)
+    assert len(metrics["jitter_workshop_hot_cpu"]) == len(hot)
+    assert prometheus.render(found, sorted(hot)) == prometheus.render(list(reversed(found)), sorted(hot))
+
+
+def test_labels_are_escaped() -> None:
+    assert prometheus.escape('a"b\\c\nd') == 'a\\"b\\\\c d'

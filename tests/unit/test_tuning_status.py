@@ -1,0 +1,109 @@
+"""What drifted, who probably did it, and that one broken check hides no other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Tunable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.registry import find
+from jitter_workshop.tuning.status import assess_all, find_drift, summary
+from tests import hosttrees
+
+GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor"
+
+
+@dataclass(frozen=True)
+class Set:
+    """A write of ours."""
+
+    tunable: str
+    path: str
+    after: str
+    kind: str = "value"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """Two CPUs, the second one hot, with a governor each."""
+    root = hosttrees.small(tmp_path, 2)
+    for cpu in (0, 1):
+        hosttrees.write(
+            root,
+            hosttrees.policy(
+                cpu, cpus=str(cpu), driver="acpi-cpufreq", governor="powersave", low_khz=1_000, high_khz=2_000
+            ),
+        )
+    return Host(HostRoot(root), CpuSet((1,)))
+
+
+def run_service(host: Host, name: str) -> None:
+    hosttrees.write(host.root.root, hosttrees.task(812, name))
+
+
+def test_what_stands_has_not_drifted(host: Host) -> None:
+    assert find_drift(host, find("governor"), [Set("governor", GOVERNOR, "powersave")]) is None
+
+
+def test_what_somebody_changed_reads_drifted_with_the_likely_culprit(host: Host) -> None:
+    run_service(host, "tuned")
+    (said,) = assess_all(host, [find("governor")], [Set("governor", GOVERNOR, "performance")])
+    assert said.state == "improve"
+    assert said.drifted is not None
+    assert (said.drifted.path, said.drifted.set, said.drifted.found) == (GOVERNOR, "performance", "powersave")
+    assert said.drifted.culprit == "tuned"
+    assert said.reason.startswith("drifted: set to performance, found powersave; probably by tuned")
+    assert "tuned leaves it alone" in said.fix
+
+
+def test_no_culprit_is_made_up(host: Host) -> None:
+    run_service(host, "irqbalance")
+    drift = find_drift(host, find("governor"), [Set("governor", GOVERNOR, "performance")])
+    assert drift is not None
+    assert drift.culprit is None
+
+
+def test_a_good_value_that_is_not_ours_any_more_is_said_too(host: Host) -> None:
+    hosttrees.write(host.root.root, {GOVERNOR.lstrip("/"): "performance\n"})
+    (said,) = assess_all(host, [find("governor")], [Set("governor", GOVERNOR, "schedutil")])
+    assert said.state == "improve"
+    assert "drifted" in said.reason
+    assert said.fix
+
+
+def test_values_are_compared_as_what_they_mean(host: Host) -> None:
+    hosttrees.write(host.root.root, {"proc/irq/default_smp_affinity": "00000003\n"})
+    asked = [Set("irq-affinity", "/proc/irq/default_smp_affinity", "3", "cpu-mask")]
+    assert find_drift(host, find("irq-affinity"), asked) is None
+
+
+def test_what_has_gone_and_what_no_kind_knows_has_not_drifted(host: Host) -> None:
+    asked = [Set("governor", "/sys/gone", "1"), Set("governor", GOVERNOR, "x", "a-kind-from-the-future")]
+    assert find_drift(host, find("governor"), asked) is None
+
+
+def test_of_two_writes_to_one_file_the_last_counts(host: Host) -> None:
+    asked = [Set("governor", GOVERNOR, "performance"), Set("governor", GOVERNOR, "powersave")]
+    assert find_drift(host, find("governor"), asked) is None
+
+
+def test_one_broken_check_hides_no_other(host: Host) -> None:
+    class Broken(Tunable):
+        id = "broken"
+        title = "Broken"
+        why = "It is."
+        document = "none"
+
+        def assess(self, host: Host) -> Assessment:
+            raise RuntimeError("an odd\x1b[31m host")
+
+    broken, governor = assess_all(host, [Broken(), find("governor")])
+    assert (broken.state, governor.id) == ("unavailable", "governor")
+    assert "a mistake in this program" in broken.reason
+    assert summary((broken, governor)) == {"ok": 0, "improve": 1, "unavailable": 1, "info": 0}
