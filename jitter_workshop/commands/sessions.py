@@ -1,7 +1,7 @@
 """List, show, choose or remove sessions.
 
   sessions               all sessions; * marks the one in use. Damaged files are set aside and named; exit 1 then
-  sessions show ID       one session: its chapters and its runs
+  sessions show ID       one session: its chapters and its runs; with --profile what it has applied, for apply --profile
   sessions use ID        work in this session from now on
   sessions remove ID     remove a session with all its runs (asks; --yes does not)
 
@@ -29,6 +29,7 @@ ACTIONS = ("list", "show", "use", "import", "remove")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
     parser.add_argument("id", nargs="*", metavar="ID", help="the session that show, use and remove are about")
+    parser.add_argument("--profile", action="store_true", help="show only what is applied, one ID=VALUE a line")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     add_json(parser)
 
@@ -64,6 +65,11 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     store = SessionStore()
     with store.open(wanted) as opened:
         session, runs, notices = opened.session, opened.runs(), tuple(opened.notices)
+    if args.profile:
+        from jitter_workshop.tuning.journal import profile
+
+        sys.stdout.write(profile(session.stack) or "# nothing is applied\n")
+        return 0
     if args.json:
         payload = _as_json((session,), (), store.current_id())
         print_json(

@@ -7,7 +7,7 @@ import datetime
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from jitter_workshop import paths
 from jitter_workshop.bench import foreign, runner
@@ -29,6 +29,7 @@ from jitter_workshop.model.spec import Pacing, Placement, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.ids import new_id
 from jitter_workshop.session.store import OpenSession
+from jitter_workshop.tuning.journal import stack
 
 __all__ = [
     "CancelToken",
@@ -71,7 +72,6 @@ class MeasureRequest:
     threshold_ns: int | None = None
     noise: str | None = None
     wait_s: float = 0.0
-    applied: tuple[dict[str, str], ...] = field(default=())
 
 
 class MeasurementStopped(MeasureError):
@@ -123,10 +123,11 @@ def measure(
         if behind:
             queued("")
         summary = summarise(root, topology)
+        applied = stack(root)
         before = foreign.snapshot()
         result = runner.run(spec, observer, cancel)
         company = foreign.since(before, _watched(spec.placement))
-    run = _as_run(request, result, summary, company)
+    run = _as_run(request, result, summary, company, applied)
     not_kept = _keep(session, run, result)
     if result.failure is not None:
         where = not_kept or (f"the finished blocks are kept as run {run.id}" if session is not None else "")
@@ -181,7 +182,13 @@ def _keep(session: OpenSession | None, run: Run, result: runner.RunResult) -> st
     return ""
 
 
-def _as_run(request: MeasureRequest, result: runner.RunResult, host: HostSummary, company: foreign.Company) -> Run:
+def _as_run(
+    request: MeasureRequest,
+    result: runner.RunResult,
+    host: HostSummary,
+    company: foreign.Company,
+    applied: tuple[dict[str, str], ...],
+) -> Run:
     spec, gathered = result.spec, result.gathered
     steal_ns = gathered.sum_of(_steal)
     run = Run(
@@ -215,7 +222,7 @@ def _as_run(request: MeasureRequest, result: runner.RunResult, host: HostSummary
         complete=result.complete,
         disturbed=company.loads,
         host=to_plain(host),
-        applied=request.applied,
+        applied=applied,
         notes={},
         counted_s=gathered.counted_s,
     )

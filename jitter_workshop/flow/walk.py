@@ -275,7 +275,6 @@ class Walk:
             placement=measurement.placement,
             noise=measurement.noise or self.progress.noise,
             wait_s=WAIT_S,
-            applied=desk.session.stack,
         )
         if slot != "again" or measurement.placement == "none" or not chosen:
             return request

@@ -1,0 +1,138 @@
+"""Starting the agent: with and without rights, and when it dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.agent import client
+from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.tuning.planning import digest
+from tests import tuned_tree
+
+REPOSITORY = Path(__file__).parents[2]
+WORDS = ("thp", "stat-interval")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+def command(tree: Path, *options: str) -> tuple[str, ...]:
+    code = (
+        f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]; from tests import agent_on_tree as a; a.main(*sys.argv[1:])"
+    )
+    return (sys.executable, "-c", code, str(tree), *options)
+
+
+def test_plan_apply_restore(tree: Path) -> None:
+    before = tuned_tree.contents(tree)
+    with AgentClient(command(tree)) as agent:
+        plan = agent.plan(WORDS, "2-3")
+        assert plan == tuned_tree.planned(tree, WORDS)
+        result = agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes])
+        assert len(result.applied) == len(plan.changes)
+        assert len(agent.restore().restored) == len(plan.changes)
+    assert tuned_tree.contents(tree) == before
+
+
+def test_a_lease_is_given_back_at_the_end(tree: Path) -> None:
+    before = tuned_tree.contents(tree)
+    with AgentClient(command(tree)) as agent:
+        plan = agent.plan(WORDS, "2-3")
+        agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
+        assert tuned_tree.contents(tree) != before
+    assert tuned_tree.contents(tree) == before
+
+
+def test_errors_come_through_as_they_are(tree: Path) -> None:
+    with AgentClient(command(tree)) as agent:
+        with pytest.raises(UsageError, match="there is no tunable"):
+            agent.plan(("nothing-like-it",), "2-3")
+        with pytest.raises(HostError, match="not online"):
+            agent.plan(WORDS, "7")
+
+
+def test_a_death_in_the_middle_names_restore(tree: Path) -> None:
+    agent = AgentClient(command(tree, "kill=4"))
+    plan = agent.plan(WORDS, "2-3")
+    with pytest.raises(HostError) as caught:
+        agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes])
+    agent.close()
+    assert f"signal {int(signal.SIGKILL)}" in caught.value.message
+    assert "jitter-workshop restore" in caught.value.advice
+
+
+def test_an_agent_that_cannot_start_is_one_sentence() -> None:
+    with pytest.raises(HostError, match="cannot be started"):
+        AgentClient(("/no/such/program",))
+    with pytest.raises(HostError, match="ended with code 3 at its start: no such luck"):
+        AgentClient(("/bin/sh", "-c", "echo no such luck >&2; exit 3"))
+    with pytest.raises(HostError, match="another version"):
+        AgentClient(("/bin/sh", "-c", """read x; echo '{"id":1,"ok":{"protocol":99}}'"""))
+    with pytest.raises(HostError, match="ended with code 0 at its start"):
+        AgentClient(("/bin/sh", "-c", "echo no json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("sudo: a password is required", "sudo asks for a password"),
+        ("sudo: a terminal is required to read the password", "sudo asks for a password"),
+        ("ada is not in the sudoers file.", "sudo does not let you change this host"),
+        ("Sorry, user ada is not allowed to execute '/x' as root on lab.", "sudo does not let you change this host"),
+        ("jitter-workshop agent: the tree can be written by others; install it", "the tree can be written by others"),
+    ],
+)
+def test_sudo_that_refuses_or_asks_is_one_sentence(
+    words: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "sudo"
+    fake.write_text(f'#!/bin/sh\necho "{words}" >&2\nexit 1\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
+    with pytest.raises(HostError) as caught:
+        client.connect()
+    assert expected in caught.value.message
+    assert "\n" not in caught.value.sentence()
+
+
+def test_without_sudo_the_way_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(HostError, match="sudo is not here") as caught:
+        client.connect()
+    assert "plan --sh" in caught.value.advice
+
+
+def test_sudo_is_asked_without_a_question_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tree: Path) -> None:
+    """A sudo that needs no password: the agent runs behind it and is spoken to."""
+    said = tmp_path / "said"
+    fake = tmp_path / "sudo"
+    program = command(tree)
+    fake.write_text(
+        textwrap.dedent(f"""\
+            #!{sys.executable}
+            import os, sys
+            open({str(said)!r}, "w").write(" ".join(sys.argv[1:]))
+            os.execv({program[0]!r}, {list(program)!r})
+            """)
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with client.connect() as agent:
+        assert agent.plan(WORDS, "2-3").changes
+    words = said.read_text().split()
+    assert words[:2] == ["-n", "--"]
+    assert words[3:6] == ["-I", "-S", "-B"]
+    assert words[6].endswith("jitter_workshop/agent/__main__.py")
