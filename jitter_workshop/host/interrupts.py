@@ -17,7 +17,7 @@ _WRAP = 1 << 32
 _TRIGGER = re.compile(r"[\d\s]*-?(?:edge|level|fasteoi|handler|event|virq|ipi|pirq)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CounterTable(Mapping[str, Counter]):
     """Rows by key (``LOC``, ``36``, ``NET_RX``); a mapping. ``totals``: rows that the kernel does not split by CPU
     (``ERR``, ``MIS``). ``reason`` says why there are no rows."""

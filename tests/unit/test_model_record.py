@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -155,6 +155,27 @@ def test_a_record_that_can_be_changed_and_what_is_left_to_the_standard_library()
         class Wrong:
             a: int = 1
             b: int  # type: ignore[misc]
+
+
+def test_an_abstract_parent_holds_nothing() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Table(Mapping[str, int]):
+        rows: dict[str, int] = field(default_factory=dict)
+
+        def __getitem__(self, key: str) -> int:
+            return self.rows[key]
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(self.rows)
+
+        def __len__(self) -> int:
+            return len(self.rows)
+
+    table = Table({"a": 1})
+    assert dict(table) == {"a": 1}
+    assert table == Table({"a": 1})
+    assert isinstance(table, Mapping)
+    assert Table.__init__.__name__ == "__init__", "made by this module"
 
 
 def test_making_the_class_compiles_nothing() -> None:
