@@ -7,6 +7,9 @@ kernel/cgroup/cpuset.c), and its return brings none of it back:
 * the affinity of tasks that may run nowhere else: the same;
 * its place in every version 1 cpuset.
 
+A driver may do the same to its own: virtio_net spreads the interrupts of its queues, and the CPUs that send through
+them, anew whenever a CPU comes or goes (drivers/net/virtio_net.c), wherever somebody had put them.
+
 Wider affinities and version 2 cpusets keep what they ask for.
 """
 
@@ -25,9 +28,11 @@ from jitter_workshop.tuning.interrupts import refuses
 
 _SETS = "/sys/fs/cgroup/cpuset"
 _MAX_DEPTH = 6
+_NET = "/sys/class/net"
 
 OWNS = (
     "/proc/irq/*/smp_affinity_list",
+    "/sys/class/net/*/queues/*/xps_cpus",
     "sched_setaffinity(*)",
     *(f"{_SETS}{'/*' * depth}/cpuset.cpus" for depth in range(1, _MAX_DEPTH + 1)),
 )
@@ -39,21 +44,38 @@ def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
     in_sets = list(_cpusets(host, leaving))
     known = {write.path for write in in_sets}
     tasks = [write for write in _tasks(host, leaving, stay) if write.path not in known]
-    return [*_interrupts(host, leaving, stay), *tasks, *in_sets]
+    return [*_interrupts(host, leaving, stay), *_queues(host), *tasks, *in_sets]
 
 
 def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
     for irq in read_irqs(host.root):
         # A managed interrupt is switched off with its last CPU and on again with it: nothing is lost.
-        if irq.affinity is None or not irq.name or refuses(irq) or not _bound(irq.affinity, host, leaving):
+        if irq.affinity is None or not irq.name or refuses(irq):
             continue
-        yield Write(
-            affinity_path(irq.number),
-            str(irq.affinity),
-            str(stay),
-            "cpu-list",
-            why=f"Interrupt {irq.number} ({irq.name}) may arrive nowhere else, and would be opened to every CPU.",
-        )
+        name = f"Interrupt {irq.number} ({irq.name})"
+        bound = _bound(irq.affinity, host, leaving)
+        after = str(stay if bound else irq.affinity)
+        if irq.name.startswith("virtio") and ("-input." in irq.name or "-output." in irq.name):
+            why = f"{name} is put elsewhere by its driver whenever a CPU comes or goes."
+            yield Write(affinity_path(irq.number), str(irq.affinity), after, "irq-across", why=why)
+        elif bound:
+            why = f"{name} may arrive nowhere else, and would be opened to every CPU."
+            yield Write(affinity_path(irq.number), str(irq.affinity), after, "cpu-list", why=why)
+
+
+def _queues(host: Host) -> Iterator[Write]:
+    """Which CPUs send through which queue of a virtio card."""
+    for device in host.root.list_dir(_NET):
+        if "DRIVER=virtio_net" not in (host.root.text(f"{_NET}/{device}/device/uevent") or "").split():
+            continue
+        for _, folder in host.root.numbered(f"{_NET}/{device}/queues", "tx-"):
+            # A card with one queue has the file and refuses to read it.
+            mask = host.root.text(f"{folder}/xps_cpus")
+            if mask is not None:
+                why = (
+                    f"{printable(device, 20)} is told anew who sends through which queue whenever a CPU comes or goes."
+                )
+                yield Write(f"{folder}/xps_cpus", mask, mask, "mask-across", why=why)
 
 
 def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:

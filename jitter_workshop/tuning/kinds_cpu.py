@@ -7,7 +7,7 @@ import os
 import sys
 
 from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
-from jitter_workshop.tuning.kinds import Kind, Number
+from jitter_workshop.tuning.kinds import CpuList, CpuMask, Kind, Number
 from jitter_workshop.tuning.writer import HostWriter
 
 CYCLED = "0, then 1"
@@ -60,6 +60,21 @@ class IdleDisable(Number):
 
 NO_LIMIT_US = 2_000_000_000
 """What the device says while nobody asks for anything (PM_QOS_CPU_LATENCY_DEFAULT_VALUE)."""
+
+
+class IrqAcross(CpuList):
+    """An interrupt's affinity that its driver sets anew whenever a CPU comes or goes: noted before that, and therefore
+    given back after it."""
+
+    name = "irq-across"
+    always = True
+
+
+class MaskAcross(CpuMask):
+    """A mask that a driver sets anew whenever a CPU comes or goes (see IrqAcross)."""
+
+    name = "mask-across"
+    always = True
 
 
 class Held(Kind):
@@ -127,4 +142,4 @@ def effective_limit(path: str) -> int | None:
     return limit if limit >= 0 else None
 
 
-KINDS: tuple[Kind, ...] = (CpuCycle(), IdleDisable(), Held())
+KINDS: tuple[Kind, ...] = (CpuCycle(), IdleDisable(), IrqAcross(), MaskAcross(), Held())

@@ -167,6 +167,26 @@ def test_interrupts_that_may_arrive_nowhere_else_move_first(tmp_path: Path) -> N
     assert moved == [("/proc/irq/30/smp_affinity_list", "3", "0-1"), ("/proc/irq/33/smp_affinity_list", "2-3", "0-1")]
 
 
+def test_what_a_driver_sets_anew_is_noted_wherever_it_is(tmp_path: Path) -> None:
+    table = {
+        "40": ((1, 0, 0, 0), "PCI-MSI   0-edge      virtio1-input.0"),
+        "41": ((1, 0, 0, 0), "PCI-MSI   1-edge      virtio1-output.0"),
+        "42": ((1, 0, 0, 0), "PCI-MSI   2-edge      virtio0-req.3"),
+    }
+    files = {"proc/interrupts": interrupts(range(4), table)} | irq(40, "3") | irq(41, "1") | irq(42, "3")
+    for device, driver in (("eth0", "virtio_net"), ("eth1", "e1000e")):
+        folder = f"sys/class/net/{device}"
+        files |= {f"{folder}/device/uevent": f"DRIVER={driver}\n", f"{folder}/queues/tx-0/xps_cpus": "3\n"}
+        files |= {f"{folder}/queues/rx-0/rps_cpus": "0\n"}
+    made = plan(write(machine(tmp_path), files), "hotplug", 3)
+    assert [(c.kind, c.path, c.before, c.after) for c in made.changes] == [
+        ("irq-across", "/proc/irq/40/smp_affinity_list", "3", "0-2"),
+        ("irq-across", "/proc/irq/41/smp_affinity_list", "1", "1"),
+        ("mask-across", "/sys/class/net/eth0/queues/tx-0/xps_cpus", "3", "3"),
+        ("cpu-cycle", f"/{CPU}/cpu3/online", "1", CYCLED),
+    ]
+
+
 def test_tasks_that_may_run_nowhere_else_move_first(tmp_path: Path) -> None:
     files = task(50, "pinned", allowed="3", start=700)
     files |= task(51, "anywhere", allowed="0-3") | task(52, "two", allowed="2-3")
