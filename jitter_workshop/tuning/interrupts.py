@@ -116,11 +116,17 @@ class IrqAffinity(Settings):
         if default is not None and default & host.hot:
             mask = mask_like((default - host.hot) or rest, host.root.text(DEFAULT_AFFINITY) or "")
             found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
+        told: dict[CpuSet, tuple[str, str] | None] = {}
         for irq in irqs:
             # What nobody uses yet follows the default when a driver asks for it.
-            if irq.name and irq.affinity is not None and irq.affinity & host.hot:
-                wanted = str((irq.affinity & host.online) - host.hot or rest)
-                found.append(Setting(irq.path, str(irq.affinity), wanted, "cpu-list", refuses=refuses(irq)))
+            if not irq.name or (allowed := irq.affinity) is None:
+                continue
+            if allowed not in told:
+                # Thousands of interrupts have the same few masks.
+                wanted = (allowed & host.online) - host.hot or rest
+                told[allowed] = (str(allowed), str(wanted)) if allowed & host.hot else None
+            if (texts := told[allowed]) is not None:
+                found.append(Setting(irq.path, texts[0], texts[1], "cpu-list", refuses=refuses(irq)))
         return found
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
