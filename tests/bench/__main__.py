@@ -1,4 +1,4 @@
-"""``python -m tests.bench [PART …]``: parts are native, ring, screen, chart, startup, peers; all when none is named."""
+"""``python -m tests.bench [PART …]``: parts are native, chart, startup, status, ring, screen; all when none is named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench.figures import report
 
-PARTS = ("native", "chart", "startup", "ring", "screen", "peers")
+PARTS = ("native", "chart", "startup", "status", "ring", "screen")
 
 
 def main(names: list[str]) -> int:
