@@ -53,11 +53,14 @@ def apply(project: str, hot: str, ids: list[str]) -> dict[str, Any]:
         fields["found"] = found
         fields["same"] = kind.same(found, change.after)
         changes.append(fields)
+    for fields in changes:
+        fields["settled"] = kind_of(fields["kind"]).read(root, fields["path"]).text or ""
     return {"changes": changes, "refused": refused, "skipped": {s.tunable: s.reason for s in made.skipped}}
 
 
 def undo(project: str, changes: list[dict[str, Any]]) -> list[str]:
-    """Undo in reverse; what neither said ``before`` nor ``after`` any more is told, and undone all the same."""
+    """Undo in reverse; what at the start said neither ``before`` nor ``after`` nor what the whole plan made of it is
+    told, and undone all the same."""
     import sys
 
     sys.path.insert(0, project)
@@ -67,13 +70,16 @@ def undo(project: str, changes: list[dict[str, Any]]) -> list[str]:
 
     root, writer = HostRoot(), HostWriter()
     foreign = []
+    for change in changes:
+        kind = kind_of(change["kind"])
+        found = kind.read(root, change["path"]).text or ""
+        known = (change["before"], change["after"], change.get("settled", ""))
+        if kind.exists(root, change["path"]) and not any(kind.same(found, value) for value in known):
+            foreign.append(f"{change['path']} says {found}: {change['before']} -> {change['after']}")
     for change in reversed(changes):
         kind = kind_of(change["kind"])
         if not kind.exists(root, change["path"]):
             continue
-        found = kind.read(root, change["path"]).text or ""
-        if not kind.same(found, change["before"]) and not kind.same(found, change["after"]):
-            foreign.append(f"{change['path']} says {found}: {change['before']} -> {change['after']}")
         kind.write(writer, change["path"], change["before"])
     return foreign
 
