@@ -13,16 +13,15 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.desk import Desk
+from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
-from jitter_workshop.flow.plan import place
 from jitter_workshop.flow.published import published_curves
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.course import Chapter, Course
-from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import Run
@@ -154,10 +153,9 @@ class Workshop:
         self._desk.handle.close()
 
     def _hot(self) -> tuple[int, ...]:
-        """The CPUs that a placed run would keep quiet; () where none can be chosen."""
+        """The hot CPUs, as ``status`` chooses them; () where this host shows none."""
         try:
-            workload = "ring" if len(self.topology.allowed) > 1 else "spin"
-            return place(self.topology, MeasureRequest(workload=workload), CpuSet(self.host.isolated)).hot  # type: ignore[arg-type]
+            return choose_hot(self._desk.root, None, self.topology).cpus.cpus
         except (HostError, UsageError):
             return ()
 

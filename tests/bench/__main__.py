@@ -1,4 +1,4 @@
-"""``python -m tests.bench [PART …]``: parts are native, chart, startup, status, ring, screen; all when none is named."""
+"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen; all when none is named."""
 
 from __future__ import annotations
 
