@@ -39,7 +39,7 @@ def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str
     facts += [("it says", clean(check.reason, 600)), ("to do", clean(check.fix, 600))]
     if tunable.values:
         facts.append(("values", tunable.values + (f" (default: {tunable.default})" if tunable.default else "")))
-    facts += [("changed", _WHEN[tunable.when])]
+    facts += [("in effect", _WHEN[tunable.when])]
     if tunable.changes_host:
         facts += [("risk", _RISKS[tunable.risk]), ("danger", tunable.danger), ("undo", _undo(tunable))]
     if tunable.culprits:
@@ -88,8 +88,12 @@ def _files(tunable: Tunable, check: Assessment, host: Host, style: Style) -> lis
     files = [clean(p, 200) for p in paths if p.startswith("/")]
     if files:
         top = "" if not host.root.recorded else clean(str(host.root.root), 200).rstrip("/")
-        lines += ["", style.paint("by hand", "dim"), *(f"  cat {top}{path}" for path in files)]
+        lines += ["", style.paint("by hand", "dim"), *(f"  {_look(host, path)} {top}{path}" for path in files)]
     return lines
+
+
+def _look(host: Host, path: str) -> str:
+    return "ls" if host.root.is_dir(path) else "cat"
 
 
 def _settings(tunable: Tunable, host: Host) -> Sequence[Setting]:

@@ -39,7 +39,7 @@ def _head(plan: Plan, style: Style, why_hot: str, recorded: bool) -> list[str]:
     )
     lines = [style.paint(what, "strong")]
     why = f": {clean(why_hot, 300)}" if why_hot else ""
-    lines += wrap(f"Hot CPUs {CpuSet(plan.hot_cpus)}{why}", style.width)
+    lines += wrap(f"Hot {'CPU' if len(plan.hot_cpus) == 1 else 'CPUs'} {CpuSet(plan.hot_cpus)}{why}", style.width)
     if recorded:
         lines.append(style.paint("A recorded host, not this machine.", "attention"))
     return lines

@@ -63,7 +63,10 @@ def _head(page: Page, style: Style) -> list[str]:
     if page.recorded:
         lines.append(style.paint("A recorded host, not this machine.", "attention"))
     housekeeping = f"housekeeping {page.housekeeping}" if page.housekeeping else "no housekeeping CPU"
-    lines += wrap(f"Hot CPUs {page.hot}, {housekeeping}: {clean(page.why_hot, 400)}", style.width)
+    lines += wrap(
+        f"Hot {'CPU' if page.hot.isdigit() else 'CPUs'} {page.hot}, {housekeeping}: {clean(page.why_hot, 400)}",
+        style.width,
+    )
     if page.note:
         lines += [style.paint(line, "attention") for line in wrap(f"▲ {clean(page.note, 300)}", style.width)]
     return lines
