@@ -2,6 +2,7 @@
 
 ``kill=N``: SIGKILL itself right before (even N) or right after (odd N) the N//2-th step, where a step is any write to
 the host and any line of the journal. ``term=N``: SIGTERM after the N-th step. ``log=FILE``: one line a step.
+``power=NAME``: the lab machine's power is cut after the first step whose name begins so.
 ``refuse=PATH``: the host answers EIO there.
 ``clamp=PATH:VALUE``: whatever is written there, the host makes it VALUE. ``neighbour=PATH:OTHER:VALUE``: a write to
 PATH makes OTHER say VALUE.
@@ -30,6 +31,7 @@ class Steps:
         self._kill = int(options.get("kill", -1))
         self._term = int(options.get("term", -1))
         self._log = options.get("log")
+        self._power = options.get("power")
         self._count = 0
 
     def __call__(self, name: str) -> Steps:
@@ -44,6 +46,8 @@ class Steps:
 
     def __exit__(self, *_: object) -> None:
         self._die(2 * self._count + 1)
+        if self._power and self._name.startswith(self._power):
+            os.execv("/lab/power-cut", ["/lab/power-cut"])
         if self._term == self._count:
             os.kill(os.getpid(), signal.SIGTERM)
         self._count += 1

@@ -89,6 +89,11 @@ def serve(request: dict[str, Any], **options: str) -> Any:
     return reply["ok"]
 
 
+def cut(cpus: str, step: str, *words: str) -> None:
+    """Apply ``words``; the machine's power goes after the first step whose name begins with ``step``."""
+    serve(apply_request(words, cpus), power=step)
+
+
 def main(cpus: str, points: str, *words: str) -> None:
     """Print a JSON object: how many steps an apply of ``words`` (none: all that status would improve) takes, and for
     ``points`` moments spread over them (0: every one) what was wrong after the restore."""
@@ -118,4 +123,4 @@ def main(cpus: str, points: str, *words: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    (cut if sys.argv[2].isalpha() else main)(*sys.argv[1:])
