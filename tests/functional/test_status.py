@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.cli import main
+from jitter_workshop.tuning import journal
 from tests import hosttrees
 from tests.unit.test_house import HEAVY, REPOSITORY
 from tests.unit.test_report_status_text import parse_metrics
@@ -139,6 +140,38 @@ def test_a_host_of_which_nothing_can_be_read_is_2(tmp_path: Path, capsys: Captur
     code, out, err = asked(capsys, "status", "--json", "--root", tmp_path)
     assert (code, out) == (2, "")
     assert "nothing of this host's CPUs can be read" in err
+
+
+def test_what_we_set_and_somebody_changed_reads_drifted(tmp_path: Path, capsys: Capture) -> None:
+    """From the journal on the host to the line: set by us, changed by tuned, unchanged under another boot."""
+    root = hosttrees.small(tmp_path, 3)
+    governors = {f"{hosttrees.CPU}/cpufreq/policy{n}/scaling_governor": n for n in range(3)}
+    for n in range(3):
+        policy = hosttrees.policy(n, cpus=str(n), driver="x", governor="powersave", low_khz=1_000, high_khz=2_000)
+        hosttrees.write(root, policy)
+    hosttrees.write(root, hosttrees.task(812, "tuned"))
+    path = "/" + next(name for name, n in governors.items() if n == 2)
+    ident = "000001-20260101T000000Z"
+    same = {"boot_id": hosttrees.BOOT_ID}
+    change = {"n": 1, "tunable": "governor", "path": path, "kind": "value", "before": "powersave"}
+    records: list[dict[str, Any]] = [
+        {"record": "header", "format": 1, "id": ident, "uid": 0, "time": "x", "hot_cpus": [2], "wanted": ["governor"]}
+        | same,
+        {"record": "intent", "after": "performance", "when": "runtime", "lease": False, "then": ""} | change | same,
+        {"record": "written", "n": 1, "read_back": "performance"},
+    ]
+    file = root / journal.JOURNAL_DIR.lstrip("/") / f"{ident}{journal.SUFFIX}"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"".join(map(journal.encode, records)))
+    _, value = told(capsys, "status", "governor", "--root", root)
+    (check,) = value["checks"]
+    assert check["drifted"] == {"path": path, "set": "performance", "found": "powersave", "culprit": "tuned"}
+    assert check["reason"].startswith("drifted: set to performance, found powersave; probably by tuned")
+    _, out, _ = asked(capsys, "status", "governor", "--root", root)
+    assert "Drifted" in out
+    hosttrees.write(root, {"proc/sys/kernel/random/boot_id": "another\n"})
+    _, value = told(capsys, "status", "governor", "--root", root)
+    assert value["checks"][0]["drifted"] is None, "another boot has undone what we set"
 
 
 def test_plan_keeps_its_contract(host_tree: Tree, capsys: Capture) -> None:
