@@ -219,6 +219,9 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
     if kind in _FILES:
         form = "value" if kind == "partition" else kind
         return f"file {form} {path} {quote(_listed(kind, first))} {quote(_listed(kind, last))}"
+    if kind in ("irq-across", "mask-across"):
+        form = "cpu-list" if kind == "irq-across" else "cpu-mask"
+        return f"file {form} {path} {quote(_listed(form, first))} {quote(_listed(form, last))}"
     if kind == "workqueue-mask":
         return f"file cpu-mask {path} {quote(first)} {quote(last)} {quote(f'{change.path}_requested')}"
     if kind in ("cgroup", "folder"):
