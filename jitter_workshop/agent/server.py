@@ -210,7 +210,7 @@ class Server:
                 self._leased.append(journal.id)
                 self._lease_s = lease_s
             try:
-                result = apply_changes(self._setup.root, self._setup.writer, changes, journal, lambda: self.stop)
+                result = apply_changes(self._setup.root, self._setup.writer, changes, journal, self._stopped)
             finally:
                 journal.close()
             if not result.applied:
@@ -218,6 +218,14 @@ class Server:
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
         finally:
             self._end()
+
+    def _stopped(self) -> bool:
+        """Whether to stop between two writes: told to, or nobody is there any more to be told what was done."""
+        if not self.stop:
+            look = select.poll()
+            look.register(self._source, 0)
+            self.stop = bool(look.poll(0))  # only POLLHUP and its like are told unasked
+        return self.stop
 
     def _restore(self, request: dict[str, Any]) -> RestoreResult:
         asked = protocol.words(request, "tunables")

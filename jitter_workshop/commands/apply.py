@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.base import Parser, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.base import Interrupted, Parser, add_json, print_json, require_live_host, say
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean
 
@@ -86,7 +86,12 @@ def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> App
             sys.stderr.flush()
             if sys.stdin.readline().strip().lower() not in ("y", "yes"):
                 raise UsageError("nothing was applied")
-    return changing.apply(lease)
+    try:
+        return changing.apply(lease)
+    except (Interrupted, KeyboardInterrupt):
+        if not lease:
+            say("stopped; 'jitter-workshop restore' gives back what was written before that")
+        raise
 
 
 def _held(args: argparse.Namespace, changing: Changing, result: ApplyResult, command: tuple[str, ...]) -> int:

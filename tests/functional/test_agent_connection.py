@@ -231,6 +231,18 @@ def test_sigterm_between_two_steps_leaves_whole_steps(tree: Path, tmp_path_facto
     assert contents(tree) == before
 
 
+def test_a_caller_that_leaves_stops_the_writing(tree: Path) -> None:
+    before, drawn = contents(tree), planned(tree)
+    agent = Agent(tree)
+    request = {"verb": "apply", "wanted": list(tuned_tree.MANY), "cpus": HOT, "lease": None}
+    agent.send(json.dumps(request | {"shown": [digest(change) for change in drawn.changes]}).encode())
+    assert agent.end() == 0
+    assert contents(tree) == before or journals(tree)
+    with Agent(tree) as other:
+        assert other.ask("restore")["left_alone"] == []
+    assert contents(tree) == before
+
+
 def test_two_agents_take_turns_and_a_lease_keeps_the_other_out(tree: Path) -> None:
     before = contents(tree)
     with Agent(tree) as one, Agent(tree) as two:

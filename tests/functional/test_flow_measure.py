@@ -196,3 +196,11 @@ def test_the_report_of_a_ring_with_all_histograms_stays_narrow(child: Callable[[
     assert "10,000,000,000" in text
     assert "beyond range" in text
     assert " more" in text
+
+
+def test_a_run_tells_what_was_applied_while_it_was_measured(
+    child: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied = ({"id": "governor", "value": "performance"},)
+    monkeypatch.setattr("jitter_workshop.flow.measure.stack", lambda root: applied)
+    assert measure(SPIN, None, SilentObserver(), CancelToken()).applied == applied

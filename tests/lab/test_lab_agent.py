@@ -75,7 +75,8 @@ def test_without_rights_it_is_one_sentence(lab: Machine) -> None:
 
 
 def test_a_restricted_rule_needs_roots_own_tree(lab: Machine) -> None:
-    """A learner who may run only the agent, from a tree that somebody else may write, is refused with the reason."""
+    """A learner who may run only the agent, from a tree that somebody else may write, is refused with the reason; one
+    who may run anything is told whose code it is."""
     if lab.run(["sh", "-c", "command -v sudo"]).code:
         pytest.skip("sudo is not on this host, so it is not in the guest")
     copy = "rm -rf /srv/open; mkdir -p /srv/open; cp -r jitter_workshop /srv/open/; chmod -R a+w /srv/open"
@@ -88,6 +89,10 @@ def test_a_restricted_rule_needs_roots_own_tree(lab: Machine) -> None:
         assert (done.code, done.stdout) == (2, ""), done
         assert "the agent does not run as root from" in done.stderr
         assert "others" in done.stderr or "belongs to user" in done.stderr
+        everything = b"learner ALL=(ALL) NOPASSWD: ALL\n"
+        lab.run(["sh", "-c", "cat > /etc/sudoers.d/lab"], stdin=everything, check=True)
+        done = lab.run(["sudo", "-n", *agent.split()], user="learner", stdin=b'{"id":1,"verb":"hello"}\n', check=True)
+        assert "runs as root from /srv/open" in done.json()["ok"]["notice"]
     finally:
         lab.run(["rm", "-rf", "/etc/sudoers.d/lab", "/srv/open"])
 
