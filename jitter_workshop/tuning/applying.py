@@ -114,7 +114,7 @@ def _take_back(
     root: HostRoot, writer: HostWriter, change: Change, kind: Kind, read_back: str | None, keeper: Keeper
 ) -> str:
     """After a refusal: leave the setting as it was before. "" or what is to be said of it."""
-    if read_back is not None and not kind.same(read_back, change.before):
+    if kind.late or (read_back is not None and not kind.same(read_back, change.before)):
         with contextlib.suppress(OSError):  # what stands there then is read below and told
             kind.write(writer, change.path, change.before)
         read_back = kind.read(root, change.path).text

@@ -164,7 +164,7 @@ class MinFrequency(Settings):
             khz = p.max_hz // 1000
             if wanted not in ("max", "all"):
                 khz = whole_number(self, wanted, (p.hardware_min_hz or 0) // 1000, khz)
-            found.append(Setting(f"{p.folder}/scaling_min_freq", str(p.min_hz // 1000), str(khz), "number"))
+            found.append(Setting(f"{p.folder}/scaling_min_freq", str(p.min_hz // 1000), str(khz), "frequency-limit"))
         if wanted == "all":
             driver = read_frequency_driver(host.root)
             if driver.min_perf_percent is None:

@@ -19,12 +19,15 @@ class Kind:
     would change nothing yet, because a later write of the same plan changes it and its ``before`` has to be known.
     ``fleeting``: only the process that wrote it can tell whether it still stands, so nobody else speaks of drift.
     ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no fault.
+    ``late``: the kernel takes a value up a moment after the write, so after a kill right behind a write ``before`` may
+    stand there that is about to go.
     """
 
     name = "value"
     always = False
     fleeting = False
     of_task = False
+    late = False
     survives_boot = False
     effect_after_boot = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 
 from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
 from jitter_workshop.tuning.kinds import CpuList, CpuMask, Kind, Number
@@ -56,6 +57,24 @@ class IdleDisable(Number):
         if reading.text is None:
             return reading
         return TextReading(None, "does not hold a number") if number is None else TextReading(str(number & 1))
+
+
+class FrequencyLimit(Number):
+    """``policyN/scaling_min_freq``: the write hands a request to a worker of the kernel, and the file tells the
+    limit in force (``freq_qos_update_request``, ``handle_update`` in drivers/cpufreq/cpufreq.c). ``write`` waits.
+    """
+
+    name = "frequency-limit"
+    late = True
+    patience_s = 0.1
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.write(path, value)
+        until = time.monotonic() + self.patience_s
+        while time.monotonic() < until:
+            time.sleep(0.001)
+            if self.same(writer.reader.text(path) or "", value):
+                return
 
 
 NO_LIMIT_US = 2_000_000_000
@@ -142,4 +161,4 @@ def effective_limit(path: str) -> int | None:
     return limit if limit >= 0 else None
 
 
-KINDS: tuple[Kind, ...] = (CpuCycle(), IdleDisable(), IrqAcross(), MaskAcross(), Held())
+KINDS: tuple[Kind, ...] = (CpuCycle(), IdleDisable(), FrequencyLimit(), IrqAcross(), MaskAcross(), Held())

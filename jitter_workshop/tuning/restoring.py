@@ -121,6 +121,10 @@ def _undo(way: _Way, entry: Entry, recorder: Recorder) -> None:
         _leave(way, entry, None, f"it cannot be read: {reading.reason}")
         return
     if kind.same(found, entry.before):
+        if kind.late and entry.state == "intent":
+            # Killed right behind the write, which may only now be taken up: asked for again, the last word counts.
+            with contextlib.suppress(OSError):
+                kind.write(way.writer, entry.path, entry.before)
         _done(entry, recorder, "same")
         return
     if not _is_ours(kind, entry, found) and (entry.journal, entry.n) not in way.ours:

@@ -52,7 +52,7 @@ def test_everything_is_applied_and_given_back(lab: Machine) -> None:
 def test_a_kill_at_fifty_points_loses_nothing(lab: Machine) -> None:
     with lab.unchanged():
         told = kill(lab, HOT, 52)
-    assert told["wrong"] == []
+        assert told["wrong"] == []
     assert told["moments"] >= 50
     assert told["killed"] >= 45, told
 
@@ -62,7 +62,7 @@ def test_a_kill_at_fifty_points_loses_nothing(lab: Machine) -> None:
 def test_a_kill_at_every_point_loses_nothing(lab: Machine, words: tuple[str, ...]) -> None:
     with lab.unchanged():
         told = kill(lab, HOT, 0, *words, timeout_s=3000)
-    assert told["wrong"] == []
+        assert told["wrong"] == []
     assert told["killed"] > 0
 
 

@@ -282,6 +282,20 @@ def test_smt_is_switched_for_all_cores(lab: Machine, bound: Bound) -> None:
         assert bound.where() == ("3", [3])
 
 
+@pytest.mark.soak
+def test_the_verbs_apply_and_restore_it_all(lab: Machine, bound: Bound) -> None:
+    with lab.unchanged():
+        ids = ("governor", "min-frequency", "idle-states", "pm-qos-resume", "smt", "hotplug")
+        done = lab.workshop("apply", *ids, "--cpus", "2", "--yes", "--json")
+        assert (done.code, done.json()["refused"]) == (0, []), done
+        assert lab.read(f"{CPU}/online") == "0-2"
+        assert bound.where() == ("0-1", [0, 1])
+        done = lab.workshop("restore", "--json")
+        assert (done.code, done.json()["left_alone"]) == (0, []), done
+        assert bound.where() == ("3", [3])
+        assert lab.read(bound.queue) == "3"
+
+
 # Clock source -------------------------------------------------------------------------------------------------------
 
 
