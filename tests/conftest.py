@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from tests import hosttrees, madeup
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test.
 settings.register_profile("workshop", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("workshop")
+
+# nohup hands an ignored SIGHUP down to everything that the tests start; some of them are about that signal.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
