@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import cast
 
@@ -35,6 +36,9 @@ _TAKES_VALUE = frozenset({"--session", "--root", "--chapter", "--course"})
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:
+        # Closed by the caller (>&-), who wants the exit code alone.
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -61,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename:
             return _not_done(f"{error.strerror or error} ({error.filename})")
-        kept = f"what was measured is kept: see '{PROGRAM} sessions show @1'"
-        return _not_done(f"the output cannot be written: {error.strerror or error}; {kept}")
+        kept = f"; what was measured is kept: see '{PROGRAM} sessions show @1'" if "measure" in words else ""
+        return _not_done(f"the output cannot be written: {error.strerror or error}{kept}")
     except Exception as error:
         if os.environ.get("JITTER_WORKSHOP_DEBUG"):
             raise

@@ -32,5 +32,5 @@ def config_file() -> Path:
 
 
 def cache_dir() -> Path:
-    """Where the benchmark's unlinked record and journal files are made."""
+    """Where the benchmark's unlinked record and journal files are made, and packed recordings are unpacked."""
     return _xdg("XDG_CACHE_HOME", ".cache") / APP

@@ -113,8 +113,13 @@ class AgentClient:
             self._end()
 
     def wait(self) -> None:
-        """Wait until the agent ends by itself, which it should not. Raises HostError then."""
-        self._process.wait()
+        """Wait until the agent ends by itself, which it does where this process stood still for longer than a lease
+        lasts. Raises HostError then."""
+        if self._process.wait() == 0:
+            raise HostError(
+                f"this program stood still for longer than {LEASE_S:.0f} s, so what was applied has been given back",
+                "'jitter-workshop restore --list' shows that nothing stands",
+            )
         raise self._died(False)
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import time
@@ -45,7 +46,9 @@ class JournalFile:
         self._boot_id = boot_id
         self._length = whole
         if os.fstat(file).st_size > whole:
-            os.ftruncate(file, whole)  # a torn tail: what it would have announced never happened
+            # A torn tail: what it would have announced never happened.
+            with contextlib.suppress(OSError):
+                os.ftruncate(file, whole)
 
     @classmethod
     def create(
@@ -154,7 +157,7 @@ def open_journals(
         name = ident + SUFFIX
         path = f"{JOURNAL_DIR}/{name}"
         try:
-            file = os.open(name, _APPEND, dir_fd=folder.journal)
+            file = _open(name, folder)
         except OSError as error:
             refused.append(LeftAlone("journal", path, "", None, f"it cannot be opened: {reason(error)}; not used"))
             continue
@@ -176,6 +179,9 @@ def close_finished(
     of many closed ones."""
     told: list[LeftAlone] = []
     for journal, file in journals:
+        if file.trouble:
+            words = f"what was given back could not be written down ({file.trouble}); 'restore' will look at it again"
+            told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", "", None, words))
         file.close()
         finished = not journal.active and not journal.due
         name = journal.id + SUFFIX
@@ -192,6 +198,17 @@ def close_finished(
             _put_away(folder, name, DONE)
     _prune(folder)
     return tuple(told)
+
+
+def _open(name: str, folder: StateDir) -> int:
+    """For appending, or on a disk that has become read-only for reading: what is given back is then not written down,
+    and found as it was before the next time. Raises OSError."""
+    try:
+        return os.open(name, _APPEND, dir_fd=folder.journal)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+    return os.open(name, _READ, dir_fd=folder.journal)
 
 
 def _not_ours(file: int, owner: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
 import time
@@ -22,9 +24,15 @@ class HostLock:
 
     def __init__(self, folder: StateDir, who: str) -> None:
         """``who``: words about the holder, for those who wait."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            self._file = os.open(LOCK_FILE, flags, 0o600, dir_fd=folder.state)
+            try:
+                self._file = os.open(LOCK_FILE, os.O_RDWR | os.O_CREAT | flags, 0o600, dir_fd=folder.state)
+            except OSError as error:
+                if error.errno != errno.EROFS:
+                    raise
+                # To give back needs no room on a disk that has become read-only meanwhile.
+                self._file = os.open(LOCK_FILE, os.O_RDONLY | flags, dir_fd=folder.state)
         except OSError as error:
             raise HostError(f"the lock cannot be used: {reason(error)}", "nothing was changed") from error
         self._who = who
@@ -44,14 +52,19 @@ class HostLock:
                 time.sleep(_STEP_S)
                 continue
             self.held = True
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, self._who.encode()[:200], 0)
+            self._label(self._who)
 
     def release(self) -> None:
         if self.held:
-            os.ftruncate(self._file, 0)
+            self._label("")
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self.held = False
+
+    def _label(self, who: str) -> None:
+        """Words for those who wait; a full or read-only disk must not keep anybody from giving back."""
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, who.encode()[:200], 0)
 
     def close(self) -> None:
         self.release()

@@ -19,12 +19,12 @@ from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, RestoreResult, Wanted
+from jitter_workshop.model.change import ApplyResult, Refused, RestoreResult, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.applying import apply_changes, shown_only
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import current_boot
+from jitter_workshop.tuning.journal import JOURNAL_DIR, SUFFIX, current_boot
 from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.registry import find, parse_wanted
 from jitter_workshop.tuning.restoring import restore
@@ -213,6 +213,11 @@ class Server:
                 result = apply_changes(self._setup.root, self._setup.writer, changes, journal, self._stopped)
             finally:
                 journal.close()
+            if journal.trouble:
+                words = (
+                    f"its last records could not be written ({journal.trouble}); 'restore' goes by the host's values"
+                )
+                refused.append(Refused("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", words))
             if not result.applied:
                 self._tidy()
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))

@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
             if changing.notice:
                 say(changing.notice)
         result = _confirmed(args, changing, lease)
-        if result.refused and not result.applied and len(changing.not_here()) == len(changing.plan.skipped):
+        left_out = [s for s in changing.plan.skipped if not s.partly]
+        if result.refused and not result.applied and len(changing.not_here()) == len(left_out):
             raise none_applied(result)
         code = 1 if result.refused else 0
         if not lease:

@@ -111,13 +111,24 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
     everywhere = parser.add_argument_group("everywhere")
     everywhere.add_argument("--session", metavar="NAME", help="the session to work in (default: the current one)")
     everywhere.add_argument(
-        "--root", metavar="TREE", type=_tree, default=Path("/"), help="a recorded host instead of this one; reads only"
+        "--root",
+        metavar="TREE",
+        type=_tree,
+        default=Path("/"),
+        help="a recorded host instead of this one (what record-host wrote, also as a tar file); reads only",
     )
     return parser
 
 
 def _tree(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: give the folder of a recorded host")
     path = Path(text)
+    if path.is_file():
+        from jitter_workshop.host.packed import unpacked
+        from jitter_workshop.paths import cache_dir
+
+        path = unpacked(path, cache_dir() / "recordings")
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"no such folder: {text}")
     if not (path / "proc").is_dir() and not (path / "sys").is_dir():

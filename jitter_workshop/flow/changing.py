@@ -91,7 +91,11 @@ class Changing:
 
     def not_here(self) -> tuple[Refused, ...]:
         """The tunables that this host does not have or that are only reported."""
-        return tuple(Refused(s.tunable, "", s.reason) for s in self.plan.skipped if not s.reason.startswith(ALREADY))
+        return tuple(
+            Refused(s.tunable, "", s.reason)
+            for s in self.plan.skipped
+            if not s.partly and not s.reason.startswith(ALREADY)
+        )
 
     def apply(self, lease: bool = False) -> ApplyResult:
         """Make the changes of ``plan``, and no others. With ``lease`` they last as long as this object's connection."""

@@ -35,7 +35,8 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
         "cpus": len(read_topology(place).online),
         "note": note,
     }
-    return write_recording(place, target, facts, Scrubber(kernel.hostname if with_hostname else None))
+    cleaner = Scrubber(kernel.hostname) if with_hostname else Scrubber(secret=kernel.hostname)
+    return write_recording(place, target, facts, cleaner)
 
 
 def _check_everything(place: RecordingRoot) -> None:

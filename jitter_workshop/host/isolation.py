@@ -4,6 +4,7 @@ nohz_full, rcu_nocbs; cgroup-v2.rst: cpuset.cpus.partition)."""
 from __future__ import annotations
 
 from jitter_workshop.host.cmdline import CommandLine, Isolcpus, parse_isolcpus, read_command_line
+from jitter_workshop.host.cpusets import find_cpusets, isolated_at_run_time
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.cpuset import CpuSet
@@ -16,7 +17,7 @@ PARTITIONS = ("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup/unified/cpu
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """``boot``: by isolcpus. ``partitions``: by isolated cgroup partitions at run time (kernels from 6.7 say so).
+    """``boot``: by isolcpus. ``partitions``: at run time, by isolated cgroup partitions or the cpusets of version 1.
     ``nohz_full``: tickless when busy. Each is None where the kernel does not show it."""
 
     boot: CpuSet | None
@@ -48,6 +49,8 @@ class BootIsolation:
 def read_isolation(root: HostRoot) -> Isolation:
     """Read the three lists; without nohz_full the kernel writes ``(null)``, which is an empty list."""
     partitions = next((found for path in PARTITIONS if (found := root.cpu_list(path)) is not None), None)
+    if partitions is None and (sets := find_cpusets(root)) is not None:
+        partitions = isolated_at_run_time(root, sets)
     return Isolation(root.cpu_list(ISOLATED), partitions, root.cpu_list(NOHZ_FULL))
 
 

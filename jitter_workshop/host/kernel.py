@@ -45,6 +45,10 @@ class KernelConfig:
         _, found, after = (b"\n" + self.text).partition(f"\nCONFIG_{option}=".encode())
         return printable(after.partition(b"\n")[0].decode("utf-8", "replace"), 200) if found else None
 
+    def lacks(self, option: str) -> bool:
+        """Whether the kernel is known to have been built without an option."""
+        return self.text is not None and self.value(option) is None
+
     def built_in(self, option: str) -> bool | None:
         """Whether the option is ``y``; None where nothing can be read."""
         return None if self.text is None else self.value(option) == "y"
@@ -64,6 +68,12 @@ def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
         boot_id=boot_id if _BOOT_ID.fullmatch(boot_id) else None,
         command_line=None if command_line is None else printable(command_line, 4_096),
     )
+
+
+def version_of(release: str) -> tuple[int, int]:
+    """``6.12.9-amd64`` as (6, 12); (0, 0) for what does not begin like that."""
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", release)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:

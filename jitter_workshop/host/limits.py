@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import resource
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import dataclass
 
+_CAP_IPC_LOCK = 14
+_CAP_SYS_NICE = 23
+"""linux/capability.h"""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Soft limits and the hard ones up to which a process may raise them; None = unlimited, or unknown where ``reason``
-    says why. ``rttime_us``: of CPU time that a real-time thread may take without sleeping. ``is_root``: effective user
-    id 0."""
+    says why. ``rttime_us``: of CPU time that a real-time thread may take without sleeping. ``may_lock`` and
+    ``may_schedule``: the capabilities that lift the first two (CAP_IPC_LOCK, CAP_SYS_NICE; root in a container often
+    lacks them)."""
 
     memlock_bytes: int | None
     rtprio: int | None
-    is_root: bool
+    may_lock: bool
+    may_schedule: bool
     reason: str = ""
     memlock_hard_bytes: int | None = None
     rtprio_hard: int | None = None
@@ -27,17 +33,28 @@ class Limits:
 def read_limits(root: HostRoot) -> Limits:
     """This process's limits; a recorded tree is read by somebody else than who recorded it, so nothing is claimed."""
     if root.recorded:
-        return Limits(None, None, False, "a recorded host: the limits of its users were not recorded")
+        return Limits(None, None, False, False, "a recorded host: the limits of its users were not recorded")
     memlock, memlock_hard = _limit(resource.RLIMIT_MEMLOCK)
     rtprio, rtprio_hard = _limit(resource.RLIMIT_RTPRIO)
     return Limits(
         memlock_bytes=memlock,
         rtprio=rtprio,
-        is_root=os.geteuid() == 0,
+        may_lock=_capable(root, _CAP_IPC_LOCK),
+        may_schedule=_capable(root, _CAP_SYS_NICE),
         memlock_hard_bytes=memlock_hard,
         rtprio_hard=rtprio_hard,
         rttime_us=_limit(resource.RLIMIT_RTTIME)[0],
     )
+
+
+def _capable(root: HostRoot, number: int) -> bool:
+    """Whether this process has a capability in effect (proc_pid_status(5): CapEff)."""
+    for line in (root.text("/proc/self/status") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name == "CapEff":
+            with contextlib.suppress(ValueError):
+                return bool(int(value, 16) >> number & 1)
+    return False
 
 
 def _limit(which: int) -> tuple[int | None, int | None]:

@@ -70,16 +70,21 @@ _UUID = re.compile(rf"(?<![{_HEX}-])[{_HEX}]{{8}}(?:-[{_HEX}]{{4}}){{3}}-[{_HEX}
 _LONG_HEX = re.compile(rf"(?<![{_HEX}])[{_HEX}]{{32,128}}(?![{_HEX}])")
 _IPV4 = re.compile(r"(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d.])")
 _IPV6_LIKE = re.compile(rf"(?<![{_HEX}:.])[{_HEX}]{{0,4}}(?::[{_HEX}.]*){{2,8}}(?![{_HEX}:])")
+_USER_UNIT = re.compile(r"(?<![\w-])user@[^/\s.]*[^/\s.\d][^/\s.]*")
+"""A user's own service manager; by number it may stand."""
+
 _SERIAL = re.compile(r"(serial(?:[ _-]?(?:number|no))?[ \t]*[:=][ \t]*)\S+", re.IGNORECASE)
 
 Cleaner = Callable[["Scrubber", str, str], str | None]
 
 
 class Scrubber:
-    """Cleans one host's paths and contents. ``hostname``: the name to keep, None = it is replaced."""
+    """Cleans one host's paths and contents. ``hostname``: the name to keep, None = it is replaced. ``secret``: the name
+    that is replaced wherever else it stands (cgroups of containers are named after their host)."""
 
-    def __init__(self, hostname: str | None = None) -> None:
+    def __init__(self, hostname: str | None = None, secret: str = "") -> None:
         self.hostname = hostname
+        self._secret = re.compile(rf"(?<![\w-]){re.escape(secret)}(?![\w-])") if len(secret) > 1 else None
         self._stand_ins: dict[str, str] = {}
         self.kernel_threads: set[str] = set()
         """Folders (``/proc/2``) of kernel threads, whose names may stand."""
@@ -118,6 +123,9 @@ class Scrubber:
         """Text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
 
         ``addresses=False``: what looks like an IPv4 address is a version here."""
+        if self._secret is not None:
+            text = self._secret.sub(HIDDEN_NAME, text)
+        text = _USER_UNIT.sub(rf"user@{REMOVED}", text)
         text = _MAC_IN_NAME.sub(lambda m: f"{m[1]}x{self._stand_in(m[2], '02{:010x}')}", text)
         text = _MAC.sub(lambda m: self._stand_in(m[0], "02:00:00:00:00:{:02x}"), text)
         text = _UUID.sub(lambda m: self._stand_in(m[0], "00000000-0000-4000-8000-{:012x}"), text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from jitter_workshop.host.cgroup import Cgroup, read_cgroup
@@ -60,7 +61,7 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
         cpu_max_period_us=cgroup.period_us,
         on_battery=read_on_battery(root),
         memlock_limit_bytes=limits.memlock_bytes,
-        is_root=limits.is_root,
+        is_root=not root.recorded and os.geteuid() == 0,
         boot_id=kernel.boot_id,
         packages=len({c.package for c in machine.cpus if c.online}) or None,
         smt=_smt(machine),

@@ -34,10 +34,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A tunable that the plan leaves out, and why (nothing to do, not available here, only reported)."""
+    """A tunable that the plan leaves out, and why (nothing to do, not available here, only reported). ``partly``: only
+    some of its settings are left as they are; the others are in the plan."""
 
     tunable: str
     reason: str
+    partly: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """How each kind of setting is looked at and written by a shell: one line for a change, and the functions it calls.
 
-A function leaves alone what says something else than expected, and reports what is refused; both set ``failed``.
+A function leaves alone what says something else than expected, where the setting is one text that it can read, and
+reports what is refused; both set ``failed``.
 """
 
 from __future__ import annotations
@@ -153,11 +154,16 @@ unit() { # UNIT active|inactive: a service of systemd
 }
 """,
     "dropin": """
-dropin() { # PATH TEXT: a settings file of our own; no text removes it
-    if [ -z "$2" ]; then
+dropin() { # PATH FROM TO: a settings file of our own, from one text to another; no text is no file
+    found=$(cat "$ROOT$1" 2>/dev/null || true)
+    # The shell takes a last newline away from what is read, so it is taken away from both texts.
+    if [ "$found" = "$(printf '%s' "$3")" ]; then return 0; fi
+    if [ "$found" != "$(printf '%s' "$2")" ]; then
+        fail "left alone: $1 was changed by hand"
+    elif [ -z "$3" ]; then
         rm -f "$ROOT$1"
     else
-        (umask 022 && printf '%s' "$2" >"$ROOT$1") || fail "refused: $1 cannot be written"
+        (umask 022 && printf '%s' "$3" >"$ROOT$1") || fail "refused: $1 cannot be written"
     fi
 }
 """,
@@ -241,7 +247,7 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
     if kind == "dirty-limit":
         return _dirty_limit(change.path, first, last)
     if kind == "grub":
-        return f"dropin {path} {quote(_drop_in(last))}"
+        return f"dropin {path} {quote(_drop_in(first))} {quote(_drop_in(last))}"
     if kind in ("affinity", "affinity-across") and task is not None:
         return f"task {task[1]} {task[2]} {quote(_alternatives(first))} {quote(_alternatives(last))}"
     if kind == "task-cgroup" and task is not None:

@@ -6,11 +6,12 @@ The steps need only a writer and somebody who keeps the journal, so that they ru
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.aftermath import run_then
 from jitter_workshop.tuning.kinds import Kind, kind_of
 from jitter_workshop.tuning.planning import digest
@@ -59,7 +60,7 @@ def apply_changes(
         try:
             if kind.of_task and not kind.exists(root, change.path):
                 continue  # the task has ended since: nothing is left to change
-            why = _make(root, writer, change, kind, keeper)
+            why = _make(root, writer, change, kind, keeper, _taken_offline(change for change, _ in made))
         except JournalLost as lost:
             words = f"not written, because the journal cannot be kept: {lost}"
             refused += [Refused(c.tunable, c.path, words) for c in changes[position:]]
@@ -78,12 +79,20 @@ class JournalLost(Exception):
     """An intent could not be written down; the message is the reason. The write did not happen."""
 
 
-def _make(root: HostRoot, writer: HostWriter, change: Change, kind: Kind, keeper: Keeper) -> str:
-    """Make one change; "" or why it was refused."""
+def _taken_offline(made: Iterable[Change]) -> CpuSet:
+    """The CPUs that are offline by what was made before: drivers take them out of their masks at once."""
+    parts = [change.path.split("/") for change in made if change.path.endswith("/online") and change.after == "0"]
+    return CpuSet.of(int(part[-2][3:]) for part in parts if part[-2][3:].isdecimal())
+
+
+def _make(root: HostRoot, writer: HostWriter, change: Change, kind: Kind, keeper: Keeper, gone: CpuSet) -> str:
+    """Make one change; "" or why it was refused. ``gone``: CPUs that were there when the plan was made."""
     found = kind.read(root, change.path)
     if found.text is None:
         return f"it cannot be read, so it could not be given back: {found.reason}"
     as_planned = kind.same(found.text, change.before)
+    if not as_planned and gone:
+        as_planned = kind.same(found.text, kind.without(change.before, gone))
     there_already = not as_planned and kind.same(found.text, change.after)
     if not there_already and not as_planned:
         return f"it says {quoted(found.text)} by now, where the plan was made for {quoted(change.before)}"
@@ -114,7 +123,9 @@ def _take_back(
     root: HostRoot, writer: HostWriter, change: Change, kind: Kind, read_back: str | None, keeper: Keeper
 ) -> str:
     """After a refusal: leave the setting as it was before. "" or what is to be said of it."""
-    if kind.late or (read_back is not None and not kind.same(read_back, change.before)):
+    with contextlib.suppress(OSError):
+        kind.make_sure(writer, change.path, change.before)
+    if read_back is not None and not kind.same(read_back, change.before):
         with contextlib.suppress(OSError):  # what stands there then is read below and told
             kind.write(writer, change.path, change.before)
         read_back = kind.read(root, change.path).text

@@ -125,6 +125,10 @@ class Tunable:
         that makes no sense."""
         raise Unavailable(self._only_reported())
 
+    def stays(self, host: Host, value: str | None) -> str:
+        """What of it ``writes`` leaves as it is, because the host is known to refuse, and why; "" for nothing."""
+        return ""
+
     @property
     def changes_host(self) -> bool:
         """Whether it can be planned and applied at all."""
@@ -209,6 +213,12 @@ class Settings(Tunable):
         if settings and not usable:
             raise Unavailable(settings[0].refuses or settings[0].reason or "it cannot be read")
         return [Write(s.path, s.current or "", s.wanted, s.kind) for s in usable]
+
+    def stays(self, host: Host, value: str | None) -> str:
+        settings = self.settings(host, value)
+        kept = [s for s in settings if s.refuses]
+        reasons = ", or ".join(dict.fromkeys(s.refuses for s in kept))
+        return f"{len(kept)} of {len(settings)} stay as they are: {reasons}" if kept else ""
 
     def choose(self, value: str | None, allowed: Sequence[str]) -> str:
         """``value`` or the default if ``allowed`` has it. Raises UsageError for a given value that is not allowed,

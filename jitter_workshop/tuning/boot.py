@@ -33,12 +33,17 @@ class IsolCpus(BootParameter):
     def in_effect(self, host: Host) -> tuple[bool, str]:
         now = host.isolation
         if len(host.hot) and not set(host.hot) - set(now.isolated):
+            asked = host.boot_isolation.isolcpus
+            if asked is not None and "managed_irq" not in asked.flags:
+                said = "; without managed_irq, interrupts that drivers place for good may still arrive there"
+                return True, f"the load balancer leaves the hot CPUs alone{said}"
             return True, "the load balancer leaves the hot CPUs alone"
         asked = host.boot_isolation.isolcpus
         if asked is not None and asked.cpus is None:
             return False, "the kernel dropped its isolcpus=: it is not flags and a list"
-        left = str(host.hot - now.isolated)
-        return False, f"CPUs {left} are not isolated; a cgroup partition (isolation) does it without a reboot"
+        left = host.hot - now.isolated
+        are = "is" if len(left) == 1 else "are"
+        return False, f"CPU {left} {are} not isolated; a cgroup partition (isolation) does it without a reboot"
 
 
 class NohzFull(BootParameter):
@@ -66,7 +71,7 @@ class NohzFull(BootParameter):
             return True, "the tick stops on the hot CPUs while each runs one task"
         if asked is not None and set(host.hot) <= set(asked):
             return False, "nohz_full= was given and silently dropped: this kernel cannot do it, or forbade these CPUs"
-        return False, f"the tick goes on on CPUs {host.hot - now}"
+        return False, f"the tick goes on on CPU {host.hot - now}"
 
 
 class RcuNocbs(BootParameter):
@@ -82,12 +87,14 @@ class RcuNocbs(BootParameter):
     order = 304
 
     def parameters(self, host: Host, value: str | None) -> str:
+        if host.kernel_config.lacks("RCU_NOCB_CPU"):
+            raise Unavailable("this kernel was built without CONFIG_RCU_NOCB_CPU and ignores rcu_nocbs=")
         return f"rcu_nocbs={self.hot_list(host)}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         asked = host.boot_isolation
         tickless = host.isolation.nohz_full or CpuSet()
-        away = (asked.rcu_nocbs or CpuSet()) | tickless
+        away = CpuSet() if host.kernel_config.lacks("RCU_NOCB_CPU") else (asked.rcu_nocbs or CpuSet()) | tickless
         if len(host.hot) and not set(host.hot) - set(away):
             said = (
                 "nohz_full implies it"
@@ -95,7 +102,7 @@ class RcuNocbs(BootParameter):
                 else "callbacks of the hot CPUs run elsewhere"
             )
             return True, said
-        return False, f"callbacks of CPUs {host.hot - away} run there, as softirqs"
+        return False, f"callbacks of CPU {host.hot - away} run there, as softirqs"
 
 
 class IrqAffinityAtBoot(BootParameter):

@@ -94,7 +94,9 @@ class TscWatchdog(Tunable):
         steady = clock.constant_tsc and clock.nonstop_tsc
         others = [name for name in clock.available if name in ("hpet", "acpi_pm")]
         if not others:
-            return self.answer("ok", "off", "there is no second clock to compare the TSC with")
+            return self.answer(
+                "ok", "off", "no clock is here that the kernel would compare the TSC with (HPET, ACPI timer)"
+            )
         if steady and has("tsc_adjust") and _packages(host) <= _WATCHED_PACKAGES:
             reason = (
                 "the TSC runs at one rate in all states and firmware cannot shift it unseen: recent kernels trust it"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.hypervisor import Hypervisor, read_hypervisor
-from jitter_workshop.host.kernel import Kernel, read_kernel
+from jitter_workshop.host.kernel import Kernel, KernelConfig, read_kernel, read_kernel_config
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import CPU_DIR, online_cpus, read_topology
 from jitter_workshop.model.cpuset import CpuSet
@@ -68,6 +68,11 @@ class Host:
         return read_kernel(self.root, self.identity)
 
     @cached_property
+    def kernel_config(self) -> KernelConfig:
+        """What the running kernel was built with; unpacking it costs milliseconds."""
+        return read_kernel_config(self.root, self.kernel.release)
+
+    @cached_property
     def hot_policies(self) -> tuple[FrequencyPolicy, ...]:
         """The frequency policies that a hot CPU belongs to; () where the host has none."""
         from jitter_workshop.host.cpufreq import policy_folders, read_policy
@@ -88,6 +93,11 @@ class Host:
         from jitter_workshop.host.tasks import each_process
 
         return tuple(each_process(self.root))
+
+    @property
+    def unseen(self) -> str:
+        """Why nothing can be said of what runs here, "" where it can."""
+        return "" if self.processes else "nothing that runs here can be seen: /proc shows no process"
 
     @cached_property
     def isolation(self) -> Isolation:

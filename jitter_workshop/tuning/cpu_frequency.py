@@ -57,6 +57,17 @@ class Governor(Settings):
             for p in hot_policies(host)
         ]
 
+    def assess(self, host: Host) -> Assessment:
+        found = super().assess(host)
+        if found.state != "ok":
+            return found
+        for p in hot_policies(host):
+            if p.max_hz and p.hardware_max_hz and p.max_hz < p.hardware_max_hz:
+                limits = f"{p.max_hz / 1e6:,.0f} of {p.hardware_max_hz / 1e6:,.0f} MHz"
+                reason = f"somebody has capped the clock at {limits} ({p.folder}/scaling_max_freq)"
+                return self.answer("info", found.value, reason, wanted=found.wanted, paths=found.paths)
+        return found
+
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         governors = super().writes(host, value)
         forced = {w.path for w in governors if w.after == "performance" != w.before}

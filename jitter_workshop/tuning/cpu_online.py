@@ -13,7 +13,6 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.cpusets import find_cpusets, isolated_at_run_time
 from jitter_workshop.tuning.displaced import OWNS as DISPLACED
 from jitter_workshop.tuning.displaced import displaced
 
@@ -46,9 +45,11 @@ class Smt(Tunable):
                     "this guest is shown no siblings; whether its CPUs share cores with others its hypervisor knows"
                 )
                 return self.answer("info", "none shown", reason, only_host=True)
+            if not any(host.root.text(f"{CPU_DIR}/cpu{cpu}/topology/core_id") for cpu in host.hot):
+                return self.answer("unavailable", None, "which CPUs share a core cannot be read")
             return self.answer("ok", "idle", "no other thread runs on the hot CPUs' cores")
         paths = [_online_path(cpu) for cpu in siblings.cpus[:4]]
-        isolated = read_isolation(host.root).isolated | isolated_at_run_time(host.root, find_cpusets(host.root))
+        isolated = read_isolation(host.root).isolated
         if not siblings - isolated:
             reason = f"the siblings, CPU {siblings}, are isolated too: nothing runs there unless it is placed there"
             return self.answer("ok", "isolated", reason, wanted="idle", paths=paths)
@@ -67,6 +68,8 @@ class Smt(Tunable):
         left_for_the_rest(host)
         if wanted == "off":
             return self._off(host)
+        if not _siblings(host):
+            return []
         going = _spare_siblings(host)
         offline = [Write(_online_path(cpu), "1", "0", "number") for cpu in going]
         return [*displaced(host, going, host.housekeeping - going), *offline]
@@ -135,7 +138,7 @@ class Hotplug(Tunable):
         rest = left_for_the_rest(host)
         if not _removable(host, host.hot):
             raise Unavailable(f"CPU {host.hot} cannot be taken offline on this host")
-        held = host.hot & isolated_at_run_time(host.root, find_cpusets(host.root))
+        held = host.hot & (read_isolation(host.root).partitions or CpuSet())
         if held:
             raise Unavailable(f"CPU {held} are in an isolated set, which would break: cycle first, then isolate")
         return rest

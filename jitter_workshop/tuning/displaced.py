@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jitter_workshop.host.cpusets import find_cpusets
 from jitter_workshop.host.irq_affinity import affinity_path, read_irqs
 from jitter_workshop.host.root import parse_integer, printable
 from jitter_workshop.host.tasks import each_thread, read_allowed_cpus, read_task
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable, Write
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.cpusets import find_cpusets
 from jitter_workshop.tuning.interrupts import refuses
 
 _SETS = "/sys/fs/cgroup/cpuset"

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.host.irq_affinity import DEFAULT_AFFINITY, Irq, read_default_affinity, read_effective, read_irqs
+from jitter_workshop.errors import UsageError
+from jitter_workshop.host.irq_affinity import (
+    DEFAULT_AFFINITY,
+    Irq,
+    read_default_affinity,
+    read_effective,
+    read_irqs,
+    read_movable,
+)
 from jitter_workshop.host.irqbalance import read_irqbalance_settings
 from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 
-MANAGED = "its driver has given each queue its CPU for good"
-_PER_CPU = "it belongs to each CPU"
+MANAGED = "the driver has placed its queues for good"
+FIXED = "the kernel keeps it in place (managed by its driver, or wired to it), and shows the file as read-only"
+_PER_CPU = "every CPU has its own"
 
 
 class IrqBalance(Tunable):
@@ -30,6 +40,8 @@ class IrqBalance(Tunable):
 
     def assess(self, host: Host) -> Assessment:
         service = host.services.find("irqbalance")
+        if service is None and host.unseen:
+            return self.answer("unavailable", None, host.unseen)
         if service is None:
             return self.answer("ok", "not running", "nobody moves interrupts behind your back", wanted="not running")
         settings = read_irqbalance_settings(host.root)
@@ -78,6 +90,7 @@ class IrqAffinity(Settings):
     danger = "the other CPUs handle all devices"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
+    values = "all (try those, too, that are known to refuse)"
     order = 120
     culprits = ("irqbalance", "tuned")
     good = "every interrupt that can be moved stays off the hot CPUs"
@@ -89,13 +102,16 @@ class IrqAffinity(Settings):
             return self.missing(refusal)
         stay = [s for s in settings if s.refuses]
         movable = [s for s in settings if not s.refuses]
-        refused = f"{len(stay)} cannot be moved: {stay[0].refuses}" if stay else ""
-        value, wanted = f"{len(settings)} may use hot CPUs", f"all on CPU {host.housekeeping}"
+        why = ", or ".join(dict.fromkeys(s.refuses for s in stay))
+        there = sum(1 for s in stay if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.hot)
+        arrive = f", {there} of them {'arrives' if there == 1 else 'arrive'} there" if there else ""
+        refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
+        devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
+        value, wanted = f"{len(devices) + len(stay)} may use hot CPUs", f"all on CPU {host.housekeeping}"
         if not movable:
             return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
-        devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
         now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.hot)
-        reason = f"{len(devices)} interrupts may arrive on CPU {host.hot}, {now} do now"
+        reason = f"{len(devices)} of them can be moved off CPU {host.hot}, {now} of these arrive there now"
         if not devices:
             reason = f"interrupts of new devices would arrive on CPU {host.hot}"
         return self.answer(
@@ -113,6 +129,8 @@ class IrqAffinity(Settings):
         if not irqs and default is None:
             raise Unavailable("this host shows no interrupts in /proc/irq")
         found = []
+        # Newer kernels show what they keep in place as read-only: then the names need not be asked.
+        marked = any(read_movable(host.root, irq.number) is False for irq in irqs if irq.name)
         if default is not None and default & host.hot:
             mask = mask_like((default - host.hot) or rest, host.root.text(DEFAULT_AFFINITY) or "")
             found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
@@ -126,12 +144,22 @@ class IrqAffinity(Settings):
                 wanted = (allowed & host.online) - host.hot or rest
                 told[allowed] = (str(allowed), str(wanted)) if allowed & host.hot else None
             if (texts := told[allowed]) is not None:
-                found.append(Setting(irq.path, texts[0], texts[1], "cpu-list", refuses=refuses(irq)))
+                movable = read_movable(host.root, irq.number)
+                stays = refuses(irq) if movable is None and not marked else FIXED if movable is False else ""
+                found.append(Setting(irq.path, texts[0], texts[1], "cpu-list", refuses=stays))
         return found
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        # Also those that will probably be refused: the kernel has the last word, and its refusal is reported.
-        return [Write(s.path, s.current or "", s.wanted, s.kind) for s in self.settings(host, value)]
+        if value not in (None, "all"):
+            raise UsageError(f"{self.id} cannot be '{clean(value or '', 40)}'", f"say {self.id} or {self.id}=all")
+        return [
+            Write(s.path, s.current or "", s.wanted, s.kind)
+            for s in self.settings(host, value)
+            if value == "all" or not s.refuses
+        ]
+
+    def stays(self, host: Host, value: str | None) -> str:
+        return "" if value == "all" else super().stays(host, value)
 
 
 def refuses(irq: Irq) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jitter_workshop.host.cgroup import parse_memberships
+from jitter_workshop.host.cpusets import Cpusets, Group, find_cpusets, isolated_at_run_time, read_group, read_groups
 from jitter_workshop.host.isolation import read_isolation
+from jitter_workshop.host.kernel import version_of
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import Task, each_thread, read_allowed_cpus
 from jitter_workshop.host.topology import CPU_DIR
@@ -13,7 +15,6 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.cpusets import Cpusets, Group, find_cpusets, isolated_at_run_time, read_group, read_groups
 
 GROUP = "jitter-workshop"
 """The version 2 group; version 1 has two sets, with ``-hot`` and ``-rest`` behind it."""
@@ -122,7 +123,7 @@ class Isolation(Tunable):
         comes back first: without it, tasks outside the sets would stay where they happen to be."""
         root, where = host.root, sets.where
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
-        mems = root.text(f"{where}/cpuset.mems") or "0"
+        mems = str(root.cpu_list(f"{where}/cpuset.mems") or "0")
         threads = list(_movable_threads(root))
         narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and host.online - a]
         to_rest = f"/{GROUP}-rest"
@@ -131,7 +132,13 @@ class Isolation(Tunable):
             Write(hot, _set_text(root, hot), f"cpus {host.hot} mems {mems}", "cpuset"),
             Write(rest, _set_text(root, rest), f"cpus {host.housekeeping} mems {mems}", "cpuset"),
             *(
-                Write(f"cgroup({task.tid}@{task.start_ticks})", "/", to_rest, "task-cgroup")
+                Write(
+                    f"cgroup({task.tid}@{task.start_ticks})",
+                    "/",
+                    to_rest,
+                    "task-cgroup",
+                    why=f"'{task.name}' leaves the hot CPUs with all that can be moved.",
+                )
                 for task, place in threads
                 if place == "/"
             ),
@@ -203,7 +210,7 @@ def _across(threads: Sequence[tuple[Task, CpuSet]], host: Host) -> list[Write]:
 
 def _pinned_again(threads: Sequence[tuple[Task, CpuSet]], host: Host) -> list[Write]:
     """The limits once more, where the kernel will have overwritten them: before 6.2 it does so with all."""
-    if _release(host) >= (6, 2):
+    if version_of(host.kernel.release) >= (6, 2):
         return []
     return [
         Write(
@@ -228,13 +235,6 @@ def _outcomes(allowed: CpuSet, host: Host) -> str:
 def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
     """The CPUs of a mask that are not hot; all that are left where it has no other."""
     return (allowed & host.online) - host.hot or host.housekeeping
-
-
-def _release(host: Host) -> tuple[int, int]:
-    """Major and minor number of the kernel, (0, 0) where its release begins with none."""
-    major, _, rest = host.kernel.release.partition(".")
-    minor = rest.partition(".")[0].partition("-")[0]
-    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (0, 0)
 
 
 def _set_text(root: HostRoot, folder: str) -> str:

@@ -30,7 +30,7 @@ MAX_BYTES = 32 << 20
 """Of one journal; 10,000 writes with masks of 512 CPUs are a quarter of it."""
 MAX_LINE = 1 << 18
 MAX_ENTRIES = 100_000
-MAX_JOURNALS = 1_000
+MAX_JOURNALS = 100_000
 
 EntryState = Literal["intent", "written", "refused", "undone"]
 
@@ -122,6 +122,7 @@ def parse(journal_id: str, data: bytes) -> Journal:
             journal.problems.append(f"line {number} is damaged: {_words(error)}")
         if len(journal.entries) > MAX_ENTRIES:
             journal.problems.append(f"more than {MAX_ENTRIES} writes: the rest is not read")
+            journal.whole = len(data)
             break
     return journal
 

@@ -19,15 +19,12 @@ class Kind:
     would change nothing yet, because a later write of the same plan changes it and its ``before`` has to be known.
     ``fleeting``: only the process that wrote it can tell whether it still stands, so nobody else speaks of drift.
     ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no fault.
-    ``late``: the kernel takes a value up a moment after the write, so after a kill right behind a write ``before`` may
-    stand there that is about to go.
     """
 
     name = "value"
     always = False
     fleeting = False
     of_task = False
-    late = False
     survives_boot = False
     effect_after_boot = False
 
@@ -43,6 +40,14 @@ class Kind:
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         """Make it ``value``. Raises OSError as the kernel gives it."""
         writer.write(path, value)
+
+    def without(self, text: str, gone: CpuSet) -> str:
+        """What the host makes of a value when the CPUs ``gone`` go offline; for most kinds nothing else."""
+        return text
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        """After a write that may have been cut short, where ``value`` stands (again): see that nothing of that write is
+        still to come or left beside it. Raises OSError."""
 
     def halfway(self, found: str, after: str) -> bool:
         """Whether ``found`` is what only our own interrupted write of ``after`` leaves behind."""
@@ -87,6 +92,12 @@ class CpuList(Kind):
         except ValueError:
             return super().same(a, b)
 
+    def without(self, text: str, gone: CpuSet) -> str:
+        try:
+            return str(CpuSet.parse_list(text) - gone)
+        except ValueError:
+            return text
+
 
 class CpuMask(Kind):
     """A hex mask, compared as a set."""
@@ -98,6 +109,12 @@ class CpuMask(Kind):
             return CpuSet.parse_mask(a) == CpuSet.parse_mask(b)
         except ValueError:
             return super().same(a, b)
+
+    def without(self, text: str, gone: CpuSet) -> str:
+        try:
+            return (CpuSet.parse_mask(text) - gone).to_mask()
+        except ValueError:
+            return text
 
 
 def chosen_word(text: str) -> str | None:

@@ -65,7 +65,6 @@ class FrequencyLimit(Number):
     """
 
     name = "frequency-limit"
-    late = True
     patience_s = 0.1
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
@@ -75,6 +74,10 @@ class FrequencyLimit(Number):
             time.sleep(0.001)
             if self.same(writer.reader.text(path) or "", value):
                 return
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        # An earlier request may only now be taken up: asked for again, the last word counts.
+        self.write(writer, path, value)
 
 
 NO_LIMIT_US = 2_000_000_000

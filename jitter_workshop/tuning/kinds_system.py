@@ -141,6 +141,9 @@ class GrubDropIn(Kind):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         writer.replace_file(path, drop_in(value) if value else None)
 
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.remove_unfinished(path)
+
     def exists(self, root: HostRoot, path: str) -> bool:
         return True
 

@@ -143,7 +143,7 @@ class TaskCgroup(_OfTask):
         return TextReading(None, reading.reason or "it is in no version 1 cpuset")
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
-        from jitter_workshop.tuning.cpusets import find_cpusets
+        from jitter_workshop.host.cpusets import find_cpusets
 
         found = find_cpusets(writer.reader)
         if found is None or found.version != 1:

@@ -117,6 +117,8 @@ class IommuState(Tunable):
     def assess(self, host: Host) -> Assessment:
         found = read_iommu(host.root)
         paths = ("/sys/class/iommu", "/sys/kernel/iommu_groups")
+        if not found.groups and not host.root.is_dir("/sys/kernel"):
+            return self.answer("unavailable", None, "it cannot be read: /sys/kernel is missing", paths=paths)
         if not found.groups:
             return self.answer("ok", "none", "no device's addresses are translated", paths=paths)
         kinds = ", ".join(found.types) or "not shown"
@@ -176,6 +178,11 @@ class HypervisorState(Tunable):
         )
 
 
+_STEAL_PERCENT = 0.01
+"""Below this share of the time since boot, what was stolen may all be long past: one tick at boot must not count
+against a host for ever. It is 100 µs in each second."""
+
+
 class Steal(Tunable):
     id = "steal"
     title = "Time stolen by the hypervisor"
@@ -196,6 +203,10 @@ class Steal(Tunable):
         mine = [stat.per_cpu[c] for c in host.hot if c in stat.per_cpu]
         total = sum(t.total for t in mine)
         share = 100 * sum(t.steal for t in mine) / total if total else 0.0
+        if 0 < share < _STEAL_PERCENT:
+            reason = f"less than {_STEAL_PERCENT:g} % since boot: whether any happens now, a measurement tells"
+            value = f"{share:.2g} % of the hot CPUs' time since boot"
+            return self.answer("info", value, reason, paths=paths, only_host=True)
         return self.answer(
             "improve" if share > 0 else "ok",
             f"{share:.2g} % of the hot CPUs' time since boot" if share > 0 else "0 on the hot CPUs",

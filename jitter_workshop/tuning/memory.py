@@ -68,23 +68,36 @@ class Writeback(Settings):
     default = "interval:1500"
     order = 222
     culprits = ("tuned", "laptop-mode", "tlp")
-    good = "the flushers stay off the hot CPUs or wake up seldom"
+    good = "the flushers wake up seldom"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         interval = read_value(host.root, self.owns[0])
         if value is None:
-            mask = host.root.text(_WRITEBACK_MASK)
-            try:
-                away = mask is not None and not set(CpuSet.parse_mask(mask)) & set(host.hot)
-            except ValueError:
-                away = False
             seldom = number_of(interval) == 0 or number_of(interval) >= 1_500
-            return [Setting(self.owns[0], interval, interval if away or seldom else "1500", "number")]
+            keep = seldom or host.root.text(_WRITEBACK_MASK) is not None
+            return [Setting(self.owns[0], interval, interval if keep else "1500", "number")]
         return [self._asked(host, word) for word in value.split(",")]
 
+    def assess(self, host: Host) -> Assessment:
+        found = super().assess(host)
+        mask = host.root.text(_WRITEBACK_MASK)
+        if found.state != "ok" or mask is None or number_of(found.value or "0") >= 1_500 or found.value == "0":
+            return found
+        try:
+            away = not set(CpuSet.parse_mask(mask)) & set(host.hot)
+        except ValueError:
+            away = False
+        if away:
+            return self.answer("ok", found.value, "the flushers stay off the hot CPUs", paths=(*found.paths,))
+        # The mask does it without a longer window for losses; the interval is the means where there is no mask.
+        reason = f"{self._how_often(found.value)} and may do so on hot CPUs: workqueue-mask keeps them off"
+        return self.answer("info", found.value, reason, paths=(*found.paths, _WRITEBACK_MASK))
+
     def differs(self, setting: Setting) -> str:
-        seconds = number_of(setting.current or "0") / 100
-        return f"flushers wake up every {seconds:g} s on any CPU; keep them off the hot ones (workqueue-mask) or seldom"
+        return f"{self._how_often(setting.current)} on any CPU, and this kernel has no mask for them: wake them seldom"
+
+    def _how_often(self, centiseconds: str | None) -> str:
+        return f"flushers wake up every {number_of(centiseconds or '0') / 100:g} s"
 
     def _asked(self, host: Host, word: str) -> Setting:
         name, _, text = word.strip().partition(":")
@@ -284,11 +297,12 @@ class LockedMemory(Tunable):
         limits = read_limits(host.root)
         if limits.reason:
             return self.answer("unavailable", None, limits.reason)
-        if limits.is_root:
-            return self.answer("ok", "no limit", "root may lock everything and ask for any priority")
-        locked = "all" if limits.memlock_bytes is None else f"{limits.memlock_bytes / (1 << 20):.3g} MiB"
-        value = f"memory {locked}, priority {'any' if limits.rtprio is None else limits.rtprio}"
-        if limits.memlock_bytes is None or limits.memlock_bytes >= _LOCKED_ENOUGH:
+        if limits.may_lock and limits.may_schedule:
+            return self.answer("ok", "no limit", "this process may lock everything and ask for any priority")
+        all_memory = limits.may_lock or limits.memlock_bytes is None
+        locked = "all" if all_memory else f"{(limits.memlock_bytes or 0) / (1 << 20):.3g} MiB"
+        value = f"memory {locked}, priority {'any' if limits.may_schedule or limits.rtprio is None else limits.rtprio}"
+        if all_memory or limits.memlock_bytes is None or limits.memlock_bytes >= _LOCKED_ENOUGH:
             return self.answer("ok", value, "a measuring process can lock its memory")
         return self.answer(
             "improve",

@@ -99,8 +99,14 @@ class Mitigations(Tunable):
         paths = (f"{CPU_DIR}/vulnerabilities",)
         if not found:
             return self.answer("unavailable", None, "this kernel does not tell", paths=paths)
-        counts = {state: sum(v.state == state for v in found) for state in ("mitigated", "vulnerable", "not affected")}
-        value = f"{counts['mitigated']} mitigated, {counts['vulnerable']} not, {counts['not affected']} do not apply"
+        parts = (
+            ("mitigated", "mitigated"),
+            ("vulnerable", "not"),
+            ("not affected", "do not apply"),
+            ("unknown", "unknown"),
+        )
+        counts = [(sum(v.state == state for v in found), words) for state, words in parts]
+        value = ", ".join(f"{count} {words}" for count, words in counts if count or words != "unknown")
         names = ", ".join(v.name for v in found if v.state == "mitigated")
         return self.answer("info", value, f"at work: {names}" if names else "none is at work", paths=paths)
 

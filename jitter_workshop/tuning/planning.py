@@ -17,7 +17,8 @@ from jitter_workshop.tuning.registry import find, tunables
 def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
     """Every write that brings ``wanted`` about on this host, in the order in which it would happen.
 
-    A tunable that needs nothing, or that is not to be had here, is in ``skipped`` with its reason. Where two tunables
+    A tunable that needs nothing, or that is not to be had here, is in ``skipped`` with its reason, and so is what is
+    known beforehand to stay as it is. Where two tunables
     write the same file, the later one starts from what the earlier one will have left. Raises UsageError for values
     that make no sense.
     """
@@ -40,8 +41,11 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
             if change is not None:
                 left[change.kind, change.path] = change.after
                 changes.append(change)
+        stays = tunable.stays(host, value)
         if len(changes) == count:
-            skipped.append(Skipped(tunable.id, "nothing to do: it is already so"))
+            skipped.append(Skipped(tunable.id, f"nothing to do: {stays or 'it is already so'}"))
+        elif stays:
+            skipped.append(Skipped(tunable.id, stays, partly=True))
     return Plan(host.kernel.boot_id, host.hot.cpus, tuple(changes), tuple(skipped))
 
 

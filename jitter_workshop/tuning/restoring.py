@@ -45,6 +45,11 @@ class _Way:
     left: list[LeftAlone] = field(default_factory=list)
     blocked: set[tuple[str, str]] = field(default_factory=set)
     needs_reboot: bool = False
+    all: list[Entry] = field(default_factory=list)
+
+    def first_before(self, entry: Entry) -> str:
+        """What stood there before anything of ours did: several applies may lie on one another."""
+        return next(e.before for e in self.all if (e.kind, e.path) == (entry.kind, entry.path))
 
 
 def restore(
@@ -64,7 +69,8 @@ def restore(
         (journal, recorder, [e for e in journal.active if not only or e.tunable in only])
         for journal, recorder in journals
     ]
-    way = _Way(root, writer, boot_id, culprit, _ours_at_start(root, [e for _, _, part in mine for e in part]))
+    everything = [e for _, _, part in mine for e in part]
+    way = _Way(root, writer, boot_id, culprit, _ours_at_start(root, everything), all=everything)
     for _, recorder, entries in reversed(mine):
         for entry in reversed(entries):
             _undo(way, entry, recorder)
@@ -121,16 +127,15 @@ def _undo(way: _Way, entry: Entry, recorder: Recorder) -> None:
         _leave(way, entry, None, f"it cannot be read: {reading.reason}")
         return
     if kind.same(found, entry.before):
-        if kind.late and entry.state == "intent":
-            # Killed right behind the write, which may only now be taken up: asked for again, the last word counts.
+        if entry.state == "intent":
             with contextlib.suppress(OSError):
-                kind.write(way.writer, entry.path, entry.before)
+                kind.make_sure(way.writer, entry.path, entry.before)
         _done(entry, recorder, "same")
         return
     if not _is_ours(kind, entry, found) and (entry.journal, entry.n) not in way.ours:
         who = way.culprit(entry.tunable)
         by = f", probably {who}, which runs here" if who else ""
-        _leave(way, entry, found, f"somebody changed it since{by}; it was {quoted(entry.before)} before")
+        _leave(way, entry, found, f"somebody changed it since{by}; it was {quoted(way.first_before(entry))} before")
         return
     try:
         kind.write(way.writer, entry.path, entry.before)

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitter_workshop.host.kernel import preemption, version_of
+from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.single import Contested, OneFile, needs_value, number_of, one_of, read_value, whole_number
+from jitter_workshop.tuning.single import (
+    Contested,
+    OneFile,
+    needs_value,
+    number_of,
+    one_of,
+    read_value,
+    whole_number,
+    without_debugfs,
+)
 
 _RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 _FAIR_SERVER = "/sys/kernel/debug/sched/fair_server"
@@ -35,6 +46,12 @@ class RtThrottling(OneFile):
         except Unavailable as refusal:
             return self.missing(refusal, (self.file,))
         period = host.root.integer(_RT_PERIOD) or 1_000_000
+        if _only_admits(host):
+            reason = (
+                "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) throttles no real-time task by it: the "
+                "deadline server keeps time for ordinary tasks, and this only bounds what SCHED_DEADLINE may reserve"
+            )
+            return self.answer("info", f"{current} µs of {period} µs", reason, paths=(self.file,))
         if current < 0:
             reason = "no limit: a busy real-time thread keeps its CPU, and nothing of lower priority can end it there"
             return self.answer("info", str(current), reason, paths=(self.file,))
@@ -52,6 +69,11 @@ class RtThrottling(OneFile):
         if value == "0":
             value = "zero, which would stop every real-time task"
         return "-1" if value == "-1" else whole_number(self, value, 1, period)
+
+
+def _only_admits(host: Host) -> bool:
+    """Whether the limit has become one of admission alone (kernel/sched/rt.c since the deadline server, Linux 6.12)."""
+    return version_of(host.kernel.release) >= (6, 12) and host.kernel_config.lacks("RT_GROUP_SCHED")
 
 
 class DeadlineServer(Settings):
@@ -89,6 +111,7 @@ class DeadlineServer(Settings):
 
     def _runtimes(self, host: Host, wanted: str | None) -> list[Setting]:
         absent = "this kernel shows no deadline server (it came with Linux 6.12, and shows in debugfs only)"
+        absent = without_debugfs(host.root) or absent
         found: list[Setting] = []
         for cpu in host.hot:
             path = f"{_FAIR_SERVER}/cpu{cpu}/runtime"
@@ -164,6 +187,14 @@ class PreemptMode(Contested):
     values = "none, voluntary, full or lazy, as the kernel offers"
     order = 208
     absent = "the mode cannot be switched at run time here (CONFIG_PREEMPT_DYNAMIC, shown in debugfs)"
+
+    def assess(self, host: Host) -> Assessment:
+        hidden = host.root.text(self.file) is None and without_debugfs(host.root)
+        if hidden and preemption(host.kernel.version) == "PREEMPT_DYNAMIC":
+            chosen = host.command_line.value("preempt")
+            told = f"; the kernel was started with preempt={printable(chosen, 20)}" if chosen else ""
+            return self.answer("unavailable", None, f"{hidden}{told}", paths=(self.file,))
+        return super().assess(host)
 
     def both_sides(self, host: Host, current: str) -> str:
         if host.kernel.realtime:

@@ -31,6 +31,8 @@ class CompetingTuners(Tunable):
 
     def assess(self, host: Host) -> Assessment:
         running = _others(host)
+        if not running and host.unseen:
+            return self.answer("unavailable", None, host.unseen)
         if not running:
             return self.answer("ok", "none", "nobody else sets these things here")
         does = "; ".join(f"{s.name} {s.service.does}" for s in running[:3])
@@ -74,6 +76,8 @@ class UnneededServices(Tunable):
 
     def assess(self, host: Host) -> Assessment:
         running = host.services.loads
+        if not running and host.unseen:
+            return self.answer("unavailable", None, host.unseen)
         if not running:
             return self.answer("ok", "none known", "no service is known here that takes time in the background")
         return self.answer(

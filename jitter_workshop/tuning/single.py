@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -70,13 +71,29 @@ def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "t
         if reading.reason == "no such file":
             raise Unavailable(absent)
         if reading.reason == "not permitted":
-            raise Unavailable("only root can read it")
+            raise Unavailable(not_permitted(root))
         raise Unavailable(f"it cannot be read: {reading.reason}")
     if kind == "number" and parse_integer(reading.text) is None:
         raise Unavailable("it cannot be read: it does not hold a whole number")
     if printable(reading.text, 400) != reading.text:
         raise Unavailable("it cannot be read: it holds something else than one line of text")
     return reading.text
+
+
+def not_permitted(root: HostRoot) -> str:
+    """Why a file cannot be read that is there."""
+    if os.geteuid() == 0 and not root.recorded:
+        return "not permitted, even to root (a lockdown or a container)"
+    return "only root can read it"
+
+
+def without_debugfs(root: HostRoot) -> str:
+    """What is said of debugfs's files where it is not mounted, "" where it is."""
+    folder = "/sys/kernel/debug"
+    mounts = root.text("/proc/self/mountinfo", 16 << 20) or ""
+    if not mounts or any(line.split()[4:5] == [folder] for line in mounts.splitlines()):
+        return ""
+    return f"it shows in debugfs only, which is not mounted here (mount -t debugfs none {folder})"
 
 
 def number_of(text: str) -> int:

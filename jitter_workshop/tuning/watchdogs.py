@@ -9,7 +9,7 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.single import Contested, OneFile, number_of, one_of, read_value, whole_number
+from jitter_workshop.tuning.single import Contested, OneFile, not_permitted, number_of, one_of, read_value, whole_number
 
 _SYSCTL = "/proc/sys/kernel"
 _MASK = f"{_SYSCTL}/watchdog_cpumask"
@@ -128,7 +128,7 @@ class Tracing(Settings):
     owns = tuple(
         f"{folder}/{name}"
         for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
-        for name in ("current_tracer", "tracing_on")
+        for name in ("current_tracer", "tracing_on", "instances/*/current_tracer", "instances/*/tracing_on")
     )
     default = "off"
     values = "off"
@@ -140,11 +140,28 @@ class Tracing(Settings):
         folder = tracefs(host.root)
         tracer = read_value(host.root, f"{folder}/current_tracer", "value")
         events = host.root.text(f"{folder}/events/enable") in ("1", "X")
-        found = [Setting(f"{folder}/current_tracer", tracer, "nop")]
+        found = [Setting(f"{folder}/current_tracer", tracer, "nop"), *_instances(host.root, folder)]
         if tracer != "nop" or events:
             on = read_value(host.root, f"{folder}/tracing_on")
             found.append(Setting(f"{folder}/tracing_on", on, "0", "number"))
         return found
+
+
+def _instances(root: HostRoot, folder: str) -> list[Setting]:
+    """What other buffers trace: their tracers and switches, where they are at work."""
+    found: list[Setting] = []
+    for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:
+        place = f"{folder}/instances/{name}"
+        tracer = root.text(f"{place}/current_tracer") or "nop"
+        on = root.text(f"{place}/tracing_on") or "0"
+        if tracer != "nop":
+            found.append(Setting(f"{place}/current_tracer", tracer, "nop"))
+        if on == "1" and (tracer != "nop" or root.text(f"{place}/events/enable") in ("1", "X")):
+            found.append(Setting(f"{place}/tracing_on", on, "0", "number"))
+    return found
+
+
+_MAX_INSTANCES = 64
 
 
 class PerfSampleRate(Contested):
@@ -198,7 +215,7 @@ def tracefs(root: HostRoot) -> str:
     for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
         reason = root.reading(f"{folder}/current_tracer").reason
         if reason == "not permitted":
-            raise Unavailable("only root can read it")
+            raise Unavailable(not_permitted(root))
         if not reason:
             return folder
     raise Unavailable("tracefs is not mounted, or this kernel has no tracers")

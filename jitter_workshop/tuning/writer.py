@@ -70,6 +70,18 @@ class HostWriter:
         finally:
             os.close(place)
 
+    def remove_unfinished(self, path: str) -> None:
+        """Remove what a ``replace_file`` of this path that was killed has left beside it."""
+        folder, name = os.path.split(self._place(path))
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for other in os.listdir(place):  # noqa: PTH208 - a descriptor
+                if other.startswith(f".{name}.") and other[len(name) + 2 :].isdecimal():
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(other, dir_fd=place)
+        finally:
+            os.close(place)
+
     def make_folder(self, path: str) -> None:
         """Make one folder (a cgroup)."""
         os.mkdir(self._place(path), 0o755)  # noqa: PTH102 - a place below the root

@@ -32,7 +32,7 @@ def test_interrupts_leave_the_hot_cpus_and_come_back(lab: Machine) -> None:
     with lab.unchanged():
         state, reason = do(lab, placing.assess, "0,2-3", ["irq-affinity"])["irq-affinity"]
         assert state == "improve", reason
-        made = do(lab, placing.apply, "0,2-3", ["irq-affinity"])
+        made = do(lab, placing.apply, "0,2-3", ["irq-affinity=all"])
         assert all(change["same"] for change in made["changes"])
         before = lab.call(counts, port)
         for _ in range(10):

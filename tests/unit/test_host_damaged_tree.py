@@ -44,7 +44,7 @@ READERS: dict[str, Callable[[HostRoot], object]] = {
     "cpuidle": cpuidle.read_cpuidle,
     "haltpoll": cpuidle.read_haltpoll,
     "idle_use": lambda root: cpuidle.read_idle_use(root, 0),
-    "cpusets": cpusets.read_cpusets,
+    "cpusets": cpusets.find_cpusets,
     "hypervisor": hypervisor.read_hypervisor,
     "isolation": isolation.read_isolation,
     "boot": isolation.read_boot_isolation,
@@ -112,7 +112,7 @@ def test_nothing_is_made_up_from_damaged_files(damaged: HostRoot) -> None:
     assert cpufreq.policy_folders(damaged, CpuSet((0,))) == {}
     assert all(p.max_hz is None and not p.cpus for p in cpufreq.read_cpufreq(damaged))
     assert not isolation.read_isolation(damaged).isolated
-    assert cpusets.read_cpusets(damaged).groups == ()
+    assert cpusets.find_cpusets(damaged) is None
     assert memory.read_memory(damaged).swaps is None
     assert not smt.read_smt(damaged).can_change
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -257,7 +256,10 @@ def test_what_the_build_line_says_of_preemption(version: str, wanted: str | None
 
 def test_limits_of_this_process_and_of_nobodys(tmp_path: Path) -> None:
     mine = read_limits(HostRoot())
-    assert mine.is_root is (os.geteuid() == 0)
+    status = Path("/proc/self/status").read_text()
+    effective = int(next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff")), 16)
+    # CAP_IPC_LOCK and CAP_SYS_NICE, linux/capability.h.
+    assert (mine.may_lock, mine.may_schedule) == (bool(effective & 1 << 14), bool(effective & 1 << 23))
     assert mine.memlock_hard_bytes is None or (mine.memlock_bytes or 0) <= mine.memlock_hard_bytes
     assert read_limits(HostRoot(tmp_path)).memlock_hard_bytes is None
 

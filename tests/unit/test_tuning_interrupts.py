@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.errors import UsageError
 from jitter_workshop.host.irq_affinity import Irq
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.interrupts import mask_like, refuses
+from jitter_workshop.tuning.interrupts import FIXED, mask_like, refuses
 from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.registry import find
 from tests import hosttrees
 from tests.madekernel import MadeKernel
@@ -57,26 +61,50 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     host = board(tmp_path)
     assessed = find("irq-affinity").assess(host)
     assert assessed.state == "improve"
-    assert assessed.reason.startswith("2 interrupts may arrive on CPU 1, 1 do now; 2 cannot be moved")
+    assert assessed.value == "4 may use hot CPUs"
+    assert assessed.reason.startswith(
+        "2 of them can be moved off CPU 1, 1 of these arrive there now; 2 cannot be moved, 1 of them arrives there: "
+    )
     changes = {c.path: (c.before, c.after) for c in wanted(tmp_path, "1", "irq-affinity")}
     assert changes == {
         "/proc/irq/default_smp_affinity": ("3", "1"),
-        "/proc/irq/0/smp_affinity_list": ("0-1", "0"),
         "/proc/irq/24/smp_affinity_list": ("0-1", "0"),
         "/proc/irq/25/smp_affinity_list": ("1", "0"),
-        "/proc/irq/26/smp_affinity_list": ("1", "0"),
     }
+    # What is known to refuse is told, and tried only when asked for.
+    (told,) = plan(host, [Wanted("irq-affinity")]).skipped
+    assert told.partly
+    assert told.reason.startswith("2 of 5 stay as they are: every CPU has its own, or the driver has placed")
+    every = plan(host, [Wanted("irq-affinity", "all")])
+    assert {c.path for c in every.changes} - set(changes) == {f"/proc/irq/{n}/smp_affinity_list" for n in (0, 26)}
+    assert every.skipped == ()
+    with pytest.raises(UsageError, match="irq-affinity cannot be 'few'"):
+        plan(host, [Wanted("irq-affinity", "few")])
 
 
 def test_what_cannot_be_moved_is_no_fault_of_the_host(tmp_path: Path) -> None:
     board(tmp_path)
     kernel = MadeKernel(tmp_path)
     for change in wanted(tmp_path, "1", "irq-affinity"):
-        if "/26/" not in change.path and "/0/" not in change.path:
-            kind_of(change.kind).write(kernel, change.path, change.after)
+        kind_of(change.kind).write(kernel, change.path, change.after)
     assessed = find("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
     assert assessed.state == "ok"
     assert "2 cannot be moved" in assessed.reason
+    (told,) = plan(Host(HostRoot(tmp_path), CpuSet((1,))), [Wanted("irq-affinity")]).skipped
+    assert not told.partly
+    assert told.reason.startswith("nothing to do: 2 of 2 stay as they are")
+
+
+def test_a_file_that_the_kernel_shows_read_only_is_not_tried(tmp_path: Path) -> None:
+    """As 6.18 does for managed interrupts; a recording tells of it in its own list."""
+    board(tmp_path)
+    told = {"format_version": 1, "read_only": ["/proc/irq/24/smp_affinity_list"]}
+    (tmp_path / "RECORDING.json").write_text(json.dumps(told))
+    assert "/proc/irq/24/smp_affinity_list" not in {c.path for c in wanted(tmp_path, "1", "irq-affinity")}
+    assessed = find("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
+    # Where the kernel marks its own, names mean nothing any more.
+    assert "1 cannot be moved" in assessed.reason
+    assert FIXED in assessed.reason
 
 
 def test_interrupts_come_back(tmp_path: Path) -> None:
@@ -218,5 +246,8 @@ def test_irqbalance_may_run_where_it_leaves_the_hot_cpus_alone(tmp_path: Path, s
 
 def test_without_irqbalance_nothing_is_to_be_done(tmp_path: Path) -> None:
     host = board(tmp_path)
+    assert find("irqbalance").assess(host).state == "unavailable"
+    hosttrees.write(tmp_path, hosttrees.task(1, "init"))
+    host = Host(HostRoot(tmp_path), CpuSet((1,)))
     assert find("irqbalance").assess(host).state == "ok"
     assert find("irqbalance").writes(host, None) == ()

@@ -107,7 +107,7 @@ def writes(host: Host, wanted: str) -> dict[str, str]:
         ("perf-sample-rate=1", {f"/{KERNEL}/perf_event_max_sample_rate": "1"}),
         ("stat-interval", {f"/{VM}/stat_interval": "10"}),
         ("stat-interval=120", {f"/{VM}/stat_interval": "120"}),
-        ("writeback", {f"/{VM}/dirty_writeback_centisecs": "1500"}),
+        ("writeback=interval:1500", {f"/{VM}/dirty_writeback_centisecs": "1500"}),
         (
             "writeback=limit:1073741824,background:5%",
             {f"/{VM}/dirty_ratio": "1073741824", f"/{VM}/dirty_background_ratio": "5%"},
@@ -134,7 +134,6 @@ GOOD: dict[str, dict[str, str]] = {
     "mce-interval": {"check_interval": "0\n"},
     "tracing": {"current_tracer": "nop\n", "enable": "0\n"},
     "stat-interval": {"stat_interval": "3600\n"},
-    "writeback": {"cpumask": "3\n"},
     "thp": {"enabled": "always madvise [never]\n"},
     "ksm": {"run": "2\n"},
     "numa-balancing": {"numa_balancing": "0\n"},
@@ -219,7 +218,7 @@ def test_damaged_files_are_told_and_not_written(tmp_path: Path, name: str, damag
 
 def test_missing_files_are_unavailable_with_a_reason(host_tree: Callable[[str], Path]) -> None:
     host = Host(HostRoot(host_tree("small3")), CpuSet((2,)))
-    for name in [n for n in GOOD if n != "writeback"] + ["rt-throttling", "deadline-server", "preempt-mode"]:
+    for name in [*GOOD, "rt-throttling", "deadline-server", "preempt-mode"]:
         told = find(name).assess(host)
         assert told.state == "unavailable", name
         assert told.reason
@@ -289,3 +288,17 @@ def test_a_detector_that_the_kernel_lacks_may_stay_off(tmp_path: Path) -> None:
 def test_the_chosen_preemption(tmp_path: Path, text: str, chosen: str | None) -> None:
     hosttrees.write(tmp_path, {"preempt": text})
     assert kind_of("preempt").read(HostRoot(tmp_path), "/preempt").text == chosen
+
+
+def test_flushers_are_kept_away_by_their_mask_and_made_rare_only_without_one(tmp_path: Path) -> None:
+    hot = find("writeback").assess(box(tmp_path / "hot"))
+    assert (hot.state, "workqueue-mask keeps them off" in hot.reason) == ("info", True)
+    assert writes(box(tmp_path / "hot"), "writeback") == {}
+    away = find("writeback").assess(box(tmp_path / "away", {"cpumask": "3\n"}))
+    assert (away.state, away.reason) == ("ok", "the flushers stay off the hot CPUs")
+    without = box(tmp_path / "without")
+    (tmp_path / "without/sys/devices/virtual/workqueue/writeback/cpumask").unlink()
+    assert find("writeback").assess(without).state == "improve"
+    assert writes(without, "writeback") == {f"/{VM}/dirty_writeback_centisecs": "1500"}
+    rare = box(tmp_path / "rare", {"dirty_writeback_centisecs": "1500\n"})
+    assert find("writeback").assess(rare).state == "ok"

@@ -1,0 +1,88 @@
+"""A recording in one file: a tar archive (plain, gzip or xz) of what ``record-host`` wrote.
+
+An archive is somebody else's data: only folders and plain files are taken out of it, below one new folder, and no more
+of them than a recording may have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.root import printable
+
+MAX_PACKED_BYTES = 64 << 20
+MAX_FILE_BYTES = 16 << 20
+MAX_TOTAL_BYTES = 512 << 20
+MAX_MEMBERS = 400_000
+
+
+def unpacked(archive: Path, cache: Path) -> Path:
+    """The folder that holds the recording in ``archive``, unpacked below ``cache`` the first time it is asked for. An
+    archive of one folder that holds it all is as good.
+
+    Raises HostError where the file is no archive, holds anything but folders and plain files, or is too large.
+    """
+    try:
+        if archive.stat().st_size > MAX_PACKED_BYTES:
+            raise HostError(f"{archive} is too large for a recording ({MAX_PACKED_BYTES >> 20} MiB are the most)")
+        target = cache / hashlib.sha256(archive.read_bytes()).hexdigest()[:32]
+        if target.is_dir():
+            return _top(target)
+        cache.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=cache))
+    except OSError as error:
+        raise HostError(f"{archive} cannot be unpacked: {error.strerror}", "give the folder instead") from error
+    try:
+        _unpack(archive, unfinished)
+        try:
+            unfinished.rename(target)
+        except OSError:
+            # Another process was faster; its copy is as good.
+            if not target.is_dir():
+                raise
+    except (OSError, EOFError, ValueError) as error:
+        words = getattr(error, "strerror", None) or "it is no whole tar archive"
+        raise HostError(f"{archive} cannot be unpacked: {words}", "give what record-host wrote") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return _top(target)
+
+
+def _top(folder: Path) -> Path:
+    inside = list(folder.iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() and inside[0].name not in ("proc", "sys") else folder
+
+
+def _unpack(archive: Path, into: Path) -> None:
+    """Raises OSError, EOFError, HostError; ``tarfile`` and ``lzma`` raise ValueError's and OSError's kin."""
+    import lzma
+    import tarfile
+    import zlib
+
+    total = 0
+    try:
+        with tarfile.open(archive) as tar:
+            for count, member in enumerate(tar):
+                parts = [part for part in member.name.split("/") if part not in ("", ".")]
+                if ".." in parts or "\0" in member.name or not (member.isreg() or member.isdir()):
+                    name = printable(member.name, 80)
+                    raise HostError(f"{archive} is no recording: '{name}' in it is no plain file or folder")
+                total += member.size
+                if count >= MAX_MEMBERS or member.size > MAX_FILE_BYTES or total > MAX_TOTAL_BYTES:
+                    raise HostError(f"{archive} is no recording: what is in it is too large")
+                place = into.joinpath(*parts)
+                if member.isdir():
+                    place.mkdir(parents=True, exist_ok=True)
+                    continue
+                place.parent.mkdir(parents=True, exist_ok=True)
+                data = tar.extractfile(member)
+                file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+                with os.fdopen(file, "wb") as out:
+                    out.write(data.read() if data else b"")
+    except (tarfile.TarError, lzma.LZMAError, zlib.error) as error:
+        raise ValueError(str(error)) from error
