@@ -214,10 +214,8 @@ class Server:
             finally:
                 journal.close()
             if journal.trouble:
-                words = (
-                    f"its last records could not be written ({journal.trouble}); 'restore' goes by the host's values"
-                )
-                refused.append(Refused("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", words))
+                why = f"its last records could not be written ({journal.trouble}); 'restore' goes by the host's values"
+                refused.append(Refused("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", why))
             if not result.applied:
                 self._tidy()
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
