@@ -52,6 +52,31 @@ def test_a_lease_is_given_back_at_the_end(tree: Path) -> None:
     assert tuned_tree.contents(tree) == before
 
 
+def test_who_stood_still_for_longer_than_a_lease_is_told(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopped parent sends no heartbeat; when it goes on, the agent has given everything back and ended."""
+    before = tuned_tree.contents(tree)
+    monkeypatch.setattr(client, "LEASE_S", 1.0)
+    monkeypatch.setattr(AgentClient, "_beat", lambda self: None)
+    with AgentClient(command(tree)) as agent:
+        plan = agent.plan(WORDS, "2-3")
+        agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
+        assert tuned_tree.contents(tree) != before
+        with pytest.raises(HostError, match=r"stood still for longer than 1 s.* has been given back") as caught:
+            agent.wait()
+    assert "restore --list" in caught.value.advice
+    assert tuned_tree.contents(tree) == before
+
+
+def test_an_agent_that_was_killed_in_a_lease_is_no_lease_that_ended(tree: Path) -> None:
+    with AgentClient(command(tree)) as agent:
+        plan = agent.plan(WORDS, "2-3")
+        agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
+        agent._process.kill()
+        with pytest.raises(HostError, match=f"signal {int(signal.SIGKILL)}") as caught:
+            agent.wait()
+    assert "run 'jitter-workshop restore'" in caught.value.advice
+
+
 def test_errors_come_through_as_they_are(tree: Path) -> None:
     with AgentClient(command(tree)) as agent:
         with pytest.raises(UsageError, match="there is no tunable"):

@@ -137,6 +137,18 @@ def test_a_foreign_value_is_left_alone_and_told(tree: Path) -> None:
     assert journals(tree) == []
 
 
+def test_what_somebody_else_has_changed_can_be_struck_off(tree: Path) -> None:
+    with Agent(tree) as agent:
+        agent.apply(planned(tree, ["stat-interval"]), ["stat-interval"])
+        agent.apply(planned(tree, ["stat-interval=20"]), ["stat-interval=20"])
+        at(tree, INTERVAL).write_text("5\n")
+        (left,) = agent.ask("restore", forget=True)["left_alone"]
+        assert left["reason"].endswith("it was '1' before; it stays as it is")
+        assert agent.ask("restore") == {"restored": [], "left_alone": [], "needs_reboot": False}
+    assert journals(tree) == []
+    assert at(tree, INTERVAL).read_text() == "5\n"
+
+
 def test_one_tunable_is_given_back_and_the_others_stay(tree: Path) -> None:
     before, drawn = contents(tree), planned(tree, WORDS)
     with Agent(tree) as agent:
@@ -157,6 +169,17 @@ def test_two_applies_are_undone_newest_first(tree: Path) -> None:
         back = agent.ask("restore")
         assert [(one["from_"], one["to"]) for one in back["restored"]] == [("30", "20"), ("20", "1")]
     assert contents(tree) == before
+
+
+def test_a_foreign_value_over_two_applies_names_what_the_host_had_before_both(tree: Path) -> None:
+    with Agent(tree) as agent:
+        agent.apply(planned(tree, ("stat-interval=20",)), ("stat-interval=20",))
+        agent.apply(planned(tree, ("stat-interval=30",)), ("stat-interval=30",))
+        at(tree, INTERVAL).write_text("5\n")
+        told = [one["reason"] for one in agent.ask("restore")["left_alone"] if "somebody" in one["reason"]]
+    assert told
+    assert all("it was '1' before" in reason for reason in told), told
+    assert at(tree, INTERVAL).read_text() == "5\n"
 
 
 def test_after_a_reboot_run_time_entries_are_void(tree: Path) -> None:
