@@ -98,8 +98,17 @@ class AgentClient:
             self._heart.start()
         return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
 
-    def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
-        return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables)))
+    def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
+        """Give back what is applied; with ``forget`` strike off, too, what somebody else has changed since."""
+        return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))
+
+    def place(self, pid: int) -> str:
+        """Put a process of this user's on the CPUs that are isolated; which ones."""
+        return str(self._ask("place", START_LIMIT_S, pid=pid).get("cpus", ""))
+
+    def realtime(self, pid: int, tids: Sequence[int], priority: int) -> None:
+        """Give threads of a process of this user's SCHED_FIFO with ``priority``, or 0 for none."""
+        self._ask("realtime", START_LIMIT_S, pid=pid, tids=list(tids), priority=priority)
 
     def keep(self) -> None:
         """What this lease holds stays until ``restore``."""

@@ -7,8 +7,10 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``plan``       ``wanted`` (list of ``ID`` or ``ID=VALUE``), ``cpus`` (a CPU list) → the plan as root sees it
 ``apply``      the same with ``shown`` (digests of the changes that were shown) and ``lease`` (seconds without a
                heartbeat after which all is given back; null: it stays) → an ApplyResult
-``restore``    ``tunables`` (ids; none = all) → a RestoreResult
+``restore``    ``tunables`` (ids; none = all), ``forget`` (also strike off what others have changed) → a RestoreResult
 ``keep``       what this lease holds stays until ``restore``
+``place``      ``pid``: a process of the caller's own, onto the CPUs that this tool isolates → ``cpus``
+``realtime``   ``pid``, ``tids``, ``priority`` (SCHED_FIFO up to 49, 0 = none): threads of the caller's own → {}
 ``heartbeat``  the caller is alive
 ``bye``        the end; a lease is given back first → a RestoreResult
 """
@@ -58,6 +60,22 @@ def text(request: dict[str, Any], name: str, limit: int = 4096) -> str:
     return value
 
 
+def number(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
+    """A whole number from 0 to ``high``. Raises UsageError."""
+    value = request.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
+        raise UsageError(f"'{name}' is a whole number from 0 to {high}")
+    return value
+
+
+def numbers(request: dict[str, Any], name: str, limit: int) -> tuple[int, ...]:
+    """A list of whole numbers. Raises UsageError."""
+    value = request.get(name)
+    if not isinstance(value, list) or len(value) > limit:
+        raise UsageError(f"'{name}' is a list of at most {limit} numbers")
+    return tuple(number({name: one}, name) for one in value)
+
+
 def lease(request: dict[str, Any]) -> float | None:
     """The lease in seconds, None for none. Raises UsageError."""
     value = request.get("lease")
@@ -81,7 +99,11 @@ def failure(request_id: Any, error: WorkshopError) -> bytes:
 
 
 def _plain_id(request_id: Any) -> int | None:
-    return request_id if isinstance(request_id, int) and abs(request_id) < 1 << 53 else None
+    return (
+        request_id
+        if isinstance(request_id, int) and not isinstance(request_id, bool) and abs(request_id) < 1 << 53
+        else None
+    )
 
 
 def _line(value: dict[str, Any]) -> bytes:

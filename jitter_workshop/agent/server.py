@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jitter_workshop.agent import policy, protocol
+from jitter_workshop.agent import helping, policy, protocol
 from jitter_workshop.agent.journal import JournalFile, close_finished, open_journals
 from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.statedir import StateDir
@@ -77,6 +77,8 @@ class Server:
             "apply": self._apply,
             "restore": self._restore,
             "keep": self._keep,
+            "place": self._place,
+            "realtime": self._realtime,
         }
 
     def interrupt(self) -> None:
@@ -235,7 +237,7 @@ class Server:
         only = tuple(find(word).id for word in asked)
         self._begin()
         try:
-            return self._give_back(only, None)
+            return self._give_back(only, None, forget=request.get("forget") is True)
         finally:
             self._end()
 
@@ -243,6 +245,16 @@ class Server:
         kept, self._leased, self._lease_s = self._leased, [], None
         self._end()
         return {"kept": kept}
+
+    def _place(self, request: dict[str, Any]) -> dict[str, Any]:
+        pid = protocol.number(request, "pid")
+        return {"cpus": helping.place(self._setup.root, self._setup.writer, pid, self._setup.uid)}
+
+    def _realtime(self, request: dict[str, Any]) -> dict[str, Any]:
+        tids = protocol.numbers(request, "tids", helping.MAX_THREADS)
+        pid, priority = protocol.number(request, "pid"), protocol.number(request, "priority")
+        helping.realtime(self._setup.root, pid, tids, priority, self._setup.uid)
+        return {}
 
     def _asked(self, request: dict[str, Any]) -> tuple[tuple[Wanted, ...], Host]:
         wanted = parse_wanted(protocol.words(request, "wanted"))
@@ -263,7 +275,7 @@ class Server:
         finally:
             self._end()
 
-    def _give_back(self, only: Sequence[str], journals: Sequence[str] | None) -> RestoreResult:
+    def _give_back(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
         """Undo all journals, or those named; the lock is held."""
         setup, folder = self._setup, self._state()
         boot_id = current_boot(setup.root)
@@ -276,7 +288,13 @@ class Server:
         host = Host(setup.root, CpuSet())
         try:
             result = restore(
-                setup.root, setup.writer, chosen, boot_id, only, lambda ident: likely_culprit(host, find(ident))
+                setup.root,
+                setup.writer,
+                chosen,
+                boot_id,
+                only,
+                lambda ident: likely_culprit(host, find(ident)),
+                forget=forget,
             )
         finally:
             told += close_finished(folder, chosen, everything=not only)

@@ -5,6 +5,7 @@ It may be run as often as one likes, also after the machine or this program was 
 
   restore            give everything back
   restore governor   only the governor
+  restore --forget   also strike off what somebody else has changed since: it stays as they set it
   restore --list     what is applied now; needs no rights, and writes nothing
 
 Exit codes: 0 all given back or nothing to do, 1 something was left alone or a reboot is needed.
@@ -23,6 +24,7 @@ from jitter_workshop.model.change import RestoreResult
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tunables", metavar="TUNABLE", nargs="*", help="only these ids (default: everything)")
     parser.add_argument("--list", action="store_true", help="say what is applied now, and change nothing")
+    parser.add_argument("--forget", action="store_true", help="strike off what somebody else has changed since")
     add_json(parser)
 
 
@@ -35,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.report import change_text
     from jitter_workshop.report.terminal import output_style
 
-    result, notice = changing.restore(args.tunables)
+    result, notice = changing.restore(args.tunables, forget=args.forget)
     trouble = changing.note_stack(args.session)
     for sentence in (notice, trouble):
         if sentence:

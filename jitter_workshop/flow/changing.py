@@ -111,8 +111,13 @@ class Changing:
 
     def wait(self) -> None:
         """Hold until a signal raises out of here. Raises HostError where the agent ends by itself."""
-        if self._agent is not None:
+        if self._agent is None:
+            return
+        try:
             self._agent.wait()
+        except HostError:
+            self._leased = False  # nobody is there any more whom give_back could ask
+            raise
 
     def give_back(self) -> RestoreResult:
         """End a lease."""
@@ -143,8 +148,9 @@ def anything_to_restore(root: HostRoot) -> bool:
     return bool(journal.read_journals(root))
 
 
-def restore(tunables: Sequence[str] = ()) -> tuple[RestoreResult, str]:
-    """Give back what is applied (of these tunables), and the agent's notice. Raises HostError, UsageError."""
+def restore(tunables: Sequence[str] = (), *, forget: bool = False) -> tuple[RestoreResult, str]:
+    """Give back what is applied (of these tunables), and the agent's notice; ``forget``: strike off, too, what somebody
+    else has changed since. Raises HostError, UsageError."""
     for word in tunables:
         if "=" in word:
             raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "say only the id")
@@ -152,7 +158,7 @@ def restore(tunables: Sequence[str] = ()) -> tuple[RestoreResult, str]:
     if not anything_to_restore(HostRoot(HERE)):
         return RestoreResult((), (), False), ""
     with connect() as agent:
-        return agent.restore(tunables), agent.notice
+        return agent.restore(tunables, forget=forget), agent.notice
 
 
 def note_stack(session: str | None) -> str:

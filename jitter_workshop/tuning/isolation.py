@@ -12,7 +12,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import Task, each_thread, read_allowed_cpus
 from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.cpuset import CpuSet, PartitionState
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 
@@ -170,6 +170,18 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
     if group.cpus & hot and not group.exclusive_file:
         return f"{named} asks for CPU {group.cpus & hot} too, and this kernel isolates only what nobody else names"
     return ""
+
+
+def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
+    """The set of the isolated CPUs that this tool has made; None where there is none, or it does not hold."""
+    folder = f"{sets.where}/{GROUP}" if sets.version == 2 else f"{sets.where}/{GROUP}-hot"
+    if folder.rpartition("/")[0] not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
+        return None
+    group = read_group(root, sets, folder)
+    if group is None or not group.effective:
+        return None
+    holds = group.partition == PartitionState("isolated") if sets.version == 2 else not group.balanced
+    return group if holds else None
 
 
 def _narrow(root: HostRoot, online: CpuSet) -> Iterable[tuple[Task, CpuSet]]:

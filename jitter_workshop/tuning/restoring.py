@@ -46,6 +46,7 @@ class _Way:
     blocked: set[tuple[str, str]] = field(default_factory=set)
     needs_reboot: bool = False
     all: list[Entry] = field(default_factory=list)
+    forget: bool = False
 
     def first_before(self, entry: Entry) -> str:
         """What stood there before anything of ours did: several applies may lie on one another."""
@@ -59,9 +60,12 @@ def restore(
     boot_id: str | None,
     only: Collection[str] = (),
     culprit: Callable[[str], str | None] = lambda tunable: None,
+    *,
+    forget: bool = False,
 ) -> RestoreResult:
     """Undo the active entries of ``journals`` (oldest first, as they were read): all of them, or those of the tunables
     in ``only``. ``boot_id``: the running kernel's. ``culprit``: who probably changed a tunable's setting, or None.
+    ``forget``: what somebody else has changed is told and struck off, instead of being looked at again the next time.
 
     The journals' entries are brought up to date. May be repeated, also after it was killed anywhere.
     """
@@ -70,7 +74,7 @@ def restore(
         for journal, recorder in journals
     ]
     everything = [e for _, _, part in mine for e in part]
-    way = _Way(root, writer, boot_id, culprit, _ours_at_start(root, everything), all=everything)
+    way = _Way(root, writer, boot_id, culprit, _ours_at_start(root, everything), all=everything, forget=forget)
     for _, recorder, entries in reversed(mine):
         for entry in reversed(entries):
             _undo(way, entry, recorder)
@@ -109,6 +113,8 @@ def _is_ours(kind: Kind, entry: Entry, found: str) -> bool:
 def _undo(way: _Way, entry: Entry, recorder: Recorder) -> None:
     """Give one setting back, or say why not."""
     if (entry.kind, entry.path) in way.blocked:
+        if way.forget:
+            _done(entry, recorder, "forgotten")
         return  # a later write to it was left alone and told
     try:
         kind = _checked(entry)
@@ -135,7 +141,10 @@ def _undo(way: _Way, entry: Entry, recorder: Recorder) -> None:
     if not _is_ours(kind, entry, found) and (entry.journal, entry.n) not in way.ours:
         who = way.culprit(entry.tunable)
         by = f", probably {who}, which runs here" if who else ""
-        _leave(way, entry, found, f"somebody changed it since{by}; it was {quoted(way.first_before(entry))} before")
+        was = f"somebody changed it since{by}; it was {quoted(way.first_before(entry))} before"
+        _leave(way, entry, found, f"{was}; it stays as it is" if way.forget else was)
+        if way.forget:
+            _done(entry, recorder, "forgotten")
         return
     try:
         kind.write(way.writer, entry.path, entry.before)

@@ -270,10 +270,10 @@ def test_a_killed_holder_frees_the_host(tree: Path) -> None:
 
 
 ROOTS_MODULES = """
-    abc ast bisect builtins codecs collections contextlib copy copyreg dataclasses dis encodings enum errno fcntl
-    fnmatch functools genericpath glob hashlib importlib inspect io ipaddress itertools json keyword linecache marshal
-    ntpath opcode operator os pathlib posix posixpath re reprlib resource select stat string sys time token tokenize
-    types typing unicodedata urllib warnings weakref zipimport zlib
+abc ast bisect builtins codecs collections contextlib copy copyreg dataclasses dis encodings enum errno fcntl
+fnmatch functools genericpath glob hashlib importlib inspect io ipaddress itertools json keyword linecache
+marshal ntpath opcode operator os pathlib posix posixpath re reprlib resource select signal stat string sys time
+token tokenize types typing unicodedata urllib warnings weakref zipimport zlib
 """
 """Modules of the standard library that root's process may load before it runs a program of the system (then subprocess
 too); ipaddress and urllib.parse come with pathlib."""
