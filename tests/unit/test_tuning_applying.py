@@ -1,0 +1,96 @@
+"""A plan whose earlier steps change what its later ones find: what the host does by itself is no foreign value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.applying import apply_changes
+from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.writer import HostWriter
+from tests import hosttrees
+
+ONLINE = f"/{hosttrees.CPU}/cpu3/online"
+LIST = "/proc/irq/24/smp_affinity_list"
+MASK = "/sys/class/net/eth0/queues/rx-0/rps_cpus"
+sets = st.frozensets(st.integers(0, 130), max_size=12).map(CpuSet.of)
+
+
+class Driver(HostWriter):
+    """Takes a CPU out of the masks at once when it goes offline."""
+
+    def write(self, path: str, text: str) -> None:
+        super().write(path, f"{text}\n")
+        if path == ONLINE and text == "0":
+            super().write(LIST, "2\n")
+            super().write(MASK, "4\n")
+
+
+class Book:
+    def __init__(self) -> None:
+        self.intents: list[tuple[str, str]] = []
+
+    def intent(self, n: int, change: Change, before: str) -> None:
+        self.intents.append((change.path, before))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *told: None
+
+
+def change(n: int, path: str, before: str, after: str, kind: str) -> Change:
+    return Change(n, "irq-affinity", path, before, after, "runtime", "low", "Because.", kind=kind)
+
+
+OFFLINE = change(1, ONLINE, "1", "0", "number")
+LATER = (change(2, LIST, "2-3", "0-1", "cpu-list"), change(3, MASK, "c", "3", "cpu-mask"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return hosttrees.write(tmp_path, {ONLINE[1:]: "1\n", LIST[1:]: "2-3\n", MASK[1:]: "c\n"})
+
+
+def test_masks_that_lost_the_cpu_that_the_plan_took_offline_are_as_planned(tree: Path) -> None:
+    done = apply_changes(HostRoot(tree), Driver(tree), (OFFLINE, *LATER), Book())
+    assert done.refused == ()
+    assert [one.read_back for one in done.applied] == ["0", "0-1", "3"]
+
+
+@pytest.mark.parametrize(("path", "text"), [(LIST, "1-2"), (LIST, "0"), (MASK, "6"), (MASK, "1")])
+def test_a_foreign_value_is_still_foreign(tree: Path, path: str, text: str) -> None:
+    class Meddler(Driver):
+        def write(self, to: str, value: str) -> None:
+            super().write(to, value)
+            if to == ONLINE:
+                HostWriter.write(self, path, f"{text}\n")
+
+    done = apply_changes(HostRoot(tree), Meddler(tree), (OFFLINE, *LATER), Book())
+    assert [one.path for one in done.refused] == [path]
+    assert (tree / path[1:]).read_text().strip() == text
+
+
+def test_without_a_cpu_that_went_offline_a_smaller_mask_is_foreign(tree: Path) -> None:
+    hosttrees.write(tree, {LIST[1:]: "2\n", MASK[1:]: "4\n"})
+    done = apply_changes(HostRoot(tree), Driver(tree), LATER, Book())
+    assert [one.path for one in done.refused] == [LIST, MASK]
+
+
+@given(sets, sets)
+def test_a_list_and_a_mask_without_some_cpus(some: CpuSet, gone: CpuSet) -> None:
+    assert CpuSet.parse_list(kind_of("cpu-list").without(str(some), gone)) == some - gone
+    assert CpuSet.parse_mask(kind_of("cpu-mask").without(some.to_mask(), gone)) == some - gone
+
+
+@pytest.mark.parametrize("kind", ["cpu-list", "cpu-mask", "number", "value"])
+@given(text=st.text(max_size=12), gone=sets)
+def test_what_is_no_set_of_cpus_stays(kind: str, text: str, gone: CpuSet) -> None:
+    found = kind_of(kind).without(text, gone)
+    if kind in ("number", "value"):
+        assert found == text
