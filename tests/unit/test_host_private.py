@@ -228,3 +228,29 @@ def test_bytes_that_are_no_text_survive(data: bytes) -> None:
     if data.isascii():
         return
     assert Scrubber().contents("/sys/x", b"\xff" + data[:1]) == b"\xff" + data[:1]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("/proc/self/cgroup", "0::/machine/web17.scope\n", f"0::/machine/{HIDDEN_NAME}.scope\n"),
+        ("/proc/self/cgroup", "0::/lxc/web17/init\n", f"0::/lxc/{HIDDEN_NAME}/init\n"),
+        ("/proc/self/cgroup", "0::/lxc/web170/web1/my-web17\n", "0::/lxc/web170/web1/my-web17\n"),
+        ("/proc/self/cgroup", "0::/user.slice/user@alice.service/x\n", "0::/user.slice/user@removed.service/x\n"),
+        ("/proc/self/cgroup", "0::/user.slice/user@1000.service/x\n", "0::/user.slice/user@1000.service/x\n"),
+    ],
+)
+def test_the_hosts_name_and_a_users_are_replaced_wherever_they_stand(path: str, text: str, expected: str) -> None:
+    assert kept(path, text, Scrubber(secret="web17")) == expected
+
+
+def test_a_folder_that_is_named_after_the_host_gets_the_stand_in_too() -> None:
+    scrubber = Scrubber(secret="web17")
+    assert scrubber.path("/sys/fs/cgroup/lxc/web17/cpu.max") == f"/sys/fs/cgroup/lxc/{HIDDEN_NAME}/cpu.max"
+    assert Scrubber("web17").path("/sys/fs/cgroup/lxc/web17/cpu.max") == "/sys/fs/cgroup/lxc/web17/cpu.max"
+    assert scrubber.path("/sys/fs/cgroup/user@bob.service/cpu.max") == "/sys/fs/cgroup/user@removed.service/cpu.max"
+
+
+@given(st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=127), min_size=2, max_size=12))
+def test_any_host_name_is_replaced_as_a_whole_word(name: str) -> None:
+    assert name not in Scrubber(secret=name).identifiers(f"/{name}/").replace(HIDDEN_NAME, "")

@@ -221,3 +221,24 @@ def test_the_mesh_of_the_hot_cpus_package_keeps_its_clock(tmp_path: Path) -> Non
     ]
     found = UncoreFrequency().assess(host(tmp_path, 3))
     assert (found.state, found.value) == ("improve", "800 MHz, 900 MHz")
+
+
+# A capped clock ---------------------------------------------------------------------------------------------------
+
+
+def test_the_fastest_governor_of_a_capped_clock_is_told_with_both_numbers(tmp_path: Path) -> None:
+    root = machine(tmp_path, "acpi-cpufreq", "performance")
+    assert Governor().assess(host(root, 3)).state == "ok"
+    write(root, {f"{CPU}/cpufreq/policy3/scaling_max_freq": "1200000\n"})
+    told = Governor().assess(host(root, 3))
+    assert told.state == "info"
+    assert "capped the clock at 1,200 of 3,000 MHz" in told.reason
+    assert f"{POLICIES}/policy3/scaling_max_freq" in told.reason
+    assert Governor().assess(host(root, 2)).state == "ok", "of CPUs that are not hot nothing is said"
+    assert writes(plan(root, "governor")) == []
+
+
+def test_a_slow_governor_comes_before_a_capped_clock(tmp_path: Path) -> None:
+    root = machine(tmp_path, "acpi-cpufreq", "powersave")
+    write(root, {f"{CPU}/cpufreq/policy3/scaling_max_freq": "1200000\n"})
+    assert Governor().assess(host(root, 3)).state == "improve"

@@ -237,3 +237,18 @@ def test_a_version_1_set_that_cannot_be_narrowed_stops_it(tmp_path: Path, sets: 
     made = plan(write(machine(tmp_path), version1(sets)), "hotplug", 3)
     assert not made.changes
     assert reason in made.skipped[0].reason
+
+
+def test_without_siblings_nothing_is_planned(tmp_path: Path) -> None:
+    hosttrees.small(tmp_path, 4)
+    assert assess(tmp_path, 3).state == "ok"
+    made = plan(tmp_path, "smt", 3)
+    assert made.changes == ()
+    assert [one.reason for one in made.skipped] == ["nothing to do: it is already so"]
+
+
+def test_which_cpus_share_a_core_may_be_hidden(tmp_path: Path) -> None:
+    write(tmp_path, kernel("box") | cpu_lists("0-3") | {"proc/cpuinfo": cpuinfo(4, "A processor")})
+    told = assess(tmp_path, 3)
+    assert (told.state, told.reason) == ("unavailable", "which CPUs share a core cannot be read")
+    assert plan(tmp_path, "smt", 3).changes == ()

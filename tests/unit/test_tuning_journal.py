@@ -199,3 +199,15 @@ def test_a_journal_that_cannot_be_read_is_a_problem_not_an_error(tmp_path: Path)
     root = host(tmp_path, **{"000001_a": b""})
     (tmp_path / journal.JOURNAL_DIR.lstrip("/") / "000002-b.jsonl").mkdir()
     assert [one.problems for one in journal.read_journals(root)] == [[], ["it cannot be read"]]
+
+
+@pytest.mark.parametrize("tail", [b"", b'{"record":"int'])
+def test_a_journal_of_too_many_writes_is_not_cut_where_reading_stopped(
+    tail: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "MAX_ENTRIES", 3)
+    data = b"".join(map(journal.encode, [header(), *(intent(n) for n in range(1, 9))])) + tail
+    found = journal.parse(ID, data)
+    assert found.whole == len(data)
+    assert len(found.entries) == 4
+    assert "more than 3 writes: the rest is not read" in found.problems

@@ -302,3 +302,31 @@ def test_flushers_are_kept_away_by_their_mask_and_made_rare_only_without_one(tmp
     assert writes(without, "writeback") == {f"/{VM}/dirty_writeback_centisecs": "1500"}
     rare = box(tmp_path / "rare", {"dirty_writeback_centisecs": "1500\n"})
     assert find("writeback").assess(rare).state == "ok"
+
+
+INSTANCES = "sys/kernel/tracing/instances"
+IDLE = {"current_tracer": "nop\n", "enable": "0\n", "tracing_on": "1\n"}
+
+
+def instance(root: Path, name: str, tracer: str = "nop", on: str = "1", events: str = "0") -> None:
+    files = {"current_tracer": tracer, "tracing_on": on, "events/enable": events}
+    hosttrees.write(root, {f"{INSTANCES}/{name}/{file}": f"{text}\n" for file, text in files.items()})
+
+
+def test_what_another_buffer_traces_is_found_and_planned_off(tmp_path: Path) -> None:
+    host = box(tmp_path, IDLE)
+    instance(tmp_path, "idle")
+    instance(tmp_path, "idle-too", tracer="nop", on="0", events="X")
+    assert find("tracing").assess(host).state == "ok"
+    instance(tmp_path, "functions", tracer="function_graph")
+    instance(tmp_path, "paused", tracer="function", on="0")
+    instance(tmp_path, "some", events="X")
+    instance(tmp_path, "all", events="1")
+    assert find("tracing").assess(host).state == "improve"
+    assert writes(host, "tracing") == {
+        f"/{INSTANCES}/functions/current_tracer": "nop",
+        f"/{INSTANCES}/functions/tracing_on": "0",
+        f"/{INSTANCES}/paused/current_tracer": "nop",
+        f"/{INSTANCES}/some/tracing_on": "0",
+        f"/{INSTANCES}/all/tracing_on": "0",
+    }

@@ -165,3 +165,38 @@ def test_names_that_are_no_units(tmp_path: Path, path: str) -> None:
     with pytest.raises(OSError, match="active or inactive"):
         kind_of("unit").write(writer, "systemd(tuned.service)", "restart")
     assert not writer.ran
+
+
+@pytest.mark.parametrize(
+    ("ticks", "state", "value"),
+    [
+        (0, "info", "0"),
+        (1, "info", "0.001 %"),
+        (9, "info", "0.009 %"),
+        (10, "improve", "0.01 %"),
+        (20, "improve", "0.02 %"),
+    ],
+)
+def test_a_tick_stolen_at_boot_is_not_held_against_a_host_for_ever(
+    tmp_path: Path, ticks: int, state: str, value: str
+) -> None:
+    hosttrees.guest(tmp_path)
+    rows = "".join(f"cpu{n} 600 0 400 {99_000 - ticks} 0 0 0 {ticks} 0 0\n" for n in (0, 1))
+    hosttrees.write(tmp_path, {"proc/stat": f"cpu  1200 0 800 198000 0 0 0 0 0 0\n{rows}"})
+    told = assess("steal", tmp_path, (0,))
+    assert (told.state, str(told.value).startswith(value), told.only_host) == (state, True, True)
+    if ticks and state == "info":
+        assert "less than 0.01 % since boot" in told.reason
+
+
+@pytest.mark.parametrize("name", ["irqbalance", "competing-tuners", "services", "smt", "iommu"])
+def test_where_nothing_can_be_read_nothing_is_said_to_be_good(tmp_path: Path, name: str) -> None:
+    hosttrees.write(tmp_path, {f"{hosttrees.CPU}/online": "0-1\n", f"{hosttrees.CPU}/possible": "0-1\n"})
+    told = assess(name, tmp_path)
+    assert told.state == "unavailable", told
+    assert told.reason
+
+
+@pytest.mark.parametrize("name", ["irqbalance", "competing-tuners", "services"])
+def test_where_processes_are_seen_none_of_these_is_good(tmp_path: Path, name: str) -> None:
+    assert assess(name, with_services(tmp_path, "bash", init="init")).state == "ok"
