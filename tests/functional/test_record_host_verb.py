@@ -94,3 +94,33 @@ def test_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert checks.keys() == live.keys()
     for name in ("governor", "irq-affinity", "thp", "workqueue-mask", "watchdogs", "rps-xps"):
         assert checks[name] == live[name]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_hosts_name_is_nowhere_unless_asked_for(tmp_path: Path, kept: bool) -> None:
+    name, tree, copy = "zweb17", tmp_path / "tree", tmp_path / "copy"
+    hosttrees.small(tree, 4)
+    hosttrees.write(
+        tree,
+        {
+            "proc/sys/kernel/hostname": f"{name}\n",
+            "proc/cmdline": f"BOOT_IMAGE=/vmlinuz root=/dev/mapper/{name}-root {name} quiet isolcpus=3\n",
+            "proc/self/cgroup": f"0::/lxc/{name}/user@alice.service\n",
+            "proc/self/mountinfo": "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n",
+            "sys/fs/cgroup/cgroup.controllers": "cpuset cpu\n",
+            "sys/fs/cgroup/lxc/cpu.max": "max 100000\n",
+            f"sys/fs/cgroup/lxc/{name}/cpu.max": "50000 100000\n",
+            f"sys/fs/cgroup/lxc/{name}/user@alice.service/cpu.max": "max 100000\n",
+            f"sys/fs/cgroup/{name}/cpuset.cpus": "0-1\n",
+        },
+    )
+    asked = ["--with-hostname"] if kept else []
+    assert main(["record-host", str(copy), "--root", str(tree), *asked]) == 0
+    written = {str(p.relative_to(copy)): p.read_text(errors="replace") for p in copy.rglob("*") if p.is_file()}
+    places = [path for path, text in written.items() if name in path or name in text]
+    assert bool(places) is kept, places
+    assert not [path for path, text in written.items() if "alice" in path or "alice" in text]
+    assert written["proc/sys/kernel/hostname"] == (f"{name}\n" if kept else "recorded-host\n")
+    if not kept:
+        assert "/lxc/recorded-host/user@removed.service" in written["proc/self/cgroup"]
+        assert "sys/fs/cgroup/lxc/recorded-host/cpu.max" in written

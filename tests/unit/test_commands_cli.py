@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.commands import base
 from jitter_workshop.errors import HostError, UsageError
+from tests import tuned_tree
 
 
 @pytest.fixture
@@ -165,3 +167,48 @@ def test_argparse_complains_through_our_own_errors() -> None:
 def test_a_folder_that_holds_no_recorded_host_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--root", str(tmp_path), "lessons", "list"]) == 2
     assert "no recorded host" in capsys.readouterr().err
+
+
+def test_a_closed_output_leaves_the_exit_code(tmp_path: Path) -> None:
+    """What a script does that wants the code alone: ``status >&-``."""
+    tree = tuned_tree.make(tmp_path)
+    program = "import sys; sys.path[:0] = sys.argv[1].split(':'); from jitter_workshop import cli; "
+    program += "sys.exit(cli.main(sys.argv[2:]))"
+    path = ":".join(filter(None, sys.path))
+    for words, expected in (
+        (["status", "governor", "--cpus", "2-3"], 1),
+        (["status", "ksm", "--cpus", "2-3"], 0),
+        (["status", "--json"], 1),
+        (["plan"], 0),
+        (["status", "nothing-like-it"], 2),
+    ):
+        command = [sys.executable, "-c", program, path, *words, "--root", str(tree)]
+        closed = subprocess.run(
+            ["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, timeout=30, check=False
+        )
+        opened = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        assert (closed.returncode, closed.stderr) == (opened.returncode, opened.stderr), words
+        assert closed.returncode == expected, (words, opened)
+
+
+def test_only_a_measurement_is_kept_where_the_output_is_full(
+    verb: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    verb(raises(full))
+    assert cli.main(["try"]) == 2
+    assert capsys.readouterr().err == "jitter-workshop: the output cannot be written: No space left on device\n"
+    module = types.ModuleType("jitter_workshop.commands.measure", "A verb for a test.")
+    module.add_arguments = lambda parser: None  # type: ignore[attr-defined]
+    module.run = raises(full)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "jitter_workshop.commands.measure", module)
+    assert cli.main(["measure"]) == 2
+    assert "what was measured is kept: see 'jitter-workshop sessions show @1'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--root", "", "status"], ["status", "--root", ""], ["plan", "--root="]])
+def test_an_empty_root_is_not_this_host(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "it is empty: give the folder of a recorded host" in err

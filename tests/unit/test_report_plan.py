@@ -12,10 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop.model.change import Change, Plan, Skipped
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.report import plan_script, plan_text
 from jitter_workshop.report.terminal import Style
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.planning import plan as draw
+from tests.unit.test_tuning_tasks_and_groups import V1, quad_v1
 
 BOOT = "0f5c1a52-3d77-4f0e-9a9e-6d2f2f7f1c11"
 SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]
@@ -306,3 +310,69 @@ def test_an_empty_plan_and_what_follows_are_said() -> None:
 def test_names_in_a_plan_do_not_steer_the_terminal() -> None:
     text = plan_text.render(plan_of(change(1, "/sys/\x1b[31mx", "a\x07", "b\u202e")), Style(80))
     assert all(c == "\n" or c.isprintable() for c in text)
+
+
+# A settings file of our own, and what the host says with more than it should ----------------------------------------
+
+DROP_IN = "/etc/grub.d/zz.cfg"
+
+
+def drop_in(before: str, after: str) -> str:
+    return plan_script.render(plan_of(change(1, DROP_IN, before, after, kind="grub", when="boot")), "lab03", "today")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("before", ["", "skew_tick=1"])
+def test_a_settings_file_that_was_changed_by_hand_is_left_alone(shell: str, before: str, tree: Path) -> None:
+    file = tree / DROP_IN[1:]
+    file.parent.mkdir(parents=True)
+    if before:
+        assert sh(drop_in("", before), "apply", tree, shell).returncode == 0
+    planned_from = file.read_bytes() if before else None
+    script = drop_in(before, "nohz_full=1")
+    file.write_text("mine\n")
+    refused = sh(script, "apply", tree, shell)
+    assert refused.returncode == 1
+    assert f"left alone: {DROP_IN} was changed by hand" in refused.stderr
+    assert file.read_text() == "mine\n"
+    file.unlink()
+    if planned_from is not None:
+        file.write_bytes(planned_from)
+    assert sh(script, "apply", tree, shell).returncode == 0
+    ours = file.read_text()
+    assert "nohz_full=1" in ours
+    assert sh(script, "apply", tree, shell).returncode == 0, "a second time there is nothing to do"
+    file.write_text(f"{ours}# and a word of mine\n")
+    kept = sh(script, "undo", tree, shell)
+    assert kept.returncode == 1
+    assert f"left alone: {DROP_IN} was changed by hand" in kept.stderr
+    assert file.read_text() == f"{ours}# and a word of mine\n"
+    file.write_text(ours)
+    assert sh(script, "undo", tree, shell).returncode == 0
+    assert (file.read_bytes() if file.exists() else None) == planned_from
+
+
+@pytest.mark.parametrize(
+    "mems", ["0\x1b[31m", "\x07", "0\x00", "0\r-1", "0; touch owned", "$(touch owned)", "\u202e0", ""]
+)
+def test_memory_nodes_that_are_no_list_reach_no_plan_and_no_script(mems: str, tmp_path: Path) -> None:
+    root = quad_v1(tmp_path / "host")
+    (root / V1[1:] / "cpuset.mems").write_text(f"{mems}\n")
+    made = draw(Host(HostRoot(root), CpuSet((3,))), [Wanted("isolation")])
+    texts = [one.after for one in made.changes if one.kind == "cpuset"]
+    assert sorted(texts) == ["cpus 0-2 mems 0", "cpus 3 mems 0"]
+    script = plan_script.render(made, "lab03", "today")
+    assert all(line.isprintable() for line in script.replace("\t", " ").split("\n"))
+    assert "touch" not in script
+    file = tmp_path / "plan.sh"
+    file.write_text(script)
+    assert subprocess.run(["sh", "-n", str(file)], timeout=20, check=False).returncode == 0
+
+
+def test_memory_nodes_are_those_of_the_top(tmp_path: Path) -> None:
+    root = quad_v1(tmp_path)
+    (root / V1[1:] / "cpuset.mems").write_text("0-1\n")
+    made = draw(Host(HostRoot(root), CpuSet((3,))), [Wanted("isolation")])
+    assert [one.after for one in made.changes if one.path.endswith("-hot") and one.kind == "cpuset"] == [
+        "cpus 3 mems 0-1"
+    ]
