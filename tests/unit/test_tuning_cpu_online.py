@@ -240,7 +240,12 @@ def test_a_version_1_set_that_cannot_be_narrowed_stops_it(tmp_path: Path, sets: 
 
 
 def test_without_siblings_nothing_is_planned(tmp_path: Path) -> None:
+    """Nor is what a driver would put elsewhere if a CPU went: none goes."""
     hosttrees.small(tmp_path, 4)
+    rows = {"24": ((5, 0, 0, 0), "PCI-MSIX-0000:00:03.0   0-edge      virtio0-input.0")}
+    write(tmp_path, irq(24, "0-3") | {"proc/interrupts": interrupts(range(4), rows)})
+    write(tmp_path, hosttrees.network_card("eth0", rps=("0",), xps=("f",)))
+    write(tmp_path, {"sys/class/net/eth0/device/uevent": "DRIVER=virtio_net\n"})
     assert assess(tmp_path, 3).state == "ok"
     made = plan(tmp_path, "smt", 3)
     assert made.changes == ()
