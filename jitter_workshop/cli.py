@@ -61,11 +61,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except SystemExit as leave:
         # argparse leaves this way after --help and --version.
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return 0
+        except OSError as error:
+            return _not_done(f"the output cannot be written: {error.strerror or error}")
         return leave.code if isinstance(leave.code, int) else 0
     except OSError as error:
         if error.filename:
             return _not_done(f"{error.strerror or error} ({error.filename})")
-        kept = f"; what was measured is kept: see '{PROGRAM} sessions show @1'" if "measure" in words else ""
+        position = _verb_position(words)
+        measured = position is not None and words[position] == "measure"
+        kept = f"; what was measured is kept: see '{PROGRAM} sessions show @1'" if measured else ""
         return _not_done(f"the output cannot be written: {error.strerror or error}{kept}")
     except Exception as error:
         if os.environ.get("JITTER_WORKSHOP_DEBUG"):

@@ -220,8 +220,9 @@ class AgentClient:
             self._process.stderr.close()
 
 
-def connect() -> AgentClient:
-    """The agent of this host, as root. Raises HostError where root's rights are not to be had."""
+def connect(ask: bool = True) -> AgentClient:
+    """The agent of this host, as root. Raises HostError where root's rights are not to be had; without ``ask``
+    NeedsPassword where sudo would ask for a password on the terminal."""
     command = agent_command()
     if os.geteuid() == 0:
         return AgentClient(command)
@@ -231,6 +232,8 @@ def connect() -> AgentClient:
     try:
         return AgentClient((sudo, "-n", "--", *command))
     except NeedsPassword as refusal:
+        if not ask:
+            raise
         if not sys.stdin.isatty():
             raise HostError(refusal.message, f"run it on a terminal or as root; {_BY_HAND}") from None
     # sudo asks on the terminal itself, so it has to stay in the terminal's session.

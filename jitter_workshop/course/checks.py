@@ -1,4 +1,5 @@
-"""Which marks a chapter has earned: a function of its checks and of the runs in its slots, nothing else."""
+"""Which marks a chapter has earned: a function of its checks, of the runs in its slots and of what the tunables say of
+themselves, nothing else. An improvement is never asked for: a noisy host may not show one."""
 
 from __future__ import annotations
 
@@ -8,12 +9,20 @@ from jitter_workshop.model.course import Chapter, Check
 from jitter_workshop.model.run import Run
 
 
-def marks(chapter: Chapter, runs: Mapping[str, Run]) -> dict[str, bool]:
+def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
     """Mark → earned. ``curve`` is always there (without checks of its own: a finished run in every slot);
-    ``setting`` only where the chapter sets something."""
+    ``setting`` only where the chapter sets something. ``settled``: id of a tunable → whether its own assessment says
+    that nothing is to improve, those that this host does not have left out; None = not asked, and ``setting`` is then
+    left out for a chapter of tunables."""
     earned: dict[str, bool] = {}
     for check in chapter.checks:
-        earned[check.mark] = earned.get(check.mark, True) and _holds(check, runs)
+        if check.tunable is not None:
+            if settled is None or check.tunable not in settled:
+                continue
+            holds = settled[check.tunable]
+        else:
+            holds = _holds(check, runs)
+        earned[check.mark] = earned.get(check.mark, True) and holds
     if "curve" not in earned:
         slots = [m.slot for m in chapter.measurements]
         earned["curve"] = bool(slots) and all(_holds(Check("curve", slot), runs) for slot in slots)

@@ -12,6 +12,7 @@ from jitter_workshop.course.pages import read_pages
 from jitter_workshop.course.problems import Problems, nearest
 from jitter_workshop.course.table import Table, parse_table
 from jitter_workshop.model.course import (
+    EVIDENCE,
     FORMAT_VERSION,
     LOOK_TOPICS,
     NOISE_KINDS,
@@ -21,18 +22,24 @@ from jitter_workshop.model.course import (
     ByHand,
     Chapter,
     Check,
+    HostState,
     Measurement,
+    PageWhen,
     PredictionTask,
     StepName,
 )
 from jitter_workshop.model.run import PERCENTILES
-from jitter_workshop.model.spec import PRESETS, WorkloadName
+from jitter_workshop.model.spec import DUTIES, PRESETS, Pacing, WorkloadName
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
 SLOTS = ("measure", "again")
 PLACEMENTS = ("none", "auto")
 CHANGES = ("nothing", "placement", "tunables")
 WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
+HOST_STATES: tuple[str, ...] = typing.get_args(HostState)
+
+_RECORDING = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_SCHED = re.compile(r"other|fifo:([1-9]|[1-4][0-9])")
 
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
@@ -79,6 +86,10 @@ def _chapter(table: Table, pages: dict[str, str]) -> Chapter:
     if table.data.get("steps") == []:
         table.wrong("steps", "steps is empty")
     measurements = _measurements(table, steps)
+    tunables = _tunables(table, changes)
+    recordings = [_recording(table, key) for key in ("recording", "recording_after")]
+    if tunables and not all(recordings):
+        table.wrong("tunables", "a chapter with tunables needs recording and recording_after")
     return Chapter(
         id=ident,
         title=title,
@@ -92,7 +103,13 @@ def _chapter(table: Table, pages: dict[str, str]) -> Chapter:
         prediction=_prediction(table, steps, measurements),
         hints=table.texts("hints", most=8),
         by_hand=_by_hand(table),
-        checks=_checks(table, measurements),
+        checks=_checks(table, measurements, tunables),
+        evidence=table.choices("evidence", EVIDENCE, required=False),
+        tunables=tunables,
+        recording=recordings[0],
+        recording_after=recordings[1],
+        reboot=bool(table.boolean("reboot")),
+        page_when=_page_when(table, steps),
         look=table.choices("look", LOOK_TOPICS, required=False),
         learnt=table.texts("learnt", most=8),
     )
@@ -115,13 +132,24 @@ def _measurements(table: Table, steps: tuple[StepName, ...]) -> tuple[Measuremen
         placement = inner.choice("placement", PLACEMENTS)
         preset = inner.choice("preset", PRESETS)
         noise = inner.choice("noise", NOISE_KINDS, required=False)
+        sched = inner.text("sched", limit=10, required=False)
+        if sched and not _SCHED.fullmatch(sched):
+            inner.wrong("sched", "sched is other or fifo:1 to fifo:49")
+        pacing = inner.choice("pacing", typing.get_args(Pacing), required=False)
+        duration = inner.integer("duration_s", 1, 60, required=False)
+        duty = inner.integer("duty", 1, 100, required=False)
+        if duty is not None and duty not in DUTIES:
+            inner.wrong("duty", f"duty is one of {', '.join(map(str, DUTIES))}")
         inner.finish()
         if slot in [m.slot for m in found]:
             inner.wrong("slot", f"a second measurement for {slot!r}")
         elif slot and slot not in steps:
             inner.wrong("slot", f"a measurement for {slot!r}, which is not among the chapter's steps")
         elif slot and workload and placement and preset:
-            found.append(Measurement(slot, label, workload, placement, preset, noise))
+            priority = int(sched.partition(":")[2] or 0) if sched and _SCHED.fullmatch(sched) else 0
+            found.append(
+                Measurement(slot, label, workload, placement, preset, noise, priority, pacing, duration, duty or 100)
+            )
     if len(found) == len(table.data.get("measurement", [])):
         for slot in SLOTS:
             if slot in steps and slot not in [m.slot for m in found]:
@@ -139,18 +167,20 @@ def _prediction(
         return None
     kind = inner.choice("kind", ("mark", "choice"))
     question = inner.text("question", limit=300)
-    slot = inner.choice("slot", SLOTS)
+    slot = inner.choice("slot", SLOTS, required=kind == "mark")
     percentile = inner.choice("percentile", PERCENTILES, required=kind == "mark")
     answers = _answers(inner, kind or "choice")
     inner.finish()
     if slot and slot not in [m.slot for m in measurements]:
         inner.wrong("slot", f"the prediction is about {slot!r}, which is not measured")
-    if kind is None or slot is None:
+    if kind is None or (kind == "mark" and slot is None):
         return None
+    if slot is None and not any(a.right for a in answers):
+        inner.wrong("answer", "where no run decides, an answer needs right = true")
     return PredictionTask(
         kind=cast(typing.Literal["mark", "choice"], kind),
         question=question,
-        slot=cast(StepName, slot),
+        slot=cast("StepName | None", slot),
         answers=answers,
         percentile=percentile,
     )
@@ -199,15 +229,61 @@ def _by_hand(table: Table) -> tuple[ByHand, ...]:
     return tuple(found)
 
 
-def _checks(table: Table, measurements: tuple[Measurement, ...]) -> tuple[Check, ...]:
+def _checks(table: Table, measurements: tuple[Measurement, ...], tunables: tuple[str, ...]) -> tuple[Check, ...]:
     found: list[Check] = []
+    ids = [word.partition("=")[0] for word in tunables]
     for inner in table.tables("check"):
         mark = inner.choice("mark", ("curve", "setting"))
-        slot = inner.choice("slot", SLOTS)
+        tunable = inner.text("tunable", limit=40, required=False) or None
+        slot = inner.choice("slot", SLOTS, required=tunable is None)
         placement = inner.choice("placement", PLACEMENTS, required=False)
         inner.finish()
         if slot and slot not in [m.slot for m in measurements]:
             inner.wrong("slot", f"a check of {slot!r}, which is not measured")
-        if mark and slot:
-            found.append(Check(cast(typing.Literal["curve", "setting"], mark), cast(StepName, slot), placement))
+        if tunable is not None and (mark != "setting" or slot):
+            inner.wrong("tunable", "a check of a tunable is of the mark 'setting' and has no slot")
+        elif tunable is not None and tunable not in ids:
+            inner.wrong("tunable", f"{tunable!r} is not among the chapter's tunables{nearest(tunable[:40], ids)}")
+        elif mark and (slot or tunable):
+            kind = cast(typing.Literal["curve", "setting"], mark)
+            found.append(Check(kind, cast("StepName | None", slot), placement, tunable))
+    if tunables and not any(check.tunable for check in found):
+        table.wrong("tunables", "a chapter with tunables needs a [[check]] with a tunable")
+    return tuple(found)
+
+
+def _tunables(table: Table, changes: str | None) -> tuple[str, ...]:
+    """``ID`` or ``ID=VALUE``; whether the ids exist is checked where the tunables are known (``flow.lessons``)."""
+    words = table.texts("tunables", limit=80, most=20) if "tunables" in table.data else ()
+    if changes == "tunables" and not words:
+        table.wrong("changes", "a chapter that changes tunables names them in tunables = […]")
+    if words and changes != "tunables":
+        table.wrong("tunables", f"this chapter changes {changes!r}, and so has no tunables")
+    ids = [word.partition("=")[0] for word in words]
+    for word, ident in zip(words, ids, strict=True):
+        if not ID_PATTERN.fullmatch(ident):
+            table.wrong("tunables", f"{word!r} is no ID or ID=VALUE")
+    if len(set(ids)) < len(ids):
+        table.wrong("tunables", "tunables names one of them twice")
+    return words
+
+
+def _recording(table: Table, key: str) -> str:
+    name = table.text(key, limit=40, required=False)
+    if name and not _RECORDING.fullmatch(name):
+        table.wrong(key, "the name of a recording holds small letters, digits and hyphens")
+    return name
+
+
+def _page_when(table: Table, steps: tuple[StepName, ...]) -> tuple[PageWhen, ...]:
+    found: list[PageWhen] = []
+    for inner in table.tables("page_when", most=30):
+        step = inner.choice("step", STEPS)
+        when = inner.choice("when", HOST_STATES)
+        text = inner.text("text", limit=1200)
+        inner.finish()
+        if step and step not in steps:
+            inner.wrong("step", f"a text for {step!r}, which is not among the chapter's steps")
+        elif step and when and text:
+            found.append(PageWhen(step, cast(HostState, when), text))
     return tuple(found)

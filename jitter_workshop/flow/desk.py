@@ -6,7 +6,10 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.hands import Hands
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import Run
@@ -14,6 +17,7 @@ from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession
+from jitter_workshop.tuning.journal import stack
 
 
 @dataclass(slots=True)
@@ -29,6 +33,8 @@ class Desk:
     host: HostSummary
     topology: Topology
     notices: list[str] = field(default_factory=list)
+    hands: Hands = field(default_factory=Hands)
+    course_dir: str = ""
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
@@ -42,6 +48,7 @@ class Desk:
             self.handle.session,
             chapters=self._unsaved.chapters,
             current_chapter=self._unsaved.current_chapter,
+            stack=self._unsaved.stack,
             course=self._unsaved.course,
         )
 
@@ -54,6 +61,10 @@ class Desk:
             if self._unsaved is None:
                 self.notices.append(f"Progress is not kept: {error.sentence()}.")
             self._unsaved = session
+
+    def note_stack(self) -> None:
+        """Write down in the session what stands on this host now."""
+        self.save(dataclasses.replace(self.session, stack=stack(self.root)))
 
     def progress(self, chapter_id: str) -> ChapterProgress:
         return self.session.chapters.get(chapter_id, ChapterProgress())
@@ -90,3 +101,9 @@ class Desk:
 
     def curves(self, runs: tuple[Run, ...]) -> tuple[RunCurve, ...]:
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
+
+
+def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
+    """A host as the workshop sees it."""
+    topology = read_topology(root)
+    return topology, summarise(root, topology)

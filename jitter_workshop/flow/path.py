@@ -9,23 +9,27 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry
 
 
-def reason_not_here(chapter: Chapter, topology: Topology, recorded: bool) -> str:
-    """Why a chapter cannot be done on this host, or ""."""
+def reason_not_here(chapter: Chapter, topology: Topology, recorded: bool, missing: str = "") -> str:
+    """Why a chapter cannot be done on this host, or "". ``missing``: why this host has none of its tunables."""
     if recorded:
         return "a recorded host can be looked at, not measured"
     cpus = len(topology.allowed)
     if cpus < chapter.hot_cpus:
         return f"needs {chapter.hot_cpus} CPUs, and we may use {cpus}"
-    if chapter.changes == "tunables":
-        return "changes host settings, which this version does not do"
-    return ""
+    return missing
 
 
 def entry(
-    chapter: Chapter, progress: ChapterProgress, guess: bool | None, topology: Topology, recorded: bool
+    chapter: Chapter,
+    progress: ChapterProgress,
+    guess: bool | None,
+    topology: Topology,
+    recorded: bool,
+    missing: str = "",
 ) -> PathEntry:
-    """One line of the path. ``guess``: was the prediction near, None = nothing to say."""
-    reason = reason_not_here(chapter, topology, recorded)
+    """One line of the path. ``guess``: was the prediction near, None = nothing to say. ``missing``: see
+    :func:`reason_not_here`."""
+    reason = reason_not_here(chapter, topology, recorded, missing)
     return PathEntry(
         chapter_id=chapter.id,
         title=chapter.title,

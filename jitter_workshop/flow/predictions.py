@@ -12,11 +12,12 @@ NEAR_FACTOR = 3.0
 """A mark within a factor of three counts as near: half a decade, the eye's measure on a logarithmic chart."""
 
 
-def outcome(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionOutcome:
-    """The judged prediction. ``near`` is None where nothing can be judged."""
-    if task.kind == "choice":
+def outcome(task: PredictionTask, prediction: Prediction, run: Run | None) -> PredictionOutcome | None:
+    """The judged prediction; None where the run that decides it is missing. ``near`` is None where nothing can be
+    judged."""
+    if task.kind == "choice" and (run is not None or task.slot is None):
         return _choice(task, prediction)
-    return _mark(task, prediction, run)
+    return _mark(task, prediction, run) if run is not None else None
 
 
 def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:

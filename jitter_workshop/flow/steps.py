@@ -49,10 +49,13 @@ def _is_done(progress: ChapterProgress, step: StepName) -> bool:
     return step in progress.seen or progress.done
 
 
-def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName) -> str:
-    """Why a step cannot be entered yet, or "". A guess may be left out; a plan may not."""
+def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehearsed: bool = False) -> str:
+    """Why a step cannot be entered yet, or "". A guess may be left out; a plan may not. ``rehearsed``: the chapter is
+    taught on a recording, where no step has anything to wait for."""
     if step not in chapter.steps:
         return f"this chapter has no step '{step}'"
+    if rehearsed:
+        return ""
     if step in _NEEDS_MEASURE and "measure" in chapter.steps and "measure" not in progress.runs:
         return "measure first: there is nothing to compare with yet"
     if step == "again" and "apply" in chapter.steps and "apply" not in progress.seen and progress.step != "apply":
@@ -61,6 +64,6 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName) -> str:
         missing = [s for s in ("measure", "again") if s in chapter.steps and s not in progress.runs]
         if missing:
             return "measure first" if missing[0] == "measure" else "measure again first: one run has no partner"
-    if step == "explain" and not progress.runs:
+    if step == "explain" and chapter.measurements and not progress.runs:
         return "measure first: there is nothing to explain yet"
     return ""

@@ -8,9 +8,12 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.desk import look_at
 from jitter_workshop.flow.measure import warnings
 from jitter_workshop.flow.path import entry, in_order, next_entry
-from jitter_workshop.flow.workshop import find_chapter, look_at
+from jitter_workshop.flow.settings import missing_here
+from jitter_workshop.flow.workshop import find_chapter
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.course import Course
 from jitter_workshop.model.session import ChapterProgress, Session
@@ -35,7 +38,8 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
     """Look around. Raises LessonError for a course with mistakes; a session that is not there (the workshop would make
     it) or a state folder that cannot be read is a notice."""
     course = load_course(course_dir)
-    host_root, topology, host = look_at(root)
+    host_root = HostRoot(root)
+    topology, host = look_at(host_root)
     notices = list(warnings(host))
     session: Session | None = None
     store = SessionStore(paths.sessions_dir())
@@ -47,7 +51,14 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
     progress = session.chapters if session is not None else {}
     path = in_order(
         tuple(
-            entry(chapter, progress.get(chapter.id, ChapterProgress()), None, topology, host_root.recorded)
+            entry(
+                chapter,
+                progress.get(chapter.id, ChapterProgress()),
+                None,
+                topology,
+                host_root.recorded,
+                missing_here(host_root, chapter, topology),
+            )
             for chapter in course.chapters
         )
     )

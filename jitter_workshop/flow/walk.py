@@ -14,24 +14,26 @@ from jitter_workshop.flow import steps as loop
 from jitter_workshop.flow.comparing import compare_runs
 from jitter_workshop.flow.desk import Desk
 from jitter_workshop.flow.explain import explain_run
-from jitter_workshop.flow.hostview import View, facts
+from jitter_workshop.flow.hostside import HostSide
 from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.flow.path import reason_not_here
 from jitter_workshop.flow.plan import place, placement_plan
 from jitter_workshop.flow.predictions import outcome
 from jitter_workshop.flow.published import published_curves
+from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import NOISE_KINDS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.model.spec import WorkloadName
 from jitter_workshop.model.walk import (
+    ApplyView,
     CompareView,
     Explanation,
     Fact,
     PlanView,
     PredictionOutcome,
     RunCurve,
+    SettingChange,
     StepView,
 )
 from jitter_workshop.stats.scale import nice_ns
@@ -53,6 +55,18 @@ class Walk:
     def __init__(self, chapter: Chapter, desk: Desk) -> None:
         self.chapter = chapter
         self._desk = desk
+        self._side = HostSide(chapter, desk)
+
+    @property
+    def rehearsed(self) -> bool:
+        """Whether the chapter is taught on a recording: then it is looked at and planned there, and nothing is measured
+        or written."""
+        return self._side.rehearsed
+
+    @property
+    def not_here(self) -> str:
+        """Why it cannot be done on this host, or ""."""
+        return self._side.reason
 
     @property
     def progress(self) -> ChapterProgress:
@@ -69,12 +83,14 @@ class Walk:
         return loop.views(self.chapter, self.progress)
 
     def page(self, step: StepName) -> str:
-        """The lesson's Markdown for a step ("" where it has none)."""
-        return self.chapter.pages.get(step, "")
+        """The lesson's Markdown for a step ("" where it has none), with what it says besides for a host like this."""
+        page = self.chapter.pages.get(step, "")
+        besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self._side.state]
+        return "\n\n".join(filter(None, [page, *besides]))
 
     def blocked(self, step: StepName) -> str:
         """Why a step cannot be entered yet ("measure first"), or ""."""
-        return loop.blocked(self.chapter, self._with_live_runs(), step)
+        return loop.blocked(self.chapter, self._with_live_runs(), step, self.rehearsed)
 
     def go(self, step: StepName) -> None:
         """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence.
@@ -112,8 +128,8 @@ class Walk:
         return step
 
     def look(self) -> tuple[Fact, ...]:
-        """What this chapter looks at on this host, read now."""
-        return facts(View(self._desk.root, self._desk.host, self._desk.topology), self.chapter.look)
+        """What this chapter looks at on this host, read now; on a recording where it is taught on one."""
+        return self._side.look()
 
     def predict(self, prediction: Prediction) -> None:
         """Keep the learner's prediction (kept once the run it is about exists: then it can no longer change).
@@ -136,16 +152,55 @@ class Walk:
     def outcome(self) -> PredictionOutcome | None:
         """What became of the prediction; None before both exist."""
         task, prediction = self.chapter.prediction, self.progress.prediction
-        run = self.run_in(task.slot) if task else None
-        if task is None or prediction is None or run is None:
+        if task is None or prediction is None:
             return None
-        return outcome(task, prediction, run)
+        return outcome(task, prediction, self.run_in(task.slot))
 
     def plan(self) -> PlanView:
         """Exactly what ``apply`` would change. Raises HostError when this host cannot do it."""
+        if self.chapter.changes == "tunables":
+            return self._side.plan()
         if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
             return PlanView((), 0, "This chapter changes nothing.")
         return self._plan_of(self.request("again"))
+
+    def apply(self) -> ApplyView:
+        """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. Raises
+        HostError where root's rights are not to be had, or the chapter is taught on a recording."""
+        view = self._side.apply()
+        progress = self.progress
+        if view.needs_reboot:
+            progress = dataclasses.replace(progress, reboot_from=self._side.boot_id)
+        self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
+        return view
+
+    def undo(self) -> RestoreResult:
+        """Give this chapter's settings back. Raises HostError."""
+        result = self._side.undo()
+        progress = self.progress
+        self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
+        return result
+
+    @property
+    def applied(self) -> bool:
+        """Whether something of this chapter's stands on this host by this tool."""
+        return self._side.applied
+
+    def rebooted(self) -> str:
+        """What a reboot that this chapter waited for has brought, in a sentence; "" where it waits for none."""
+        waiting = self.progress.reboot_from
+        if waiting is None:
+            return ""
+        if waiting == self._side.boot_id:
+            return "Its boot parameters are written: reboot, then start the workshop again."
+        settled = all(self._side.settled().values())
+        self._save(dataclasses.replace(self.progress, marks={**self.progress.marks, "setting": settled}))
+        words = "they are in effect" if settled else "not all of them are in effect: 'status' says which"
+        return f"This host was rebooted since its boot parameters were written: {words}."
+
+    def settings_compared(self) -> tuple[SettingChange, ...]:
+        """The chapter's tunables before and after, on the recordings that it is taught on; () elsewhere."""
+        return self._side.compared()
 
     def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
         """The learner's own placement for ``again`` (all None = back to auto). Raises HostError when impossible."""
@@ -176,12 +231,21 @@ class Walk:
             return
         progress = self.progress
         runs = {**progress.runs, slot: run.id}
-        known = {s: r for s, ident in runs.items() if (r := self._desk.run(ident)) is not None}
-        earned = {**progress.marks, **marks(self.chapter, known)}
-        self._save(dataclasses.replace(progress, runs=runs, marks=earned))
+        progress = dataclasses.replace(progress, runs=runs)
+        self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
 
-    def run_in(self, slot: StepName) -> Run | None:
+    def _marks(self, progress: ChapterProgress) -> dict[str, bool]:
+        known = {s: r for s, ident in progress.runs.items() if (r := self._desk.run(ident)) is not None}
+        return marks(self.chapter, known, self._side.settled() if self.chapter.tunables else None)
+
+    def measures(self, step: StepName) -> bool:
+        """Whether a step has something to measure here."""
+        return step in SLOTS and self.chapter.measurement(step) is not None and not self.rehearsed
+
+    def run_in(self, slot: StepName | None) -> Run | None:
         """The run kept in a slot."""
+        if slot is None:
+            return None
         ident = self.progress.runs.get(slot)
         return self._desk.run(ident) if ident else None
 
@@ -262,7 +326,7 @@ class Walk:
         if measurement is None:
             raise UsageError(f"this chapter measures nothing in its step '{slot}'")
         desk = self._desk
-        reason = reason_not_here(self.chapter, desk.topology, desk.root.recorded)
+        reason = self._side.reason
         if reason:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
         workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
@@ -274,6 +338,10 @@ class Walk:
             preset=measurement.preset,
             placement=measurement.placement,
             noise=measurement.noise or self.progress.noise,
+            sched_priority=measurement.sched_priority,
+            pacing=measurement.pacing,  # type: ignore[arg-type]  # the loader checked it
+            duration_s=measurement.duration_s,
+            duty=measurement.duty if workload == "spin" else 100,
             wait_s=WAIT_S,
         )
         if slot != "again" or measurement.placement == "none" or not chosen:

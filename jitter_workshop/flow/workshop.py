@@ -12,15 +12,17 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow.desk import Desk
+from jitter_workshop.flow.desk import Desk, look_at
+from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
 from jitter_workshop.flow.published import published_curves
+from jitter_workshop.flow.settings import Seen, missing_here, plan_view, planned
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import host_line, summarise
-from jitter_workshop.host.topology import read_topology
+from jitter_workshop.host.summary import host_line
+from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
@@ -28,8 +30,10 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.model.walk import PathEntry, RunCurve
+from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import SessionStore
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.journal import stack
 
 
 class Workshop:
@@ -44,6 +48,7 @@ class Workshop:
         self.host = desk.host
         self.topology = desk.topology
         self._desk = desk
+        self._without: dict[str, str] = {}
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -52,7 +57,8 @@ class Workshop:
         ``root`` other than ``/``: a recorded host, which can be looked at. Its session is its own.
         """
         course = load_course(course_dir)
-        host_root, topology, host = look_at(root)
+        host_root = HostRoot(root)
+        topology, host = look_at(host_root)
         store = SessionStore(paths.sessions_dir())
         name = clean(host.name, 40) or "host"
         if host_root.recorded:
@@ -61,7 +67,7 @@ class Workshop:
             handle = store.open_or_create(session_name, name)
         else:
             handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
-        desk = Desk(handle, host_root, host, topology)
+        desk = Desk(handle, host_root, host, topology, course_dir=course.source)
         desk.notices.extend(measuring.warnings(host))
         if handle.session.host and handle.session.host != name:
             there = clean(handle.session.host, 40)
@@ -93,10 +99,17 @@ class Workshop:
                     outcome.near if (outcome := Walk(chapter, self._desk).outcome()) else None,
                     self.topology,
                     self._desk.root.recorded,
+                    self._missing(chapter),
                 )
                 for chapter in self.course.chapters
             )
         )
+
+    def _missing(self, chapter: Chapter) -> str:
+        """Why this host has none of a chapter's tunables; looked at once, for what a host has does not change."""
+        if chapter.id not in self._without:
+            self._without[chapter.id] = missing_here(self._desk.root, chapter, self.topology)
+        return self._without[chapter.id]
 
     def next_chapter(self) -> PathEntry | None:
         """The next useful step; None when all is done."""
@@ -148,9 +161,49 @@ class Workshop:
         """The curves of 2015, marked as published."""
         return published_curves()
 
-    def close(self) -> None:
-        """Let go of the session's lock."""
-        self._desk.handle.close()
+    @property
+    def hands(self) -> Hands:
+        """What applies and gives back."""
+        return self._desk.hands
+
+    def standing(self) -> tuple[dict[str, str], ...]:
+        """What this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
+        return () if self.recorded else stack(self._desk.root)
+
+    def undo_all(self) -> RestoreResult:
+        """Give everything back. Raises HostError."""
+        result = self._desk.hands.restore()
+        self._desk.note_stack()
+        return result
+
+    def resumable(self) -> tuple[str, ...]:
+        """What this session had applied and does not stand any more, as ``ID`` or ``ID=VALUE`` in order."""
+        standing = {one["id"] for one in self.standing()}
+        words = [f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in self.session.stack]
+        return tuple(word for word in words if word.partition("=")[0] not in standing)
+
+    def resume_plan(self) -> PlanView:
+        """All of ``resumable`` as one plan. Raises UsageError, HostError."""
+        return plan_view(self._seen(), self.resumable(), self.recorded)
+
+    def resume(self) -> ApplyResult:
+        """Apply ``resumable`` again, as its plan shows it. Raises HostError, UsageError."""
+        words, seen = self.resumable(), self._seen()
+        result = self._desk.hands.apply(words, seen.hot.cpus, planned(seen, words).changes)
+        self._desk.note_stack()
+        return result
+
+    def _seen(self) -> Seen:
+        hot = choose_hot(self._desk.root, None)
+        return Seen(Host(self._desk.root, hot.cpus), hot, (), "available")
+
+    def close(self) -> RestoreResult:
+        """Give back what is leased and let go of the session's lock. What the session had applied stays written down,
+        so that the next start can offer it again."""
+        try:
+            return self._desk.hands.close()
+        finally:
+            self._desk.handle.close()
 
     def _hot(self) -> tuple[int, ...]:
         """The hot CPUs, as ``status`` chooses them; () where this host shows none."""
@@ -158,13 +211,6 @@ class Workshop:
             return choose_hot(self._desk.root, None, self.topology).cpus.cpus
         except (HostError, UsageError):
             return ()
-
-
-def look_at(root: Path) -> tuple[HostRoot, Topology, HostSummary]:
-    """A host as the workshop sees it."""
-    host_root = HostRoot(root)
-    topology = read_topology(host_root)
-    return host_root, topology, summarise(host_root, topology)
 
 
 def find_chapter(course: Course, chapter_id: str) -> Chapter:

@@ -33,12 +33,21 @@ LOOK_TOPICS = (
 PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
 """Words in braces that a ``by_hand`` command and its ``why`` may hold; filled in from the run that is explained."""
 
-NOISE_KINDS = ("spinners",)
+NOISE_KINDS = ("spinners", "stall")
+"""Thieves that a run may have beside it (``bench.noise``)."""
+
+EVIDENCE = ("interrupts", "softirqs", "tick", "switches", "faults", "temperature", "frequency", "steal", "stalls")
+"""What a chapter's ``explain`` may put first."""
+
+HostState = Literal["available", "good", "not_here"]
+"""What a host is to a chapter's tunables: some can be improved, all are good already, or it has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or None."""
+    """A run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or None.
+    ``sched_priority``: of SCHED_FIFO, 0 for none. ``duration_s``: instead of the preset's length. ``duty``: share of
+    time that ``spin`` samples, in percent."""
 
     slot: StepName
     label: str
@@ -46,6 +55,10 @@ class Measurement:
     placement: str
     preset: str
     noise: str | None = None
+    sched_priority: int = 0
+    pacing: str | None = None
+    duration_s: float | None = None
+    duty: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +75,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PredictionTask:
-    """What the learner predicts: ``kind`` mark (a value at ``percentile`` on ``slot``'s curve) or choice."""
+    """What the learner predicts: ``kind`` mark (a value at ``percentile`` on ``slot``'s curve) or choice, whose ``slot``
+    is None where no run decides it: the answers are then explained as soon as one is given."""
 
     kind: Literal["mark", "choice"]
     question: str
-    slot: StepName
+    slot: StepName | None
     answers: tuple[Answer, ...]
     percentile: str | None = None
 
@@ -81,17 +95,31 @@ class ByHand:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A mark's condition: ``curve`` = a finished run in ``slot`` with ``placement`` (None = any)."""
+    """A mark's condition: a finished run in ``slot`` with ``placement`` (None = any), or for ``setting`` a ``tunable``'s
+    id, whose own assessment says that nothing is to improve."""
 
     mark: Literal["curve", "setting"]
     slot: StepName | None = None
     placement: str | None = None
+    tunable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageWhen:
+    """What a step's page says besides, on hosts that are ``when`` to the chapter's tunables."""
+
+    step: StepName
+    when: HostState
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
     """One chapter. ``pages``: step → Markdown. ``changes``: nothing | placement | tunables. ``hot_cpus``: how many CPUs
-    it needs at least. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to take along, a sentence each."""
+    it needs at least. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to take along, a sentence each.
+    ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host on which it is taught where this one has none
+    of them, and ``recording_after`` the same after the change. ``reboot``: its tunables take effect with the next boot.
+    """
 
     id: str
     title: str
@@ -110,6 +138,10 @@ class Chapter:
     tunables: tuple[str, ...] = ()
     look: tuple[str, ...] = ()
     learnt: tuple[str, ...] = ()
+    recording: str = ""
+    recording_after: str = ""
+    reboot: bool = False
+    page_when: tuple[PageWhen, ...] = ()
 
     def measurement(self, slot: str) -> Measurement | None:
         return next((m for m in self.measurements if m.slot == slot), None)

@@ -21,7 +21,7 @@ class ChapterProgress:
     """How far a chapter is. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) → run
     id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: how many were shown. ``chosen_cpus``: thread → CPU,
     where the learner picked them. ``seen``: steps that were left forwards. ``noise``: the kind that the learner woke
-    for this chapter."""
+    for this chapter. ``reboot_from``: the boot in which its boot parameters were written."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -32,6 +32,7 @@ class ChapterProgress:
     chosen_cpus: dict[str, int] = field(default_factory=dict)
     seen: tuple[str, ...] = ()
     noise: str | None = None
+    reboot_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from jitter_workshop.model.record import dataclass
 
 WorkloadName = Literal["ring", "spin", "wakeup", "ack"]
 Pacing = Literal["spin", "schedule"]
+DUTIES = (100, 50, 10)
+"""Shares of time in percent that ``spin`` may be busy."""
 PlacementMode = Literal["auto", "none", "chosen"]
 PresetName = Literal["quick", "standard", "long"]
 

@@ -84,6 +84,28 @@ class PlanView:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplyView:
+    """What became of a chapter's plan. ``applied``: how many settings; ``refused``: (path or id, reason);
+    ``settled``: whether the chapter's tunables now say that nothing is to improve; ``text``: all of it in words."""
+
+    applied: int
+    refused: tuple[tuple[str, str], ...]
+    settled: bool
+    needs_reboot: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """A tunable before and after, for a chapter that is taught on a recording."""
+
+    title: str
+    before: str
+    after: str
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadEvidence:
     """Per thread: switches, migrations and where its messages were handled (CPU, messages, share 0..1)."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.base import Setting, Settings, Unavailable
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.single import Contested, OneFile, not_permitted, number_of, one_of, read_value, whole_number
 
@@ -186,20 +186,19 @@ class PerfSampleRate(Contested):
         return whole_number(self, value, 1, 1_000_000)
 
 
-class PerfParanoid(OneFile):
+class PerfParanoid(Tunable):
     id = "perf-access"
     title = "Who may use perf events"
     why = "It decides whether a user without rights may count and sample the kernel's work, and so explain a stall."
     when = "report"
     document = "Documentation/admin-guide/perf-security.rst"
-    file = f"{_SYSCTL}/perf_event_paranoid"
-    absent = "this kernel has no perf events"
 
     def assess(self, host: Host) -> Assessment:
+        paths = (f"{_SYSCTL}/perf_event_paranoid",)
         try:
-            current = number_of(read_value(host.root, self.file, absent=self.absent))
+            current = number_of(read_value(host.root, paths[0], absent="this kernel has no perf events"))
         except Unavailable as refusal:
-            return self.missing(refusal, (self.file,))
+            return self.missing(refusal, paths)
         who = (
             "everybody may see the kernel's work on all CPUs"
             if current < 0
@@ -207,7 +206,7 @@ class PerfParanoid(OneFile):
             if current <= 1
             else "users see their own tasks outside the kernel only"
         )
-        return self.answer("info", str(current), who, paths=(self.file,))
+        return self.answer("info", str(current), who, paths=paths)
 
 
 def tracefs(root: HostRoot) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow.desk import look_at
 from jitter_workshop.flow.hostview import TOPICS, View, facts
-from jitter_workshop.flow.workshop import look_at
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import LOOK_TOPICS
 from tests import hosttrees
 
@@ -24,7 +25,8 @@ def test_the_lessons_names_and_the_functions_are_the_same() -> None:
 
 @pytest.mark.parametrize("name", sorted(hosttrees.EVERY))
 def test_every_machine_gives_printable_facts(host_tree: Trees, name: str) -> None:
-    root, topology, host = look_at(host_tree(name))
+    root = HostRoot(host_tree(name))
+    topology, host = look_at(root)
     found = facts(View(root, host, topology), LOOK_TOPICS)
     assert {"System", "CPUs", "May run on", "Clock"} <= {f.title for f in found}
     for fact in found:
@@ -33,12 +35,14 @@ def test_every_machine_gives_printable_facts(host_tree: Trees, name: str) -> Non
 
 
 def test_an_empty_tree_has_facts_and_no_traceback(tmp_path: Path) -> None:
-    root, topology, host = look_at(tmp_path)
+    root = HostRoot(tmp_path)
+    topology, host = look_at(root)
     assert facts(View(root, host, topology), LOOK_TOPICS)
 
 
 def test_what_spoils_a_measurement_is_said(host_tree: Trees) -> None:
-    root, topology, host = look_at(host_tree("guest"))
+    root = HostRoot(host_tree("guest"))
+    topology, host = look_at(root)
     limited = replace(host, cpu_max_quota_us=50_000, cpu_max_period_us=100_000, memlock_limit_bytes=65_536)
     said = {f.title: f for f in facts(View(root, limited, topology), LOOK_TOPICS)}
     assert said["CPU limit"].value == "50000 µs in every 100000 µs"
@@ -56,7 +60,8 @@ def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
             "proc/loadavg": "0.10 0.2 0.3 2/345 999\n",
         },
     )
-    root, topology, host = look_at(tmp_path)
+    root = HostRoot(tmp_path)
+    topology, host = look_at(root)
     said = {f.title: f.value for f in facts(View(root, host, topology), ("tick", "neighbours", "load"))}
     assert said == {"Tick": "250 Hz", "Tasks": "345 exist, 2 can run now", "Load": "0.10 over the last minute"}
 
@@ -66,7 +71,8 @@ def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
     [("tsc", "own counter"), ("kvm-clock", "without entering the kernel"), ("hpet", "every reading is a system call")],
 )
 def test_what_a_clock_costs(host_tree: Trees, source: str, said: str) -> None:
-    root, topology, host = look_at(host_tree("guest"))
+    root = HostRoot(host_tree("guest"))
+    topology, host = look_at(root)
     (fact,) = facts(View(root, replace(host, clocksource=source), topology), ("clock",))
     assert said in fact.meaning
 
@@ -74,5 +80,6 @@ def test_what_a_clock_costs(host_tree: Trees, source: str, said: str) -> None:
 @pytest.mark.parametrize("loadavg", ["", "x", "1 2 3 4 5", "1 2 3 a/b 5", "\x1b 2 3 1/2 5"])
 def test_a_garbled_loadavg_says_nothing(tmp_path: Path, loadavg: str) -> None:
     hosttrees.write(tmp_path, {"proc/loadavg": loadavg})
-    root, topology, host = look_at(tmp_path)
+    root = HostRoot(tmp_path)
+    topology, host = look_at(root)
     assert all(f.value.isprintable() for f in facts(View(root, host, topology), ("neighbours", "load")))

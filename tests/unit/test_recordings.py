@@ -28,8 +28,6 @@ TUNED = (
 )  # fmt: skip
 """What applying at run time brought about on the lab machine."""
 BOOTED = ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity")
-NOT_EXPLAINED = ("perf-access",)
-"""It is only reported, and has no settings that could be asked for; --explain still asks."""
 Look = Callable[[str], Checkup]
 
 
@@ -102,8 +100,6 @@ def test_every_check_of_each_can_be_explained(looked: Look, name: str) -> None:
     checkup = looked(name)
     assert [one.id for one in checkup.checks] == [one.id for one in registry.tunables()]
     for tunable, check in zip(checkup.tunables, checkup.checks, strict=True):
-        if tunable.id in NOT_EXPLAINED:
-            continue
         text = explain_text.render(tunable, check, checkup.host, Style(80))
         assert tunable.id in text, tunable.id
         assert all(line.isprintable() for line in text.split("\n")), tunable.id

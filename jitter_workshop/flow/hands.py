@@ -1,0 +1,91 @@
+"""The workshop's hands on this host: one connection to the agent for as long as the workshop is open.
+
+It is opened when something is applied for the first time. What it applies is a lease: when the workshop is left, or
+dies, or stands still, everything is given back, unless the learner keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jitter_workshop.agent.client import AgentClient, NeedsPassword, connect
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import ApplyResult, Change, RestoreResult
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.planning import digest
+
+Ask = Callable[[Callable[[], AgentClient]], AgentClient]
+"""Runs what it is given where sudo can ask for a password: in the plain terminal, with no screen over it."""
+
+NOTHING = RestoreResult((), (), False)
+
+
+def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
+    """For a plain terminal: nothing is over it."""
+    return start()
+
+
+class Hands:
+    """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. Not for several threads at once."""
+
+    def __init__(self, ask: Ask = ask_here) -> None:
+        self.ask = ask
+        self._agent: AgentClient | None = None
+        self._leased = False
+
+    @property
+    def holding(self) -> bool:
+        """Whether something would be given back on leaving."""
+        return self._leased
+
+    @property
+    def notice(self) -> str:
+        """Whose code runs as root, where that is worth saying."""
+        return self._agent.notice if self._agent is not None else ""
+
+    def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
+        """Make the changes that were shown, and no others. Raises HostError where root's rights are not to be had, the
+        host is another agent's, or the journal cannot be kept."""
+        result = self._connected().apply(words, str(cpus), [digest(change) for change in shown], lease=True)
+        self._leased = self._leased or bool(result.applied)
+        return result
+
+    def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
+        """Give back these tunables, or all. Raises HostError."""
+        if not journal.read_journals(HostRoot()):
+            return NOTHING
+        return self._connected().restore(tunables)
+
+    def place(self, pid: int) -> CpuSet:
+        """Put a process of this user's on the isolated CPUs; which ones. Raises HostError."""
+        return CpuSet.parse_list(self._connected().place(pid))
+
+    def keep(self) -> None:
+        """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""
+        if self._agent is not None and self._leased:
+            self._agent.keep()
+            self._leased = False
+
+    def close(self) -> RestoreResult:
+        """Let go: what is leased is given back. Never raises: what went wrong is in ``left_alone``'s stead found by
+        ``restore``, which goes by the host's own values."""
+        agent, self._agent = self._agent, None
+        leased, self._leased = self._leased, False
+        if agent is None:
+            return NOTHING
+        try:
+            return agent.bye() if leased else NOTHING
+        except WorkshopError:
+            return NOTHING
+        finally:
+            agent.close()
+
+    def _connected(self) -> AgentClient:
+        if self._agent is None:
+            try:
+                self._agent = connect(ask=False)
+            except NeedsPassword:
+                self._agent = self.ask(connect)
+        return self._agent

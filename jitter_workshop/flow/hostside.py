@@ -1,0 +1,157 @@
+"""A chapter's side of the host: this one, or the recorded one that it is taught on where this one lacks it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.desk import Desk, look_at
+from jitter_workshop.flow.hostview import View, facts
+from jitter_workshop.flow.path import reason_not_here
+from jitter_workshop.flow.recordings import recorded_host
+from jitter_workshop.flow.settings import Seen, look_at_settings, plan_view, planned
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.course import Chapter, HostState
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
+from jitter_workshop.tuning.journal import active, current_boot
+
+_STATES = {"ok": "good already", "improve": "can be better", "unavailable": "not here", "info": "to know"}
+
+
+class HostSide:
+    """What one chapter reads, plans, writes and gives back. What it read is kept until something changes."""
+
+    def __init__(self, chapter: Chapter, desk: Desk) -> None:
+        self._chapter = chapter
+        self._desk = desk
+        self._here: Seen | None = None
+        self._there: Seen | None = None
+
+    @cached_property
+    def reason(self) -> str:
+        """Why the chapter cannot be done on this host, or ""."""
+        return reason_not_here(self._chapter, self._desk.topology, self._desk.root.recorded, self._missing())
+
+    @property
+    def rehearsed(self) -> bool:
+        """Whether it is taught on a recording: the chapter's own, or the recorded host that the workshop was given."""
+        return bool(self.reason) and (self._desk.root.recorded or bool(self._chapter.recording))
+
+    @property
+    def state(self) -> HostState:
+        """What this host (not the recording) is to the chapter's tunables."""
+        if not self._chapter.tunables:
+            return "available" if not self.reason else "not_here"
+        return "not_here" if self.reason else self._seen().state
+
+    @property
+    def boot_id(self) -> str | None:
+        return current_boot(self._desk.root)
+
+    @property
+    def applied(self) -> bool:
+        ids = {word.partition("=")[0] for word in self._chapter.tunables}
+        return not self._desk.root.recorded and any(e.tunable in ids for e in active(self._desk.root))
+
+    def settled(self) -> dict[str, bool]:
+        """Id → whether nothing is to improve on this host, read now."""
+        self._here = None
+        return {} if self.reason else self._seen().settled()
+
+    def look(self) -> tuple[Fact, ...]:
+        """What the chapter looks at, read now, with its tunables' own assessments."""
+        desk = self._desk
+        self._here = None
+        if self._taught_here():
+            found = facts(View(desk.root, desk.host, desk.topology), self._chapter.look)
+        else:
+            root = recorded_host(self._chapter.recording, desk.course_dir)
+            topology, host = look_at(root)
+            found = facts(View(root, host, topology), self._chapter.look)
+        checks = self._taught().checks if self._chapter.tunables else ()
+        return (*found, *(_fact(check) for check in checks))
+
+    def plan(self) -> PlanView:
+        seen = self._taught()
+        return plan_view(seen, self._chapter.tunables, seen.host.root.recorded)
+
+    def apply(self) -> ApplyView:
+        """Make the plan. Raises HostError."""
+        desk, chapter = self._desk, self._chapter
+        if self.reason:
+            raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
+        seen = self._seen()
+        drawn = planned(seen, chapter.tunables)
+        result = ApplyResult(None, (), (), False)
+        if drawn.changes:
+            result = desk.hands.apply(chapter.tunables, seen.hot.cpus, drawn.changes)
+            if result.needs_reboot and result.applied:
+                desk.hands.keep()
+            desk.note_stack()
+        settled = all(self.settled().values())
+        refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
+        text = _told(len(result.applied), len(refused), settled, result.needs_reboot)
+        return ApplyView(len(result.applied), refused, settled, result.needs_reboot, text)
+
+    def undo(self) -> RestoreResult:
+        result = self._desk.hands.restore([word.partition("=")[0] for word in self._chapter.tunables])
+        self._here = None
+        self._desk.note_stack()
+        return result
+
+    def compared(self) -> tuple[SettingChange, ...]:
+        """Before and after, where the chapter is taught on its own recordings."""
+        chapter = self._chapter
+        if not self.rehearsed or not chapter.recording_after:
+            return ()
+        pair = [recorded_host(name, self._desk.course_dir) for name in (chapter.recording, chapter.recording_after)]
+        before, after = (look_at_settings(root, chapter).checks for root in pair)
+        return tuple(
+            SettingChange(b.title, _value(b), _value(a), a.state != "improve")
+            for b, a in zip(before, after, strict=True)
+            if "unavailable" not in (b.state, a.state)
+        )
+
+    def _missing(self) -> str:
+        return self._seen().reason if self._chapter.tunables else ""
+
+    def _seen(self) -> Seen:
+        if self._here is None:
+            self._here = look_at_settings(self._desk.root, self._chapter)
+        return self._here
+
+    def _taught_here(self) -> bool:
+        """Whether what is shown is the host that the workshop was given, be it live or recorded."""
+        return not self.rehearsed or (self._desk.root.recorded and not self._missing()) or not self._chapter.recording
+
+    def _taught(self) -> Seen:
+        if self._taught_here():
+            return self._seen()
+        if self._there is None:
+            root: HostRoot = recorded_host(self._chapter.recording, self._desk.course_dir)
+            self._there = look_at_settings(root, self._chapter)
+        return self._there
+
+
+def _fact(check: Assessment) -> Fact:
+    value = f"{check.value} → {check.wanted}" if check.state == "improve" and check.wanted else check.value or ""
+    shown = f"{_STATES[check.state]}{': ' if value else ''}{value}"
+    return Fact(check.title, clean(shown, 120), clean(check.reason, 300), check.paths[0] if check.paths else "")
+
+
+def _value(check: Assessment) -> str:
+    return clean(check.value or "nothing", 60)
+
+
+def _told(applied: int, refused: int, settled: bool, needs_reboot: bool) -> str:
+    if not applied and not refused:
+        return "Nothing was to be written." + (" It is as it should be." if settled else "")
+    said = f"{applied} {'setting' if applied == 1 else 'settings'} made and read back"
+    said += f", {refused} refused" if refused else ""
+    if needs_reboot:
+        return f"{said}. They take effect with the next boot: reboot, then start the workshop again."
+    verified = "the host now says what was wanted" if settled else "something is still to improve: see 'look'"
+    return f"{said}: {verified}. They are given back when you leave, unless you keep them."

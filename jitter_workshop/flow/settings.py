@@ -1,0 +1,81 @@
+"""A chapter's tunables on one host: what they say now, what the host is to them, what would be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.hotcpus import HotCpus, choose_hot
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.change import Plan
+from jitter_workshop.model.course import Chapter, HostState
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import PlanView
+from jitter_workshop.tuning import registry, status
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.journal import active
+from jitter_workshop.tuning.planning import plan
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """``checks``: the assessments of a chapter's tunables in the lesson's order. ``state``: what the host is to them;
+    ``reason``: why it has none of them, or ""."""
+
+    host: Host
+    hot: HotCpus
+    checks: tuple[Assessment, ...]
+    state: HostState
+    reason: str = ""
+
+    def settled(self) -> dict[str, bool]:
+        """Id → whether nothing is to improve; what this host does not have is left out."""
+        return {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
+
+
+def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None = None) -> Seen:
+    """Read a chapter's tunables. Raises HostError where the host shows no CPU."""
+    hot = choose_hot(root, None, topology)
+    host = Host(root, hot.cpus, topology)
+    tunables = tuple(registry.find(word) for word in chapter.tunables)
+    checks = status.assess_all(host, tunables, () if root.recorded else active(root))
+    missing = [c for c in checks if c.state == "unavailable"]
+    if len(missing) == len(checks):
+        return Seen(host, hot, checks, "not_here", missing[0].reason if missing else "it names no tunables")
+    good = all(c.state != "improve" for c in checks) and not _asked_for(chapter)
+    return Seen(host, hot, checks, "good" if good else "available")
+
+
+def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
+    """Why this host has none of a chapter's tunables, "" where it has one or the chapter names none."""
+    if not chapter.tunables:
+        return ""
+    try:
+        return look_at_settings(root, chapter, topology).reason
+    except HostError as error:
+        return error.message
+
+
+def planned(seen: Seen, words: Sequence[str]) -> Plan:
+    """What would be written for ``ID`` or ``ID=VALUE`` words."""
+    return plan(seen.host, registry.parse_wanted(words))
+
+
+def plan_view(seen: Seen, words: Sequence[str], recorded: bool) -> PlanView:
+    """The plan with what is to be said of it."""
+    drawn = planned(seen, words)
+    files = len({change.path for change in drawn.changes})
+    said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
+    said += [f"Left out: {one.tunable}: {one.reason}." for one in drawn.skipped]
+    if recorded:
+        said.insert(0, "A recorded host: nothing is written.")
+    elif not drawn.changes:
+        said.insert(0, "Nothing is to be written here.")
+    return PlanView(drawn.changes, files, " ".join(said))
+
+
+def _asked_for(chapter: Chapter) -> bool:
+    """Whether a lesson asks for values of its own, which no host has by itself."""
+    return any("=" in word for word in chapter.tunables)
