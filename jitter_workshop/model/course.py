@@ -75,8 +75,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PredictionTask:
-    """What the learner predicts: ``kind`` mark (a value at ``percentile`` on ``slot``'s curve) or choice, whose ``slot``
-    is None where no run decides it: the answers are then explained as soon as one is given."""
+    """What the learner predicts: ``kind`` mark (a value at ``percentile`` on ``slot``'s curve) or choice, whose
+    ``slot`` is None where no run decides it: the answers are then explained as soon as one is given."""
 
     kind: Literal["mark", "choice"]
     question: str
@@ -95,8 +95,8 @@ class ByHand:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A mark's condition: a finished run in ``slot`` with ``placement`` (None = any), or for ``setting`` a ``tunable``'s
-    id, whose own assessment says that nothing is to improve."""
+    """A mark's condition: a finished run in ``slot`` with ``placement`` (None = any), or for ``setting`` the id of a
+    ``tunable`` whose own assessment says that nothing is to improve."""
 
     mark: Literal["curve", "setting"]
     slot: StepName | None = None
