@@ -133,7 +133,7 @@ def test_the_command_line_takes_the_file_as_it_is(words: list[str], capsys: pyte
 MAC = re.compile(r"(?<![0-9a-f:])[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?![0-9a-f:])", re.IGNORECASE)
 IPV4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 IPV6_LIKE = re.compile(r"(?<![0-9a-z:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![0-9a-z:])", re.IGNORECASE)
-USER = re.compile(r"/home/|/Users/|(?<![\w-])user@(?!removed|\d+\.)|/root/|/work/|/tmp/")
+USER = re.compile(r"/home/|/Users/|(?<![\w-])user@(?!removed|\d+\.)|/root/|/tmp/")
 OUR_MAC = re.compile(r"02(?::00){4}:[0-9a-f]{2}")
 """The stand-ins that a recording has for addresses."""
 
