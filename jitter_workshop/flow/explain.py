@@ -48,6 +48,11 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
     return tuple(sorted(shares, key=lambda s: (-s[1], s[0])))
 
 
+def unfilled(chapter: Chapter) -> tuple[tuple[str, str], ...]:
+    """The by-hand commands and their reasons where there is no run: placeholders become words in capitals."""
+    return tuple((_filled(b.command, {}), _filled(b.why, {})) for b in chapter.by_hand)
+
+
 def fill_in(text: str, run: Run) -> str:
     """A by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
     tids = {t.name: t.tid for t in run.threads}
@@ -63,8 +68,12 @@ def fill_in(text: str, run: Run) -> str:
         "accumulator_cpu": cpus.get("accumulator", only_cpu),
         "cpus": str(used_cpus(run)) or None,
     }
+    return _filled(text, values)
+
+
+def _filled(text: str, values: Mapping[str, object]) -> str:
     for name in PLACEHOLDERS:
-        value = values[name]
+        value = values.get(name)
         text = text.replace("{" + name + "}", name.upper() if value is None else str(value))
     return text
 

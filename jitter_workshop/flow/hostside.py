@@ -7,7 +7,7 @@ from functools import cached_property
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.desk import Desk, look_at
 from jitter_workshop.flow.hostview import View, facts
-from jitter_workshop.flow.path import reason_not_here
+from jitter_workshop.flow.path import is_rehearsed, reason_not_here
 from jitter_workshop.flow.recordings import recorded_host
 from jitter_workshop.flow.settings import Seen, look_at_settings, plan_view, planned
 from jitter_workshop.host.root import HostRoot
@@ -38,7 +38,12 @@ class HostSide:
     @property
     def rehearsed(self) -> bool:
         """Whether it is taught on a recording: the chapter's own, or the recorded host that the workshop was given."""
-        return bool(self.reason) and (self._desk.root.recorded or bool(self._chapter.recording))
+        return is_rehearsed(self._chapter, self.reason, self._desk.root.recorded)
+
+    @property
+    def recording(self) -> str:
+        """The name of the chapter's recording where that is what is shown, "" where it is the workshop's own host."""
+        return "" if self._taught_here() else self._chapter.recording
 
     @property
     def state(self) -> HostState:
@@ -97,6 +102,8 @@ class HostSide:
         return ApplyView(len(result.applied), refused, settled, result.needs_reboot, text)
 
     def undo(self) -> RestoreResult:
+        """Give the chapter's settings back. Raises HostError, also on a recorded host, on which nothing was applied."""
+        refuse_recorded(self._desk)
         result = self._desk.hands.restore([word.partition("=")[0] for word in self._chapter.tunables])
         self._here = None
         self._desk.note_stack()
@@ -134,6 +141,12 @@ class HostSide:
             root: HostRoot = recorded_host(self._chapter.recording, self._desk.course_dir)
             self._there = look_at_settings(root, self._chapter)
         return self._there
+
+
+def refuse_recorded(desk: Desk) -> None:
+    """Raises HostError where the workshop was given a recorded host: what stands on the real one is not its own."""
+    if desk.root.recorded:
+        raise HostError("a recorded host: nothing was applied, so nothing is given back", "leave out --root")
 
 
 def _fact(check: Assessment) -> Fact:

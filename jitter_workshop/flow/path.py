@@ -19,6 +19,12 @@ def reason_not_here(chapter: Chapter, topology: Topology, recorded: bool, missin
     return missing
 
 
+def is_rehearsed(chapter: Chapter, reason: str, recorded: bool) -> bool:
+    """Whether a chapter is taught on a recording: its own, or the recorded host the workshop was given. ``reason``:
+    why it cannot be done on this host."""
+    return bool(reason) and (recorded or bool(chapter.recording))
+
+
 def entry(
     chapter: Chapter,
     progress: ChapterProgress,
@@ -43,6 +49,7 @@ def entry(
         setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
         curve=progress.marks.get("curve", False),
         guess=guess,
+        rehearsed=is_rehearsed(chapter, reason, recorded),
     )
 
 
@@ -53,8 +60,9 @@ def in_order(entries: tuple[PathEntry, ...]) -> tuple[PathEntry, ...]:
 
 def next_entry(path: tuple[PathEntry, ...], course: Course, current: str | None) -> PathEntry | None:
     """Where Enter goes: the chapter one is in while it is unfinished, else the first unfinished one after it (round
-    the end of the path), None when all is done here."""
-    unfinished = [e for e in path if e.here and not e.done]
+    the end of the path). What can be done here comes first, then what is taught on a recording; None when both are
+    done."""
+    unfinished = [e for e in path if e.here and not e.done] or [e for e in path if e.rehearsed and not e.done]
     if not unfinished:
         return None
     order = [c.id for c in course.chapters]

@@ -13,7 +13,7 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow import steps as loop
 from jitter_workshop.flow.comparing import compare_runs
 from jitter_workshop.flow.desk import Desk
-from jitter_workshop.flow.explain import explain_run
+from jitter_workshop.flow.explain import explain_run, unfilled
 from jitter_workshop.flow.hostside import HostSide
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.plan import place, placement_plan
@@ -67,6 +67,11 @@ class Walk:
     def not_here(self) -> str:
         """Why it cannot be done on this host, or ""."""
         return self._side.reason
+
+    @property
+    def recording(self) -> str:
+        """The name of the recording that is shown instead of the workshop's own host, or ""."""
+        return self._side.recording
 
     @property
     def progress(self) -> ChapterProgress:
@@ -186,12 +191,18 @@ class Walk:
         """Whether something of this chapter's stands on this host by this tool."""
         return self._side.applied
 
+    @property
+    def awaits_reboot(self) -> bool:
+        """Whether this chapter's boot parameters are written and this host was not rebooted since."""
+        waiting = self.progress.reboot_from
+        return waiting is not None and waiting == self._side.boot_id
+
     def rebooted(self) -> str:
         """What a reboot that this chapter waited for has brought, in a sentence; "" where it waits for none."""
         waiting = self.progress.reboot_from
         if waiting is None:
             return ""
-        if waiting == self._side.boot_id:
+        if self.awaits_reboot:
             return "Its boot parameters are written: reboot, then start the workshop again."
         settled = all(self._side.settled().values())
         self._save(dataclasses.replace(self.progress, marks={**self.progress.marks, "setting": settled}))
@@ -291,6 +302,12 @@ class Walk:
             return None
         drawn = self._desk.curve(run)
         return explain_run(self.chapter, run, drawn.curve if drawn else None)
+
+    def by_hand(self) -> tuple[tuple[str, str], ...]:
+        """The commands that show the same by hand, with their reasons: filled in from the newest run, and without one
+        with their placeholders in capitals."""
+        explanation = self.explain()
+        return explanation.by_hand if explanation is not None else unfilled(self.chapter)
 
     def hint(self) -> str | None:
         """The next hint (remembered), or None when there are no more."""

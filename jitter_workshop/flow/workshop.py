@@ -14,6 +14,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.desk import Desk, look_at
 from jitter_workshop.flow.hands import Hands
+from jitter_workshop.flow.hostside import refuse_recorded
 from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
@@ -172,12 +173,16 @@ class Workshop:
 
     def undo_all(self) -> RestoreResult:
         """Give everything back. Raises HostError."""
+        refuse_recorded(self._desk)
         result = self._desk.hands.restore()
         self._desk.note_stack()
         return result
 
     def resumable(self) -> tuple[str, ...]:
-        """What this session had applied and does not stand any more, as ``ID`` or ``ID=VALUE`` in order."""
+        """What this session had applied and does not stand any more, as ``ID`` or ``ID=VALUE`` in order; () on a
+        recorded host."""
+        if self.recorded:
+            return ()
         standing = {one["id"] for one in self.standing()}
         words = [f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in self.session.stack]
         return tuple(word for word in words if word.partition("=")[0] not in standing)

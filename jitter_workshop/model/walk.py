@@ -33,7 +33,8 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class PathEntry:
-    """One chapter on the home screen. ``here``: can it be done on this host; if not, ``reason`` says why.
+    """One chapter on the home screen. ``here``: can it be done on this host; if not, ``reason`` says why, and
+    ``rehearsed`` whether it is taught on a recording instead.
 
     ``guess``: None = nothing predicted, else whether the prediction was near. ``setting`` None = chapter sets nothing.
     """
@@ -50,6 +51,7 @@ class PathEntry:
     setting: bool | None
     curve: bool
     guess: bool | None
+    rehearsed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

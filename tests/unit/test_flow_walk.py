@@ -283,7 +283,10 @@ def test_an_unwritable_state_folder_is_one_sentence(tmp_path: Path, monkeypatch:
 def test_a_recorded_host_is_looked_at_only(host_tree: Trees) -> None:
     recorded = Workshop.open(root=host_tree("server64"))
     assert not any(e.here for e in recorded.path())
-    assert recorded.next_chapter() is None
+    assert all(e.rehearsed for e in recorded.path())
+    following = recorded.next_chapter()
+    assert following is not None
+    assert following.chapter_id == "baseline"
     assert recorded.walk("baseline").look()
     with pytest.raises(HostError, match="not measured"):
         recorded.measure(MeasureRequest(), SilentObserver(), CancelToken())
