@@ -7,7 +7,7 @@ from typing import Literal
 
 from textual.binding import Binding
 
-Scope = Literal["app", "home", "chapter", "runs", "cpus", "settings", "dialog"]
+Scope = Literal["app", "home", "chapter", "runs", "cpus", "settings", "status", "dialog", "question"]
 
 SCOPE_TITLES: dict[Scope, str] = {
     "app": "EVERYWHERE",
@@ -16,7 +16,9 @@ SCOPE_TITLES: dict[Scope, str] = {
     "runs": "ALL CURVES",
     "cpus": "CHOOSING CPUs",
     "settings": "SETTINGS",
+    "status": "STATUS",
     "dialog": "MESSAGES",
+    "question": "QUESTIONS",
 }
 
 
@@ -46,6 +48,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("app", "help", "question_mark,f1", "?", "help", "All keys and words on one page"),
     _a("app", "palette", "ctrl+p", "^p", "commands", "Find a command by typing", run="command_palette", palette=False),
     _a("app", "curves", "c", "c", "curves", "Chart and table of all runs of this session"),
+    _a("app", "status", "s", "s", "status", "What this host's settings do to latency, and which chapter treats what"),
     _a("app", "settings", "e", "e", "settings", "Theme, length of a run, curves of 2015"),
     _a("app", "theme", "ctrl+t", "^t", "next theme", "Dark, light, high contrast"),
     _a("app", "quit", "ctrl+q", "^q", "quit", "Leave; what was measured is kept", run="leave"),
@@ -53,6 +56,8 @@ ACTIONS: tuple[Action, ...] = (
     _a("app", "interrupt", "ctrl+c", "^c", "stop", "Copy what is selected; else stop a run; else leave", palette=False),
     _a("home", "go", "enter", "Enter", "go", "Go to the chapter under the cursor, at its next useful step"),
     _a("home", "measure", "m", "m", "measure", "Measure now: your own curve in one key"),
+    _a("home", "undo", "u", "u", "undo all", "Give back everything that this tool has set on this host"),
+    _a("home", "resume", "a", "a", "apply again", "Apply again, as one plan, what this session had applied"),
     _a("home", "up", "up,k", "↑", "up", "Chapter above", palette=False),
     _a("home", "down", "down,j", "↓", "down", "Chapter below", palette=False),
     _a("home", "quit", "q", "q", "quit", "Leave; what was measured is kept", run="app.leave", palette=False),
@@ -66,6 +71,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("chapter", "cpus", "p", "p", "pick CPUs", "Choose the CPUs of the measured threads"),
     _a("chapter", "published", "o", "o", "2015", "Show or hide the curves published in 2015"),
     _a("chapter", "copy", "y", "y", "copy", "Copy the commands of this step"),
+    _a("chapter", "undo", "u", "u", "undo", "Give back what this chapter has set on this host"),
     _a("chapter", "up", "up,k", "↑", "up", "Scroll, move the mark, or the answer above", palette=False),
     _a("chapter", "down", "down,j", "↓", "down", "Scroll, move the mark, or the answer below", palette=False),
     _a("chapter", "left", "left", "←", "curve", "Highlight the curve before; move the mark by a decade", palette=False),
@@ -97,10 +103,25 @@ ACTIONS: tuple[Action, ...] = (
     _a("settings", "up", "up,k", "↑", "up", "Setting above", palette=False),
     _a("settings", "down", "down,j", "↓", "down", "Setting below", palette=False),
     _a("settings", "close", "escape,q", "Esc", "back", "Back to where you were", palette=False),
+    _a("status", "go", "enter", "Enter", "go on", "The check in full; then the chapter that treats it", palette=False),
+    _a("status", "chapter", "g", "g", "chapter", "Go to the chapter that treats the check under the cursor"),
+    _a("status", "improve", "i", "i", "can be better", "Show only what can be better"),
+    _a("status", "all", "a", "a", "all", "Show all checks"),
+    _a("status", "again", "r", "r", "look again", "Read this host once more"),
+    _a("status", "up", "up,k", "↑", "up", "Check above; scroll", palette=False),
+    _a("status", "down", "down,j", "↓", "down", "Check below; scroll", palette=False),
+    _a("status", "page_up", "pageup", "PgUp", "page up", "Scroll a page up", palette=False),
+    _a("status", "page_down", "pagedown,space", "PgDn", "page down", "Scroll a page down", palette=False),
+    _a("status", "close", "escape,q", "Esc", "back", "Back to where you were", palette=False),
     _a("dialog", "close", "escape,enter,q", "Esc", "close", "Close this", palette=False),
     _a("dialog", "copy", "y", "y", "copy", "Copy this text to the clipboard", palette=False),
     _a("dialog", "up", "up,k,pageup", "↑", "up", "Scroll up", palette=False),
     _a("dialog", "down", "down,j,pagedown,space", "↓", "down", "Scroll down", palette=False),
+    _a("question", "agree", "enter", "Enter", "yes", "Do what is asked", palette=False),
+    _a("question", "keep", "k", "k", "keep", "On leaving: keep what is applied", palette=False),
+    _a("question", "close", "escape,q", "Esc", "no", "Change nothing", palette=False),
+    _a("question", "up", "up,pageup", "↑", "up", "Scroll up", palette=False),
+    _a("question", "down", "down,pagedown,space", "↓", "down", "Scroll down", palette=False),
 )
 
 BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
