@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from jitter_workshop.errors import HostError
 from tests import hosttrees, madeup
 
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test.
@@ -38,6 +39,16 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees or touches the state, settings or cache of whoever runs it."""
     for name in ("STATE", "CONFIG", "CACHE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"xdg-{name.lower()}"))
+
+
+@pytest.fixture(autouse=True)
+def _no_hands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No walk through a chapter changes the host that the tests run on, not even as root: there is no agent."""
+
+    def refuse(ask: bool = True) -> None:
+        raise HostError("changing this host needs root's rights", "tests have none")
+
+    monkeypatch.setattr("jitter_workshop.flow.hands.connect", refuse)
 
 
 @pytest.fixture

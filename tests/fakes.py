@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import random
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
+from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.workshop import Workshop
@@ -21,6 +26,20 @@ from tests import madeup
 BLOCKS = 4
 
 
+@functools.cache
+def short_course() -> Path:
+    """A course of the three built-in chapters that set nothing of the host, made once a test run."""
+    folder = Path(tempfile.mkdtemp(prefix="jitter-course-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    names = ("01-baseline", "03-migration", "04-pinning")
+    for name in names:
+        shutil.copytree(builtin_course() / name, folder / name)
+    listed = ", ".join(f'"{name}"' for name in names)
+    head = 'format_version = 1\nid = "jitter"\ntitle = "Where latency jitter comes from"\n'
+    (folder / "course.toml").write_text(f"{head}chapters = [{listed}]\n")
+    return folder
+
+
 class FakeWorkshop(Workshop):
     """``gate``: when set to an Event, the run waits for it before its third block (a run to interfere with)."""
 
@@ -29,6 +48,11 @@ class FakeWorkshop(Workshop):
     measured = 0
     look_every_s = 0.01
     reached_gate: threading.Event
+
+    @classmethod
+    def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
+        """With the short course, where none is given: the chapters that every host with two CPUs can do."""
+        return super().open(session_name, course_dir or short_course(), root)
 
     def measure(
         self,

@@ -20,8 +20,9 @@ from jitter_workshop.model.run import Block, Counter, ForeignLoad, PlacementReco
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.stats.histogram import new_histogram, record, summary
 from tests import madeup
+from tests.fakes import short_course
 
-COURSE = load_course()
+COURSE = load_course(short_course())
 
 
 def run_with(**changed: object) -> Run:

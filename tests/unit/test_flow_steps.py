@@ -18,8 +18,9 @@ from jitter_workshop.model.run import PlacementRecord, Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.topology import Cpu, Topology
 from tests import madeup
+from tests.fakes import short_course
 
-COURSE = load_course()
+COURSE = load_course(short_course())
 PINNING = COURSE.chapters[2]
 
 
