@@ -1,4 +1,5 @@
-"""A workshop whose measurements are made up: all else (course, session, walk) is the real one."""
+"""A workshop whose measurements are made up and whose hands have no rights: all else (course, session, walk) is the
+real one."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import percentile_curve
 from tests import madeup
+from tests.fakehands import FakeHands
 
 BLOCKS = 4
 
@@ -105,6 +107,7 @@ def open_workshop(root: Path = Path("/"), **how: object) -> FakeWorkshop:
     workshop = FakeWorkshop.open(root=root)
     assert isinstance(workshop, FakeWorkshop)
     workshop.reached_gate = threading.Event()
+    workshop._desk.hands = FakeHands()
     for name, value in how.items():
         setattr(workshop, name, value)
     return workshop

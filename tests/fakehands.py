@@ -1,0 +1,98 @@
+"""Hands that never touch this host: what they are asked to apply they write into a made tree, or they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.hands import NOTHING, Hands
+from jitter_workshop.host.root import HostRoot, TextReading
+from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused, Restored, RestoreResult
+from jitter_workshop.model.cpuset import CpuSet
+
+NO_RIGHTS = HostError("changing this host needs root's rights, and sudo is not here", "run it as root")
+
+
+class LiveTree(HostRoot):
+    """A made tree that passes for the host that the workshop runs on."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._inside = HostRoot(root)
+        self.recorded = False
+
+    def list_dir(self, path: str) -> tuple[str, ...]:
+        return self._inside.list_dir(path)
+
+    def folders(self, path: str) -> tuple[str, ...]:
+        return self._inside.folders(path)
+
+    def is_dir(self, path: str) -> bool:
+        return self._inside.is_dir(path)
+
+    def writable(self, path: str) -> bool | None:
+        return self._inside.writable(path)
+
+    def _read(self, path: str, limit: int, *, whole: bool) -> TextReading:
+        return self._inside._read(path, limit, whole=whole)
+
+    def _bytes(self, path: str, limit: int, *, whole: bool) -> tuple[bytes | None, str]:
+        return self._inside._bytes(path, limit, whole=whole)
+
+
+class FakeHands(Hands):
+    """``tree``: where changes are written; None: there are no rights. ``refuse``: paths that the host refuses.
+    ``calls``: what was asked, in order."""
+
+    def __init__(self, tree: Path | None = None, refuse: Sequence[str] = (), needs_reboot: bool = False) -> None:
+        super().__init__()
+        self.tree = tree
+        self.refuse = tuple(refuse)
+        self.needs_reboot = needs_reboot
+        self.calls: list[tuple[str, ...]] = []
+        self.made: list[Change] = []
+        self.fail: HostError | None = None
+
+    def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
+        self.calls.append(("apply", *words))
+        if self.tree is None:
+            raise NO_RIGHTS
+        if self.fail is not None:
+            raise self.fail
+        made = [change for change in shown if change.path not in self.refuse]
+        for change in made:
+            (self.tree / change.path.lstrip("/")).write_text(f"{change.after}\n")
+        self.made += made
+        self._leased = self._leased or bool(made)
+        applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
+        refused = tuple(Refused(c.tunable, c.path, "the kernel says EIO") for c in shown if c.path in self.refuse)
+        return ApplyResult("made-up" if made else None, applied, refused, self.needs_reboot)
+
+    def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
+        self.calls.append(("restore", *tunables))
+        if self.fail is not None:
+            raise self.fail
+        return self._give_back(tunables)
+
+    def keep(self) -> None:
+        self.calls.append(("keep",))
+        if self.fail is not None:
+            raise self.fail
+        self._leased = False
+
+    def close(self) -> RestoreResult:
+        self.calls.append(("close",))
+        leased, self._leased = self._leased, False
+        if not leased or self.fail is not None:
+            return NOTHING
+        return self._give_back(())
+
+    def _give_back(self, tunables: Sequence[str]) -> RestoreResult:
+        assert self.tree is not None or not self.made
+        mine = [c for c in self.made if not tunables or c.tunable in tunables]
+        self.made = [c for c in self.made if c not in mine]
+        for change in reversed(mine):
+            assert self.tree is not None
+            (self.tree / change.path.lstrip("/")).write_text(f"{change.before}\n")
+        return RestoreResult(tuple(Restored(c.tunable, c.path, c.after, c.before) for c in mine), (), False)
