@@ -1,9 +1,12 @@
-"""List the chapters for this host, or check a course for mistakes.
+"""List the chapters for this host, check a course, or begin a new chapter.
 
-  lessons list     the chapters in the order for this host, and how far they are
-  lessons check    every mistake in a course's files, each with file and line; exit 1 if there are any
+  lessons list                  the chapters in the order for this host, and how far they are
+  lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there are any
+  lessons new ID --course DIR   a new chapter in DIR that works as it stands, with remarks on how to go on
 
-Without --course both mean the built-in course.
+Without --course, list and check mean the built-in course. A check proves more than that the files can be read: each
+check of a tunable must fail on the chapter's recording and pass on recording_after, and every mark must be one that can
+be earned. Nothing of this host is measured or changed. How lessons are written: docs/writing-lessons.md.
 """
 
 from __future__ import annotations
@@ -12,14 +15,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.commands.base import PROGRAM, add_json, print_json
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=("list", "check", "new"), help="default: list")
-    parser.add_argument("id", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("id", nargs="?", metavar="ID", help="new: the chapter's id, small letters, digits and hyphens")
     parser.add_argument("--course", metavar="DIR", type=Path, help="a course of your own instead of the built-in one")
     add_json(parser)
 
@@ -27,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 done; 1 when ``check`` found mistakes."""
     if args.action == "new":
-        raise UsageError("'lessons new' is not built yet", "copy a chapter's folder and run 'lessons check' on it")
+        return _new(args)
     if args.id is not None:
         raise UsageError(f"'lessons {args.action}' takes no name", "see 'jitter-workshop lessons --help'")
     return _check(args) if args.action == "check" else _list(args)
@@ -42,21 +45,46 @@ def _list(args: argparse.Namespace) -> int:
         return 0
     wide = max((len(line.id) for line in lines), default=0)
     for line in lines:
-        state = "done" if line.curve and line.setting is not False else "open"
-        note = f"   not here: {line.reason}" if line.reason else ""
+        state = "done" if line.done or (line.curve and line.setting is not False) else "open"
+        note = f"   not here: {clean(line.reason, 200)}" if line.reason else ""
         sys.stdout.write(f"{line.id:<{wide}}  {state}  {line.minutes:>3} min  {clean(line.title)}{note}\n")
     return 0
 
 
 def _check(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.lessons import problems
+    from jitter_workshop.flow.lessoncheck import check
 
-    found = problems(args.course)
+    checked = check(args.course)
     if args.json:
-        print_json({"problems": list(found)})
+        print_json(checked)
+        return 1 if checked.problems else 0
+    for problem in checked.problems:
+        sys.stdout.write(f"{clean(problem.file, 200)}:{problem.line}: {clean(problem.message, 300)}\n")
+    if not checked.problems:
+        sys.stdout.write(f"{checked.chapters} {'chapter' if checked.chapters == 1 else 'chapters'}, no mistakes\n")
+    for folder in checked.unlisted:
+        sys.stdout.write(f"not checked, because course.toml does not list it: {clean(folder, 100)}\n")
+    return 1 if checked.problems else 0
+
+
+def _new(args: argparse.Namespace) -> int:
+    from jitter_workshop.course.newlesson import new_lesson
+
+    if args.id is None:
+        raise UsageError("which chapter?", f"say '{PROGRAM} lessons new ID --course DIR'")
+    if args.course is None:
+        raise UsageError("in which course?", "--course DIR names the folder; it is made where there is none")
+    made = new_lesson(args.id, args.course)
+    if args.json:
+        print_json(made)
+        return 0
+    place = clean(args.course / made.folder, 400)
+    sys.stdout.write(f"{place} is there, with {' and '.join(made.files)}\n")
+    if made.new_course:
+        sys.stdout.write(f"{clean(args.course / 'course.toml', 400)} is new and lists it\n")
+    elif made.listed:
+        sys.stdout.write("course.toml lists it as its last chapter\n")
     else:
-        for problem in found:
-            sys.stdout.write(f"{clean(problem.file, 200)}:{problem.line}: {clean(problem.message, 300)}\n")
-        if not found:
-            sys.stdout.write("no mistakes\n")
-    return 1 if found else 0
+        sys.stdout.write(f'course.toml is left alone: add "{made.folder}" to its chapters\n')
+    sys.stdout.write(f"Go on with: {PROGRAM} lessons check --course {clean(args.course, 400)}\n")
+    return 0

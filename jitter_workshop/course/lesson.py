@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from jitter_workshop.course.files import read_source
-from jitter_workshop.course.pages import read_pages
+from jitter_workshop.course.pages import check_text, read_pages
 from jitter_workshop.course.problems import Problems, nearest
 from jitter_workshop.course.table import Table, parse_table
 from jitter_workshop.model.course import (
@@ -35,6 +35,7 @@ ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
 SLOTS = ("measure", "again")
 PLACEMENTS = ("none", "auto")
 CHANGES = ("nothing", "placement", "tunables")
+DURATIONS_S = (0.5, 60.0)
 WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 HOST_STATES: tuple[str, ...] = typing.get_args(HostState)
 
@@ -50,10 +51,10 @@ def read_lesson(base: Path, folder: str, problems: Problems) -> Chapter | None:
     source = read_source(base, f"{folder}/lesson.toml", problems)
     text = read_source(base, f"{folder}/lesson.md", problems)
     table = parse_table(source, problems) if source else None
-    pages, page_lines = read_pages(text, problems) if text else ({}, {})
+    pages, page_lines = read_pages(text, problems, base / folder) if text else ({}, {})
     if table is None:
         return None
-    chapter = _chapter(table, pages)
+    chapter = _chapter(table, pages, base / folder)
     table.finish()
     if text is not None:
         for step in chapter.steps:
@@ -72,7 +73,7 @@ def check_version(table: Table) -> None:
         table.wrong("format_version", f"format_version {version}; this workshop reads {FORMAT_VERSION}")
 
 
-def _chapter(table: Table, pages: dict[str, str]) -> Chapter:
+def _chapter(table: Table, pages: dict[str, str], folder: Path) -> Chapter:
     check_version(table)
     ident = read_id(table)
     title = table.text("title", limit=40)
@@ -109,7 +110,7 @@ def _chapter(table: Table, pages: dict[str, str]) -> Chapter:
         recording=recordings[0],
         recording_after=recordings[1],
         reboot=bool(table.boolean("reboot")),
-        page_when=_page_when(table, steps),
+        page_when=_page_when(table, steps, folder),
         look=table.choices("look", LOOK_TOPICS, required=False),
         learnt=table.texts("learnt", most=8),
     )
@@ -136,10 +137,14 @@ def _measurements(table: Table, steps: tuple[StepName, ...]) -> tuple[Measuremen
         if sched and not _SCHED.fullmatch(sched):
             inner.wrong("sched", "sched is other or fifo:1 to fifo:49")
         pacing = inner.choice("pacing", typing.get_args(Pacing), required=False)
-        duration = inner.integer("duration_s", 1, 60, required=False)
+        duration = inner.number("duration_s", *DURATIONS_S)
         duty = inner.integer("duty", 1, 100, required=False)
         if duty is not None and duty not in DUTIES:
             inner.wrong("duty", f"duty is one of {', '.join(map(str, DUTIES))}")
+        elif duty is not None and workload not in (None, "spin"):
+            inner.wrong("duty", f"duty is for the workload spin, not for {workload}")
+        if pacing is not None and workload not in (None, "ring"):
+            inner.wrong("pacing", f"pacing is for the workload ring, not for {workload}")
         inner.finish()
         if slot in [m.slot for m in found]:
             inner.wrong("slot", f"a second measurement for {slot!r}")
@@ -275,15 +280,24 @@ def _recording(table: Table, key: str) -> str:
     return name
 
 
-def _page_when(table: Table, steps: tuple[StepName, ...]) -> tuple[PageWhen, ...]:
+def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple[PageWhen, ...]:
     found: list[PageWhen] = []
     for inner in table.tables("page_when", most=30):
         step = inner.choice("step", STEPS)
         when = inner.choice("when", HOST_STATES)
         text = inner.text("text", limit=1200)
+        check_text(table.source.file, _first_line(inner, text), text, table.problems, folder)
         inner.finish()
         if step and step not in steps:
             inner.wrong("step", f"a text for {step!r}, which is not among the chapter's steps")
         elif step and when and text:
             found.append(PageWhen(step, cast(HostState, when), text))
     return tuple(found)
+
+
+def _first_line(inner: Table, text: str) -> int:
+    """The line on which ``text`` begins: behind three quotes that is often the next one."""
+    start = inner.line("text")
+    lines = inner.source.text.split("\n")
+    first = text.partition("\n")[0]
+    return next((n for n in range(start, min(start + 3, len(lines) + 1)) if first in lines[n - 1]), start)

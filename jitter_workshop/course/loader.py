@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from jitter_workshop.course.files import read_source
 from jitter_workshop.course.lesson import check_version, read_id, read_lesson
 from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.places import Places
 from jitter_workshop.course.problems import Problem, Problems
 from jitter_workshop.course.table import Table, parse_table
 from jitter_workshop.errors import LessonError
@@ -17,12 +19,23 @@ MAX_CHAPTERS = 100
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was found in a course's folder ``base``. ``course`` is None where there is a mistake anywhere; ``chapters``
+    are the folders and chapters that are well formed all the same."""
+
+    base: Path
+    course: Course | None
+    chapters: tuple[tuple[str, Chapter], ...]
+    problems: Problems
+
+
 def load_course(folder: Path | None = None) -> Course:
     """The course in ``folder``, or the built-in one. Raises LessonError ``file:line: …`` at the first mistake."""
-    course, problems = _read(folder)
-    if course is None:
-        raise problems.error()
-    return course
+    reading = read_course(folder)
+    if reading.course is None:
+        raise reading.problems.error()
+    return reading.course
 
 
 def check_course(folder: Path | None = None) -> tuple[Problem, ...]:
@@ -30,10 +43,12 @@ def check_course(folder: Path | None = None) -> tuple[Problem, ...]:
 
     Raises LessonError only when there is no such folder.
     """
-    return tuple(_read(folder)[1].found)
+    return tuple(read_course(folder).problems.found)
 
 
-def _read(folder: Path | None) -> tuple[Course | None, Problems]:
+def read_course(folder: Path | None = None) -> Reading:
+    """All that can be read of a course, with every mistake in it. Raises LessonError only when there is no such
+    folder."""
     base = builtin_course() if folder is None else folder
     if not base.is_dir():
         raise LessonError(f"there is no folder {str(base)!r}", "--course takes a folder with a course.toml")
@@ -41,22 +56,24 @@ def _read(folder: Path | None) -> tuple[Course | None, Problems]:
     source = read_source(base, "course.toml", problems)
     table = parse_table(source, problems) if source else None
     if table is None:
-        return None, problems
+        return Reading(base, None, (), problems)
     check_version(table)
     ident = read_id(table)
     title = table.text("title", limit=60)
     chapters = _chapters(base, table, problems)
     table.finish()
     if problems.found:
-        return None, problems
-    return Course(ident, title, chapters, source="" if folder is None else str(folder)), problems
+        return Reading(base, None, chapters, problems)
+    source_name = "" if folder is None else str(folder)
+    course = Course(ident, title, tuple(chapter for _, chapter in chapters), source=source_name)
+    return Reading(base, course, chapters, problems)
 
 
-def _chapters(base: Path, table: Table, problems: Problems) -> tuple[Chapter, ...]:
+def _chapters(base: Path, table: Table, problems: Problems) -> tuple[tuple[str, Chapter], ...]:
     folders = table.texts("chapters", limit=64, most=MAX_CHAPTERS)
     if not folders:
         table.wrong("chapters" if "chapters" in table.data else None, "chapters must list at least one folder")
-    chapters: list[Chapter] = []
+    chapters: list[tuple[str, Chapter]] = []
     seen: set[str] = set()
     for name in folders:
         if not _FOLDER.fullmatch(name):
@@ -69,8 +86,9 @@ def _chapters(base: Path, table: Table, problems: Problems) -> tuple[Chapter, ..
         chapter = read_lesson(base, name, problems)
         if chapter is None:
             continue
-        if chapter.id in [c.id for c in chapters]:
-            problems.add(f"{name}/lesson.toml", 1, f"the id {chapter.id!r} is already another chapter's")
+        if chapter.id in [other.id for _, other in chapters]:
+            line = Places(base, name).line("id")
+            problems.add(f"{name}/lesson.toml", line, f"the id {chapter.id!r} is already another chapter's")
             continue
-        chapters.append(chapter)
+        chapters.append((name, chapter))
     return tuple(chapters)

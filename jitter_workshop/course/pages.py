@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from jitter_workshop.course.files import SourceText
 from jitter_workshop.course.problems import Problems, nearest
@@ -10,6 +11,8 @@ from jitter_workshop.model.course import STEPS
 
 MAX_PAGE_LINES = 60
 
+_WEB = re.compile(r"https?://[^/?#:@]")
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\#?]")
 _FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
 _HEADING = re.compile(r"^##\s+(.*?)\s*#*\s*$")
 _LINK = re.compile(r"\]\(\s*<?([^)>\s]*)")
@@ -19,11 +22,13 @@ _AUTOLINK = re.compile(r"<https?://[^\s<>]+>")
 _CODE_SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1")
 
 
-def read_pages(source: SourceText, problems: Problems) -> tuple[dict[str, str], dict[str, int]]:
+def read_pages(
+    source: SourceText, problems: Problems, folder: Path | None = None
+) -> tuple[dict[str, str], dict[str, int]]:
     """Step → Markdown, and step → the line of its heading.
 
     ``## step`` begins a page; before the first one only blank lines and one ``# Title`` may stand. Headings in fenced
-    code are code.
+    code are code. ``folder``: the chapter's own, in which links that are no web addresses have to lead to a file.
     """
     pages: dict[str, list[str]] = {}
     starts: dict[str, int] = {}
@@ -37,7 +42,7 @@ def read_pages(source: SourceText, problems: Problems) -> tuple[dict[str, str], 
             current = _begin(source, number, heading.group(1), pages, starts, problems)
             continue
         elif not fence:
-            _check_markup(source, number, line, problems)
+            _check_markup(source.file, number, line, problems, folder)
         if current is not None:
             current.append(line)
         elif line.strip() and not line.startswith("# "):
@@ -71,13 +76,40 @@ def _begin(
     return pages[step]
 
 
-def _check_markup(source: SourceText, number: int, line: str, problems: Problems) -> None:
-    """Links lead to the web or nowhere; pictures and HTML have no place in a terminal."""
+def check_text(file: str, line: int, text: str, problems: Problems, folder: Path | None = None) -> None:
+    """The same rules for Markdown that is added to a page; ``line`` is where it begins in ``file``."""
+    fence = ""
+    for number, part in enumerate(text.split("\n"), start=line):
+        if (mark := _FENCE.match(part)) and (not fence or mark.group(1).startswith(fence)):
+            fence = "" if fence else mark.group(1)
+        elif not fence:
+            _check_markup(file, number, part, problems, folder)
+    if fence:
+        problems.add(file, line, "a code block that is never closed")
+
+
+def _check_markup(file: str, number: int, line: str, problems: Problems, folder: Path | None) -> None:
+    """Links lead to the web, into the chapter's folder or nowhere; pictures and HTML have no place in a terminal."""
     plain = _CODE_SPAN.sub("", line)
     if "![" in plain:
-        problems.add(source.file, number, "a picture; a page is text")
+        problems.add(file, number, "a picture; a page is text")
     for target in (*_LINK.findall(plain), *_REFERENCE.findall(plain)):
-        if not target.startswith(("https://", "http://")):
-            problems.add(source.file, number, f"a link must begin with https:// or http://, not {target[:40]!r}")
+        wrong = "" if _WEB.match(target) else _wrong_link(target, folder)
+        if wrong:
+            problems.add(file, number, f"a link must begin with https:// or http://, or name a file beside it: {wrong}")
     if _HTML.search(_AUTOLINK.sub("", plain)):
-        problems.add(source.file, number, "an HTML tag; write it in `backticks` if it is meant to be seen")
+        problems.add(file, number, "an HTML tag; write it in `backticks` if it is meant to be seen")
+
+
+def _wrong_link(target: str, folder: Path | None) -> str:
+    """What is wrong with a link that is no web address, "" for nothing."""
+    shown = repr(target[:40])
+    if folder is None or not target or _ELSEWHERE.match(target):
+        return f"not {shown}"
+    try:
+        place, own = (folder / target).resolve(), folder.resolve()
+        if not place.is_relative_to(own):
+            return f"{shown} lies outside the chapter's folder"
+        return "" if place.is_file() else f"there is no {shown} in the chapter's folder"
+    except (OSError, RuntimeError, ValueError):
+        return f"{shown} cannot be found"

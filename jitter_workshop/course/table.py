@@ -60,6 +60,16 @@ class Table:
             return None
         return value
 
+    def number(self, key: str, low: float, high: float) -> float | None:
+        value = self._take(key, required=False)
+        if value is None:
+            return None
+        # NaN, which TOML can write, is between no two numbers.
+        if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+            self.wrong(key, f"{key} must be a number from {low:g} to {high:g}")
+            return None
+        return float(value)
+
     def boolean(self, key: str) -> bool | None:
         value = self._take(key, required=False)
         if value is not None and not isinstance(value, bool):

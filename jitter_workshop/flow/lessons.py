@@ -1,22 +1,18 @@
-"""The chapters of a course as a list for this host, and the mistakes in a course."""
+"""The chapters of a course as a list for this host."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from jitter_workshop.course.loader import check_course
-from jitter_workshop.course.problems import Problem
 from jitter_workshop.flow import tour
-
-__all__ = ["ChapterLine", "Problem", "chapters", "problems"]
 
 
 @dataclass(frozen=True, slots=True)
 class ChapterLine:
     """One line of ``lessons list`` (DESIGN §9). ``here``: yes, or recorded where it cannot be done on this host (with
-    the ``reason``). ``setting`` is None where the chapter sets nothing."""
+    the ``reason``). ``setting`` is None where the chapter sets nothing; ``notes`` then says so."""
 
     id: str
     title: str
@@ -26,6 +22,8 @@ class ChapterLine:
     curve: bool
     summary: str
     reason: str
+    done: bool = False
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 def chapters(session_name: str | None, course_dir: Path | None, root: Path) -> tuple[ChapterLine, ...]:
@@ -40,11 +38,8 @@ def chapters(session_name: str | None, course_dir: Path | None, root: Path) -> t
             curve=e.curve,
             summary=e.summary,
             reason=e.reason,
+            done=e.done,
+            notes={"setting": "this chapter sets nothing"} if e.setting is None else {},
         )
         for e in tour.take(session_name, course_dir, root).path
     )
-
-
-def problems(course_dir: Path | None) -> tuple[Problem, ...]:
-    """Every mistake in a course. Raises LessonError when there is no such folder."""
-    return check_course(course_dir)

@@ -16,17 +16,34 @@ SUFFIX = ".tar.xz"
 
 
 def recorded_host(name: str, course_dir: str = "") -> HostRoot:
-    """The recorded host of this name, ``course_dir``'s own before the built-in one. Raises LessonError where neither is
-    there or it cannot be read."""
-    places = ([Path(course_dir)] if course_dir else []) + [_assets()]
-    for place in places:
+    """The recorded host of this name, ``course_dir``'s own before the built-in one; what ``record-host`` wrote as a
+    folder, or packed into one file. Raises LessonError where neither is there or it cannot be read."""
+    shown = clean(name, 40)
+    own = Path(course_dir) if course_dir else None
+    for place in filter(None, (own, _assets())):
+        folder = place / FOLDER / name
         archive = place / FOLDER / f"{name}{SUFFIX}"
+        if place is own and not _inside(place, folder, archive):
+            raise LessonError(f"the recording '{shown}' lies outside the course's folder")
+        if folder.is_dir():
+            return HostRoot(folder)
         if archive.is_file():
             try:
                 return HostRoot(unpacked(archive, paths.cache_dir() / FOLDER))
             except WorkshopError as error:
                 raise LessonError(error.message, error.advice) from error
-    raise LessonError(f"there is no recording '{clean(name, 40)}'", f"it would be {FOLDER}/{clean(name, 40)}{SUFFIX}")
+    raise LessonError(
+        f"there is no recording '{shown}'", f"it would be {FOLDER}/{shown} or {FOLDER}/{shown}{SUFFIX} in the course"
+    )
+
+
+def _inside(place: Path, *found: Path) -> bool:
+    """Whether no link leads out of ``place``: a course may come from anybody."""
+    try:
+        top = place.resolve()
+        return all(path.resolve().is_relative_to(top) for path in found)
+    except (OSError, RuntimeError):
+        return False
 
 
 def _assets() -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
@@ -14,6 +14,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning import registry, status
+from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active
 from jitter_workshop.tuning.planning import plan
@@ -22,17 +23,27 @@ from jitter_workshop.tuning.planning import plan
 @dataclass(frozen=True, slots=True)
 class Seen:
     """``checks``: the assessments of a chapter's tunables in the lesson's order. ``state``: what the host is to them;
-    ``reason``: why it has none of them, or ""."""
+    ``reason``: why it has none of them, or "". ``asked``: those for which the lesson asks a value, ``ID=VALUE``."""
 
     host: Host
     hot: HotCpus
     checks: tuple[Assessment, ...]
     state: HostState
     reason: str = ""
+    asked: tuple[str, ...] = ()
 
     def settled(self) -> dict[str, bool]:
-        """Id → whether nothing is to improve; what this host does not have is left out."""
-        return {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
+        """Id → whether nothing is to improve, or where the lesson asks for a value whether nothing would be written for
+        it; what this host does not have is left out."""
+        found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
+        for word in self.asked:
+            ident = word.partition("=")[0]
+            if ident in found:
+                stands = _stands(self, word)
+                del found[ident]
+                if stands is not None:
+                    found[ident] = stands
+        return found
 
 
 def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None = None) -> Seen:
@@ -42,10 +53,15 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
     tunables = tuple(registry.find(word) for word in chapter.tunables)
     checks = status.assess_all(host, tunables, () if root.recorded else active(root))
     missing = [c for c in checks if c.state == "unavailable"]
+    asked = tuple(word for word in chapter.tunables if "=" in word)
     if len(missing) == len(checks):
-        return Seen(host, hot, checks, "not_here", missing[0].reason if missing else "it names no tunables")
-    good = all(c.state != "improve" for c in checks) and not _asked_for(chapter)
-    return Seen(host, hot, checks, "good" if good else "available")
+        reason = missing[0].reason if missing else "it names no tunables"
+        return Seen(host, hot, checks, "not_here", reason, asked)
+    seen = Seen(host, hot, checks, "available", asked=asked)
+    settled = seen.settled()
+    if not settled:
+        return Seen(host, hot, checks, "not_here", f"this host does not take {', '.join(asked)}", asked)
+    return Seen(host, hot, checks, "good", asked=asked) if all(settled.values()) else seen
 
 
 def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
@@ -76,6 +92,11 @@ def plan_view(seen: Seen, words: Sequence[str], recorded: bool) -> PlanView:
     return PlanView(drawn.changes, files, " ".join(said))
 
 
-def _asked_for(chapter: Chapter) -> bool:
-    """Whether a lesson asks for values of its own, which no host has by itself."""
-    return any("=" in word for word in chapter.tunables)
+def _stands(seen: Seen, word: str) -> bool | None:
+    """Whether nothing would be written for ``ID=VALUE``; None where this host cannot have it."""
+    wanted = registry.parse_wanted([word])
+    try:
+        registry.find(wanted[0].id).writes(seen.host, wanted[0].value)
+        return not plan(seen.host, wanted).changes
+    except (Unavailable, UsageError):
+        return None

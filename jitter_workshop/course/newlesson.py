@@ -1,0 +1,131 @@
+"""Makes the folder of a new chapter in a course, and the course where there is none. Nothing that exists is replaced
+but ``course.toml``, by itself with one chapter more."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from jitter_workshop.course.lesson import ID_PATTERN
+from jitter_workshop.course.listing import with_chapter
+from jitter_workshop.course.loader import MAX_CHAPTERS, read_course
+from jitter_workshop.course.skeleton import course_file, lesson_files
+from jitter_workshop.errors import LessonError, UsageError
+from jitter_workshop.model.text import clean
+
+COURSE_FILE = "course.toml"
+_NUMBERED = re.compile(r"([0-9]{1,3})-")
+
+
+@dataclass(frozen=True, slots=True)
+class NewLesson:
+    """``folder``: the chapter's, in the course's folder ``course``. ``listed``: whether course.toml names it now;
+    ``new_course``: whether course.toml was made."""
+
+    course: str
+    folder: str
+    files: tuple[str, ...]
+    listed: bool
+    new_course: bool
+
+
+def new_lesson(ident: str, course: Path) -> NewLesson:
+    """Write a chapter ``NN-ident`` that works as it stands, and list it last in the course.
+
+    Raises UsageError for what is no id, or one that the course has already; LessonError where nothing can be written.
+    """
+    if not ID_PATTERN.fullmatch(ident):
+        shown = clean(ident, 40)
+        raise UsageError(f"'{shown}' is no id", "an id begins with a letter and holds small letters, digits, hyphens")
+    with _explained("make the folder", course):
+        course.mkdir(parents=True, exist_ok=True)
+    number = _number(ident, course)
+    folder = f"{number:02}-{ident}"
+    files = lesson_files(ident)
+    with _explained("write", course / folder):
+        _write_folder(course / folder, files)
+    top = course / COURSE_FILE
+    new_course = not os.path.lexists(top)
+    with _explained("write", top):
+        if new_course:
+            _write_new(top, course_file(_course_id(course), folder).encode())
+            listed = True
+        else:
+            listed = _listed(top, folder)
+    return NewLesson(str(course), folder, tuple(sorted(files)), listed, new_course)
+
+
+def _number(ident: str, course: Path) -> int:
+    """The number in front of the new folder's name: behind all others."""
+    with _explained("read", course):
+        names = sorted(path.name for path in course.iterdir())
+    taken = [name for name in names if name == ident or re.fullmatch(rf"[0-9]+-{ident}", name)]
+    if (course / COURSE_FILE).exists():
+        taken += [folder for folder, chapter in read_course(course).chapters if chapter.id == ident]
+    if taken:
+        raise UsageError(f"this course has a chapter '{ident}' already, in {taken[0]}", "choose another id")
+    number = 1 + max((int(m.group(1)) for name in names if (m := _NUMBERED.match(name))), default=0)
+    if number > MAX_CHAPTERS:
+        raise UsageError(f"a course has at most {MAX_CHAPTERS} chapters")
+    return number
+
+
+def _course_id(course: Path) -> str:
+    name = course.resolve().name.lower()
+    return name if ID_PATTERN.fullmatch(name) else "my-course"
+
+
+def _write_folder(folder: Path, files: dict[str, str]) -> None:
+    """All of it or nothing. The name is free: a folder that somebody makes meanwhile is in the way only if it is not
+    empty."""
+    temporary = folder.with_name(f".new-{folder.name}-{secrets.token_hex(4)}")
+    temporary.mkdir()
+    try:
+        for name, text in files.items():
+            _write_new(temporary / name, text.encode())
+        temporary.rename(folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _listed(top: Path, folder: str) -> bool:
+    """Add the chapter to course.toml; False where it is not a plain file that is understood."""
+    if top.is_symlink() or not top.is_file():
+        return False
+    raw = top.read_bytes()
+    try:
+        changed = with_chapter(raw.decode(), folder)
+    except UnicodeDecodeError:
+        return False
+    if changed is None:
+        return False
+    temporary = top.with_name(f".new-{top.name}-{secrets.token_hex(4)}")
+    try:
+        _write_new(temporary, changed.encode())
+        shutil.copymode(top, temporary)
+        temporary.replace(top)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return True
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def _explained(what: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise LessonError(f"cannot {what} {clean(path, 200)}: {reason}", "--course takes a folder of yours") from error

@@ -1,0 +1,162 @@
+"""Proves a course: its files, its marks, and on recorded hosts that each check of a tunable fails before the change and
+passes after it. The same code decides in a walk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from jitter_workshop.course import proof
+from jitter_workshop.course.loader import Reading, read_course
+from jitter_workshop.course.places import Places
+from jitter_workshop.course.problems import MAX_PROBLEMS, Problem
+from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.flow.recordings import recorded_host
+from jitter_workshop.flow.settings import Seen, look_at_settings, planned
+from jitter_workshop.host.topology import read_topology
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean
+from jitter_workshop.tuning import registry
+
+BEFORE, AFTER = "recording", "recording_after"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What ``lessons check`` found. ``chapters``: how many were proved. ``unlisted``: folders that look like chapters
+    and that course.toml does not name."""
+
+    problems: tuple[Problem, ...]
+    chapters: int
+    unlisted: tuple[str, ...] = ()
+
+
+def check(course_dir: Path | None) -> Checked:
+    """Every mistake in a course, those in its files first. Raises LessonError when there is no such folder."""
+    reading = read_course(course_dir)
+    found = list(reading.problems.found)
+    if len(found) < MAX_PROBLEMS:
+        for folder, chapter in reading.chapters:
+            found += _Chapter(reading.base, folder, chapter, "" if course_dir is None else str(course_dir)).problems()
+    return Checked(tuple(found[:MAX_PROBLEMS]), len(reading.chapters), _unlisted(reading))
+
+
+class _Chapter:
+    """One well-formed chapter on trial."""
+
+    def __init__(self, base: Path, folder: str, chapter: Chapter, course_dir: str) -> None:
+        self._chapter = chapter
+        self._course_dir = course_dir
+        self._places = Places(base, folder)
+
+    def problems(self) -> Iterator[Problem]:
+        for flaw in proof.flaws(self._chapter):
+            yield self._problem(flaw.message, *flaw.where)
+        unknown = list(self._unknown())
+        yield from unknown
+        if not unknown:
+            yield from self._boot()
+        seen: dict[str, Seen] = {}
+        for key in (BEFORE, AFTER):
+            try:
+                yield from self._read(key, seen, look=not unknown)
+            except WorkshopError as error:
+                yield self._problem(f"{self._name(key)}: {error.sentence()}", key)
+        if len(seen) == 2:
+            yield from self._values(seen)
+            yield from self._before_and_after(seen[BEFORE], seen[AFTER])
+
+    def _problem(self, message: str, *where: str | int, word: str = "") -> Problem:
+        return Problem(self._places.file, self._places.line(*where, word=word), clean(message, 300))
+
+    def _name(self, key: str) -> str:
+        name: str = getattr(self._chapter, key)
+        return name
+
+    def _unknown(self) -> Iterator[Problem]:
+        """Ids that no tunable has, and values where none is taken."""
+        for word in self._chapter.tunables:
+            try:
+                registry.parse_wanted([word])
+            except UsageError as error:
+                yield self._problem(error.sentence(), "tunables", word=word)
+
+    def _boot(self) -> Iterator[Problem]:
+        """``reboot`` says what the tunables need: the walk waits for a reboot, or does not."""
+        whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
+        if self._chapter.reboot and "boot" not in whens:
+            yield self._problem("reboot = true, and none of the chapter's tunables is a boot parameter", "reboot")
+        if "boot" in whens and not self._chapter.reboot:
+            yield self._problem("boot parameters take effect with the next boot: say reboot = true", "tunables")
+
+    def _read(self, key: str, seen: dict[str, Seen], *, look: bool) -> Iterator[Problem]:
+        """Find and read a recording; with ``look`` also what the chapter's tunables say there."""
+        name = self._name(key)
+        if not name:
+            return
+        root = recorded_host(name, self._course_dir)
+        topology = read_topology(root)
+        if not topology.online:
+            yield self._problem(f"{name}: it is no recorded host: no CPU of it can be read", key)
+        elif self._chapter.tunables and look:
+            seen[key] = look_at_settings(root, self._chapter, topology)
+
+    def _values(self, seen: dict[str, Seen]) -> Iterator[Problem]:
+        """Values that a tunable does not take, or not on the recording."""
+        for word in self._chapter.tunables:
+            for key, there in seen.items():
+                try:
+                    planned(there, [word])
+                except UsageError as error:
+                    yield self._problem(f"on {self._name(key)}: {error.sentence()}", "tunables", word=word)
+                    break
+
+    def _before_and_after(self, before: Seen, after: Seen) -> Iterator[Problem]:
+        first, then = before.settled(), after.settled()
+        for n, check in enumerate(self._chapter.checks):
+            ident = check.tunable
+            if ident is None:
+                continue
+            where = ("check", n, "tunable")
+            if ident not in first and ident not in then:
+                both = f"neither {self._chapter.recording} nor {self._chapter.recording_after} has it"
+                yield self._problem(f"{ident} cannot be checked: {both}: {_reason(before, ident)}", *where)
+                continue
+            if first.get(ident, True):
+                what = _words(before, ident) if ident in first else f"it is not there: {_reason(before, ident)}"
+                yield self._problem(
+                    f"{ident} must be to improve before the change; on {self._chapter.recording} {what}", *where
+                )
+            if not then.get(ident, False):
+                what = _words(after, ident) if ident in then else f"it is not there: {_reason(after, ident)}"
+                yield self._problem(
+                    f"{ident} must be good after the change; on {self._chapter.recording_after} {what}", *where
+                )
+
+
+def _words(seen: Seen, ident: str) -> str:
+    """What a host says of a tunable, for a sentence."""
+    word = next((word for word in seen.asked if word.partition("=")[0] == ident), "")
+    if word:
+        changes = len(planned(seen, [word]).changes)
+        return f"{changes} writes would be needed for {word}" if changes else f"nothing is to be written for {word}"
+    check = next(c for c in seen.checks if c.id == ident)
+    state = {"ok": "it is good already", "improve": "it is still to improve"}.get(check.state, "there is nothing to do")
+    return f"{state}: {check.value if check.value is not None else check.reason}"
+
+
+def _reason(seen: Seen, ident: str) -> str:
+    return next(c.reason for c in seen.checks if c.id == ident)
+
+
+def _unlisted(reading: Reading) -> tuple[str, ...]:
+    """Folders with a lesson.toml that course.toml does not name; () where course.toml itself is not understood."""
+    if reading.course is None:
+        return ()
+    listed = {folder for folder, _ in reading.chapters}
+    try:
+        there = sorted(path.parent.name for path in reading.base.glob("*/lesson.toml"))
+    except OSError:
+        return ()
+    return tuple(name for name in there if name not in listed and not name.startswith("."))
