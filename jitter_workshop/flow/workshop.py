@@ -191,10 +191,12 @@ class Workshop:
         """All of ``resumable`` as one plan. Raises UsageError, HostError."""
         return plan_view(self._seen(), self.resumable(), self.recorded)
 
-    def resume(self) -> ApplyResult:
-        """Apply ``resumable`` again, as its plan shows it. Raises HostError, UsageError."""
+    def resume(self, shown: PlanView | None = None) -> ApplyResult:
+        """Apply ``resumable`` again: of its plan what was ``shown``, all of it where that is None. Raises HostError,
+        UsageError."""
         words, seen = self.resumable(), self._seen()
-        result = self._desk.hands.apply(words, seen.hot.cpus, planned(seen, words).changes)
+        changes = shown.changes if shown is not None else planned(seen, words).changes
+        result = self._desk.hands.apply(words, seen.hot.cpus, changes)
         self._desk.note_stack()
         return result
 
