@@ -16,6 +16,7 @@ from jitter_workshop.flow.desk import Desk
 from jitter_workshop.flow.explain import explain_run, unfilled
 from jitter_workshop.flow.hostside import HostSide
 from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.omission import further_curves
 from jitter_workshop.flow.plan import place, placement_plan
 from jitter_workshop.flow.predictions import outcome
 from jitter_workshop.flow.published import published_curves
@@ -264,6 +265,9 @@ class Walk:
         """The curves of this chapter, newest last; with the published ones of 2015 in front when asked for."""
         runs = tuple(run for slot in SLOTS if (run := self.run_in(slot)) is not None)
         own = self._desk.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
+        first = self.run_in("measure") if "omission" in self.chapter.evidence else None
+        if first is not None:
+            own = (*own, *further_curves(self._desk.handle, first))
         return (*published_curves(), *own) if published else own
 
     def offer_noise(self) -> str:

@@ -36,8 +36,9 @@ PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "pr
 NOISE_KINDS = ("spinners", "stall")
 """Thieves that a run may have beside it (``bench.noise``)."""
 
-EVIDENCE = ("interrupts", "softirqs", "tick", "switches", "faults", "temperature", "frequency", "steal", "stalls")
-"""What a chapter's ``explain`` may put first."""
+EVIDENCE = ("interrupts", "softirqs", "tick", "switches", "faults", "temperature", "frequency", "steal", "stalls", "omission")
+"""What a chapter's ``explain`` may put first; ``omission`` draws the first run's curve from the due time, too, and the
+correction after the fact."""
 
 HostState = Literal["available", "good", "not_here"]
 """What a host is to a chapter's tunables: some can be improved, all are good already, or it has none of them."""

@@ -31,6 +31,9 @@ DIGITS = 3
 MAX_COUNTERS = 500_000
 """A decoded histogram may ask for no more counters than this (4 MB)."""
 
+MAX_CORRECTIONS = 10_000_000
+"""Steps of a correction: seconds of work."""
+
 _MAX_TOTAL = (1 << 63) - 1
 _HIGHEST_LIMIT = 1 << 62
 _COOKIE_COMPRESSED = 0x1C849304
@@ -138,6 +141,28 @@ def add(into: HdrHistogram, other: HdrHistogram) -> None:
         for low, _, count in found:
             view[space.index(low)] += count
     settle(into)
+
+
+def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
+    """A copy in which each value above ``interval_ns`` is joined by value - interval, value - 2 intervals, … down to
+    the interval (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raises ValueError for an interval below 1 ns
+    and where that would be more than ten million steps."""
+    if interval_ns < 1:
+        raise ValueError("the expected interval is at least 1 ns")
+    found = non_zero(histogram)
+    if sum(b.high // interval_ns for b in found) > MAX_CORRECTIONS:
+        raise ValueError("too many values are far above the expected interval")
+    space = geometry(histogram)
+    result = new_histogram(space.lowest_ns, space.highest_ns, space.digits)
+    view = counters(result)
+    for _, high, count in found:
+        view[space.index(high)] += count
+        missing = high - interval_ns
+        while missing >= interval_ns:
+            view[space.index(missing)] += count
+            missing -= interval_ns
+    settle(result)
+    return result
 
 
 def encode(histogram: HdrHistogram) -> str:
