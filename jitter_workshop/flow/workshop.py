@@ -13,6 +13,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.desk import Desk, look_at
+from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
 from jitter_workshop.flow.hotcpus import choose_hot
@@ -170,6 +171,11 @@ class Workshop:
     def standing(self) -> tuple[dict[str, str], ...]:
         """What this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
         return () if self.recorded else stack(self._desk.root)
+
+    def findings(self) -> Findings:
+        """What ``status`` says of this host now, with the chapters that treat it; a tenth of a second of reading.
+        Raises HostError."""
+        return find(self._desk.root.root, self.course)
 
     def undo_all(self) -> RestoreResult:
         """Give everything back. Raises HostError."""

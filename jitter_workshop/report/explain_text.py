@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.status_text import MARKS
 from jitter_workshop.report.terminal import Style, wrap
@@ -25,14 +26,20 @@ _WHEN = {
 }
 
 
-def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str:
-    """The page, ending with a line break. ``check``: what ``tunable`` says of ``host``."""
-    mark, word, colour = MARKS[check.state]
-    lines = [
-        style.paint(f"{tunable.title} ({tunable.id})", "strong"),
-        style.paint(f"{mark} {word}", colour) + (" · a recorded host" if host.root.recorded else ""),
-        "",
-    ]
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One check in full. ``facts``: (name, sentence), only those with something to say. ``files``: (path, what it says
+    now, "" where that is not read here); ``more_files``: how many are not listed. ``by_hand``: commands that show the
+    same."""
+
+    facts: tuple[tuple[str, str], ...]
+    files: tuple[tuple[str, str], ...]
+    more_files: int
+    by_hand: tuple[str, ...]
+
+
+def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
+    """All there is to say of a check, with its files read now. ``check``: what ``tunable`` says of ``host``."""
     facts = [("why", tunable.why), ("what stands", _stands(check))]
     if check.wanted is not None:
         facts.append(("wanted", clean(check.wanted, 300)))
@@ -45,9 +52,33 @@ def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str
     if tunable.culprits:
         facts.append(("rewritten by", ", ".join(tunable.culprits)))
     facts.append(("document", tunable.document))
-    for name, text in facts:
+    settings = _settings(tunable, host)
+    files = [(clean(s.path, 200), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in tunable.owns]
+    paths = [s.path for s in settings[:4]] or list(check.paths[:4])
+    by_hand = _by_hand([clean(p, 200) for p in paths if p.startswith("/")], host)
+    return Explained(
+        tuple((name, text) for name, text in facts if text), tuple(files), max(len(settings) - _FILES, 0), by_hand
+    )
+
+
+def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str:
+    """The page, ending with a line break. ``check``: what ``tunable`` says of ``host``."""
+    mark, word, colour = MARKS[check.state]
+    lines = [
+        style.paint(f"{tunable.title} ({tunable.id})", "strong"),
+        style.paint(f"{mark} {word}", colour) + (" · a recorded host" if host.root.recorded else ""),
+        "",
+    ]
+    page = explained(tunable, check, host)
+    for name, text in page.facts:
         lines += _fact(name, text, style)
-    lines += _files(tunable, check, host, style)
+    if page.files:
+        lines += ["", style.paint("files", "dim")]
+        wide = min(max(len(path) for path, _ in page.files), style.width // 2)
+        lines += [f"  {path.ljust(wide)}  {now}"[: style.width] if now else f"  {path}" for path, now in page.files]
+        lines += [f"  … {page.more_files} more"] if page.more_files else []
+    if page.by_hand:
+        lines += ["", style.paint("by hand", "dim"), *(f"  {command}" for command in page.by_hand)]
     return "\n".join(lines) + "\n"
 
 
@@ -62,34 +93,19 @@ def _undo(tunable: Tunable) -> str:
 
 
 def _fact(name: str, text: str, style: Style) -> list[str]:
-    if not text:
-        return []
     body = wrap(text, style.width - _LABEL)
     first = style.paint(name.ljust(_LABEL), "dim") + body[0]
     return [first, *(" " * _LABEL + line for line in body[1:])]
 
 
-def _files(tunable: Tunable, check: Assessment, host: Host, style: Style) -> list[str]:
-    """The exact files with what they say, and the command that shows the same."""
-    lines: list[str] = []
-    settings = _settings(tunable, host)
-    if settings:
-        lines += ["", style.paint("files", "dim")]
-        wide = max(len(clean(s.path, 200)) for s in settings[:_FILES])
-        for setting in settings[:_FILES]:
-            path = clean(setting.path, 200)
-            now = clean(setting.current, 60) if setting.current is not None else clean(setting.reason, 60)
-            lines.append(f"  {path.ljust(min(wide, style.width // 2))}  {now or '(empty)'}"[: style.width])
-        if len(settings) > _FILES:
-            lines.append(f"  … {len(settings) - _FILES} more")
-    elif tunable.owns:
-        lines += ["", style.paint("files", "dim"), *(f"  {pattern}" for pattern in tunable.owns)]
-    paths = [s.path for s in settings[:4]] or list(check.paths[:4])
-    files = [clean(p, 200) for p in paths if p.startswith("/")]
-    if files:
-        top = "" if not host.root.recorded else clean(str(host.root.root), 200).rstrip("/")
-        lines += ["", style.paint("by hand", "dim"), *(f"  {_look(host, path)} {top}{path}" for path in files)]
-    return lines
+def _says(setting: Setting) -> str:
+    """What a file says now, or why that is not known."""
+    return clean(setting.current if setting.current is not None else setting.reason, 60) or "(empty)"
+
+
+def _by_hand(paths: Sequence[str], host: Host) -> tuple[str, ...]:
+    top = "" if not host.root.recorded else clean(str(host.root.root), 200).rstrip("/")
+    return tuple(f"{_look(host, path)} {top}{path}" for path in paths)
 
 
 def _look(host: Host, path: str) -> str:

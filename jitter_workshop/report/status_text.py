@@ -80,7 +80,7 @@ def _check(check: Assessment, style: Style, brief: bool, before: str) -> list[st
     room = style.width - _INDENT
     start = f"  {mark} {word}".ljust(_STATE)
     name = clean(check.id, 40).ljust(_ID - 1) + " "
-    title, said = clean(check.title, 60), _said(check, before if brief else "")
+    title, said = clean(check.title, 60), value_in_words(check, before if brief else "")
     text = f"{title.ljust(_TITLE)}  {said}" if wide else f"{title}: {said}" if said else title
     body = _hang(text, room, hanging)
     if brief and check.state in ("unavailable", "info"):
@@ -94,9 +94,10 @@ def _check(check: Assessment, style: Style, brief: bool, before: str) -> list[st
     return lines + [indent + " " * hanging + line for line in _below(check, style, room - hanging)]
 
 
-def _said(check: Assessment, before: str) -> str:
-    """What stands and what would be better; the reason where no value is known, or behind one that only informs."""
-    reason = clean(check.reason, _SENTENCES) if check.reason != before else "as above"
+def value_in_words(check: Assessment, before: str = "") -> str:
+    """What stands and what would be better; the reason where no value is known, or behind one that only informs.
+    ``before``: a reason that was just told and is not told again."""
+    reason = clean(check.reason, _SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:
         return reason if check.state != "improve" else f"→ {clean(check.wanted, 160)}" if check.wanted else ""
     value = clean(check.value, 160)

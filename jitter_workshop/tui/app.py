@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
-_NOT_WHILE_MEASURING = frozenset({"command_palette", "curves", "settings", "theme", "help"})
+_NOT_WHILE_MEASURING = frozenset({"command_palette", "curves", "settings", "status", "theme", "help"})
 """What would paint, or start a timer, while a block is measured."""
 
 
@@ -119,6 +119,14 @@ class WorkshopApp(App[None]):
             return
         self.push_screen(ChapterScreen(walk, measure=measure))
 
+    def go_to_chapter(self, chapter_id: str) -> None:
+        """Leave everything but the home screen and enter a chapter."""
+        from jitter_workshop.tui.screens.home import HomeScreen
+
+        while not isinstance(self.screen, HomeScreen):
+            self.pop_screen()
+        self.open_chapter(chapter_id)
+
     def show_error(self, error: WorkshopError) -> None:
         """A dialog that says what was not done and what to do; its text can be copied."""
         from jitter_workshop.tui.screens.dialog import ErrorDialog
@@ -157,6 +165,12 @@ class WorkshopApp(App[None]):
 
         if not isinstance(self.screen, RunsScreen) and not self.screen.is_modal:
             self.push_screen(RunsScreen())
+
+    def action_status(self) -> None:
+        from jitter_workshop.tui.screens.status import StatusScreen
+
+        if not isinstance(self.screen, StatusScreen) and not self.screen.is_modal:
+            self.push_screen(StatusScreen())
 
     def action_settings(self) -> None:
         from jitter_workshop.tui.screens.settings import SettingsPage

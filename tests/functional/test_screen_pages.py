@@ -21,6 +21,7 @@ from jitter_workshop.tui.screens.help import HelpPage
 from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.runs import MOST_DRAWN, RunsScreen
 from jitter_workshop.tui.screens.settings import SettingsPage
+from jitter_workshop.tui.screens.status import StatusScreen
 from jitter_workshop.tui.settings import load
 from jitter_workshop.tui.theme import PALETTES
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -204,6 +205,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "runs": RunsScreen,
         "cpus": CpuPicker,
         "settings": SettingsPage,
+        "status": StatusScreen,
         "dialog": ErrorDialog,
     }
     assert len(BY_ID) == len(ACTIONS)

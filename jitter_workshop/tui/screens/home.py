@@ -58,6 +58,7 @@ class HomeScreen(WorkshopScreen):
             ("home.go", ""),
             ("home.measure", ""),
             ("app.curves", ""),
+            ("app.status", ""),
             ("app.settings", ""),
             ("app.help", ""),
             ("home.quit", ""),

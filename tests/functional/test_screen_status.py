@@ -1,0 +1,269 @@
+"""The status screen: all checks of this host, filtered, explained, and the way to the chapters that treat them."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.checkup import look
+from jitter_workshop.flow.findings import Findings, find, treating
+from jitter_workshop.model.assessment import Drift
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.status import StatusScreen
+from jitter_workshop.tui.widgets.keybar import KeyBar
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.screens import settled, text_of
+
+
+def with_chapter_for(workshop: FakeWorkshop, chapter_id: str, *words: str) -> FakeWorkshop:
+    """The same workshop with a course in which only this chapter treats anything, namely these tunables."""
+    chapters = tuple(
+        dataclasses.replace(c, tunables=words if c.id == chapter_id else ()) for c in workshop.course.chapters
+    )
+    workshop.course = dataclasses.replace(workshop.course, chapters=chapters)
+    return workshop
+
+
+@pytest.fixture
+def server(host_tree: Callable[[str], Path]) -> FakeWorkshop:
+    return with_chapter_for(open_workshop(host_tree("server64")), "pinning", "governor", "workqueue-mask")
+
+
+def status_of(app: WorkshopApp) -> StatusScreen:
+    assert isinstance(app.screen, StatusScreen)
+    return app.screen
+
+
+def go_to(screen: StatusScreen, check: str) -> int:
+    """How many lines below the first check one stands."""
+    return [f.check.id for f in screen.shown()].index(check)
+
+
+async def test_it_lists_what_status_lists_and_as_status_groups_it(
+    server: FakeWorkshop, host_tree: Callable[[str], Path]
+) -> None:
+    app = WorkshopApp(server)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        screen = status_of(app)
+        checkup = look(host_tree("server64"))
+        assert [f.check for f in screen.shown()] == [c for _, checks in checkup.groups() for c in checks]
+        said = screen.query_one("#status-checks", Sheet).plain()
+        heads = [line for line in said.splitlines() if not line.startswith((" ", "▸"))]
+        assert heads == [name.upper() for name, _ in checkup.groups()]
+        assert "A recorded host, not this machine." in text_of(app)
+        assert f"{checkup.summary['improve']} can be better" in text_of(app)
+        await pilot.press("escape")
+        assert isinstance(app.screen, HomeScreen)
+
+
+async def test_only_what_can_be_better_keeps_the_cursor_where_it_can(server: FakeWorkshop) -> None:
+    app = WorkshopApp(server)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        screen = status_of(app)
+        better = [f.check.id for f in screen.shown() if f.check.state == "improve"]
+        assert 1 < len(better) < len(screen.shown())
+        await pilot.press(*["down"] * go_to(screen, better[1]), "i")
+        assert [f.check.id for f in screen.shown()] == better
+        assert screen.finding is not None
+        assert screen.finding.check.id == better[1]
+        assert ("status.all", "") in screen.query_one(KeyBar).shown
+        await pilot.press("up", "up", "a", "down")
+        assert screen.finding.check.id == screen.shown()[go_to(screen, better[0]) + 1].check.id
+
+
+async def test_a_wide_screen_explains_beside_the_list_and_enter_goes_to_the_chapter(server: FakeWorkshop) -> None:
+    app = WorkshopApp(server)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        screen = status_of(app)
+        assert screen.shown()[0].check.id == "governor"
+        page = screen.query_one("#status-explained", Sheet).plain()
+        for name, text in screen.shown()[0].explained.facts:
+            assert f"\n{name} " in page
+            assert " ".join(text.split()[:3]) in " ".join(page.split())
+        assert "Enter goes there" in page
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.walk.chapter.id == "pinning"
+        await pilot.press("escape")
+        assert isinstance(app.screen, HomeScreen)
+
+
+async def test_a_narrow_screen_opens_the_explanation_first(server: FakeWorkshop) -> None:
+    app = WorkshopApp(server)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        screen = status_of(app)
+        assert not screen.query_one("#status-page", Pane).display
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "CPU governor (governor)" in text_of(app)
+        assert not screen.query_one("#status-list", Pane).display
+        await pilot.press("pagedown")
+        await pilot.press("escape")
+        assert screen.query_one("#status-list", Pane).display
+        assert status_of(app) is screen
+        await pilot.press("enter", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+
+
+async def test_what_no_chapter_treats_is_said(server: FakeWorkshop) -> None:
+    app = WorkshopApp(server)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        screen = status_of(app)
+        await pilot.press(*["down"] * go_to(screen, "stat-interval"), "g")
+        await settled(pilot)
+        assert status_of(app) is screen
+        assert "No chapter of this course treats 'stat-interval'" in text_of(app)
+
+
+async def test_from_a_chapter_and_into_another_leaves_one_chapter_open(server: FakeWorkshop) -> None:
+    app = WorkshopApp(server, chapter="baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        status_of(app)
+        await pilot.press("s", "g")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.walk.chapter.id == "pinning"
+        assert len(app.screen_stack) == 3  # Textual's own, home, the chapter
+
+
+async def test_it_looks_on_a_thread_and_again_when_asked(server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    looks: list[threading.Thread] = []
+
+    def slowly(root: Path, course: object) -> Findings:
+        looks.append(threading.current_thread())
+        assert go_on.wait(20)
+        return find(root, server.course)
+
+    monkeypatch.setattr("jitter_workshop.flow.workshop.find", slowly)
+    app = WorkshopApp(server)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await pilot.pause()
+        assert "Looking at this host…" in text_of(app)
+        await pilot.press("down", "i", "enter", "g", "a")
+        assert status_of(app).shown() == ()
+        go_on.set()
+        await settled(pilot)
+        assert "can be better" in text_of(app)
+        await pilot.press("down", "r")
+        await settled(pilot)
+        screen = status_of(app)
+        assert screen.finding is screen.shown()[1]
+        assert len(looks) == 2
+        assert threading.main_thread() not in looks
+
+
+async def test_a_host_that_shows_nothing_is_one_sentence(server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(root: Path, course: object) -> Findings:
+        raise HostError("this host shows no CPU", "look at /sys")
+
+    monkeypatch.setattr("jitter_workshop.flow.workshop.find", refuses)
+    app = WorkshopApp(server)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        await pilot.press("enter", "down", "g", "i", "pagedown")
+        assert "Nothing could be read." in text_of(app)
+        assert "this host shows no CPU" in text_of(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_drift_is_said_and_what_a_host_says_is_text(
+    server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    def drifted(root: Path, course: object) -> Findings:
+        found = find(root, server.course)
+        first = found.checks[0]
+        drift = Drift("/sys/x", "performance", "[red]\x1b[31msave", "tuned")
+        check = dataclasses.replace(first.check, state="improve", value="[b]\x1b[31mbad[/]", drifted=drift)
+        return dataclasses.replace(found, checks=(dataclasses.replace(first, check=check), *found.checks[1:]))
+
+    monkeypatch.setattr("jitter_workshop.flow.workshop.find", drifted)
+    app = WorkshopApp(server)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        text = text_of(app)
+        assert "governor          drifted CPU governor: [b] [31mbad[/]" in text
+        if size[0] < 100:
+            await pilot.press("enter")
+            await settled(pilot)
+        assert "/sys/x: set to performance, found [red] [31msave" in " ".join(text_of(app).split())
+
+
+async def test_a_click_chooses_and_the_next_one_goes_there(server: FakeWorkshop) -> None:
+    app = WorkshopApp(server)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        screen = status_of(app)
+        assert await pilot.click("#status-checks", offset=(5, 2))
+        assert screen.finding is screen.shown()[1]
+        assert await pilot.click("#status-checks", offset=(5, 0))
+        assert await pilot.click("#status-checks", offset=(5, 1))
+        assert screen.finding is screen.shown()[0]
+        assert await pilot.click("#status-checks", offset=(5, 1))
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+
+
+async def test_it_waits_while_something_is_measured() -> None:
+    workshop = open_workshop(gate=threading.Event())
+    app = WorkshopApp(workshop, chapter="baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        while not workshop.reached_gate.is_set():
+            await pilot.pause(0.01)
+        await pilot.press("s")
+        await pilot.pause()
+        assert isinstance(app.screen, ChapterScreen)
+        assert workshop.gate is not None
+        workshop.gate.set()
+        await settled(pilot)
+
+
+def test_the_first_chapter_that_names_a_check_treats_it() -> None:
+    workshop = with_chapter_for(open_workshop(), "migration", "boost=off", "governor")
+    chapters = list(workshop.course.chapters)
+    place = next(i for i, c in enumerate(chapters) if c.id == "pinning")
+    chapters[place] = dataclasses.replace(chapters[place], tunables=("governor", "thp"))
+    migration = next(c for c in chapters if c.id == "migration")
+    assert treating(dataclasses.replace(workshop.course, chapters=tuple(chapters))) == {
+        "boost": ("migration", migration.title),
+        "governor": ("migration", migration.title),
+        "thp": ("pinning", chapters[place].title),
+    }
