@@ -21,8 +21,8 @@ _WHEN = {"boot": "takes effect with the next boot", "run": "lasts as long as the
 def render(plan: Plan, style: Style, why_hot: str = "", recorded: bool = False) -> str:
     """The whole plan, ending with a line break. ``why_hot``: how the hot CPUs were chosen."""
     lines = _head(plan, style, why_hot, recorded)
-    for _, group in groupby(plan.changes, key=lambda change: change.tunable):
-        lines += ["", *_tunable(list(group), style)]
+    if plan.changes:
+        lines += ["", *changes(plan.changes, style)]
     lines += _after(plan, style)
     if plan.skipped:
         lines += ["", style.paint("LEFT OUT", "strong")]
@@ -30,6 +30,14 @@ def render(plan: Plan, style: Style, why_hot: str = "", recorded: bool = False) 
             body = wrap(f"{clean(skipped.tunable, 40)}: {clean(skipped.reason, 400)}", style.width - 4)
             lines += ["  " + body[0], *("    " + line for line in body[1:])]
     return "\n".join(lines) + "\n"
+
+
+def changes(planned: Sequence[Change], style: Style) -> list[str]:
+    """Every write below its tunable, with an empty line between two tunables."""
+    lines: list[str] = []
+    for _, group in groupby(planned, key=lambda change: change.tunable):
+        lines += [*([""] if lines else []), *_tunable(list(group), style)]
+    return lines
 
 
 def _head(plan: Plan, style: Style, why_hot: str, recorded: bool) -> list[str]:

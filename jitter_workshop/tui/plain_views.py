@@ -93,7 +93,8 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
     """The chapters with their numbers, as on the home screen."""
     wide = max([24, *(len(e.title) for e in path)])
     lines = []
-    for here, heading in ((True, "PATH FOR THIS HOST"), (False, "NOT ON THIS HOST")):
+    elsewhere = "NOT ON THIS HOST" + (", BUT ON A RECORDING" if any(e.rehearsed for e in path) else "")
+    for here, heading in ((True, "PATH FOR THIS HOST"), (False, elsewhere)):
         part = [(n, e) for n, e in enumerate(path, start=1) if e.here is here]
         if not part:
             continue
@@ -223,12 +224,16 @@ def explain_lines(view: Explanation, width: int, before: Explanation | None = No
         lines += ["", "  The knee, in figures of this run:"]
         for sentence in view.knee:
             lines.extend(wrap(sentence, width, "  - ", "    "))
-    if view.by_hand:
-        lines += ["", "  The same by hand:"]
-        for command, why in view.by_hand:
-            lines += ["", f"    {clean(command, 400)}", *wrap(why, width, "      ")]
     # A command stays whole: it is there to be copied.
-    return [line if line.startswith("    ") else line[:width] for line in lines]
+    return [*(line[:width] for line in lines), *([""] if view.by_hand else []), *by_hand_lines(view.by_hand, width)]
+
+
+def by_hand_lines(by_hand: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """Commands with their reasons. A command stays whole, however wide: it is there to be copied."""
+    lines = ["  The same by hand:"] if by_hand else []
+    for command, why in by_hand:
+        lines += ["", f"    {clean(command, 400)}", *wrap(why, width, "      ")]
+    return lines
 
 
 def _thread_lines(view: Explanation, width: int) -> list[str]:

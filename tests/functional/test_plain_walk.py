@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -45,8 +46,10 @@ def talk(answers: str, workshop: Workshop | None = None, chapter: str | None = N
 
 
 def quad() -> FakeWorkshop:
-    """The made-up workshop on a machine of four CPUs."""
+    """The made-up workshop on a machine of four CPUs, with the three chapters that set nothing on a host."""
     made = open_workshop()
+    chapters = tuple(c for c in made.course.chapters if c.id in ("baseline", "migration", "pinning"))
+    made.course = dataclasses.replace(made.course, chapters=chapters)
     machine = Topology(
         tuple(Cpu(i, 0, i, 0, online=True, allowed=True, smt_siblings=CpuSet((i,))) for i in range(4)), ()
     )
@@ -70,8 +73,7 @@ def test_enter_alone_goes_through_everything() -> None:
 @pytest.mark.parametrize("width", [30, 60, 80, 200])
 def test_no_line_is_wider_than_the_terminal_but_for_commands_to_copy(width: int) -> None:
     said = talk("|" * 60, quad(), width=width)
-    prompts = ("Enter ", "p99.9 = ")
-    wide = [line for line in said.split("\n") if len(line) > width and not line.startswith(prompts)]
+    wide = [line for line in said.split("\n") if len(line) > width]
     assert [line for line in wide if not line.startswith("    ")] == []
     assert "\x1b" not in said
 

@@ -1,0 +1,374 @@
+"""One chapter line by line. Nothing here knows what a step means: that is ``flow.walk``."""
+
+from __future__ import annotations
+
+from jitter_workshop.errors import WaitStopped, WorkshopError
+from jitter_workshop.flow.walk import SLOTS, Walk
+from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.model.course import PredictionTask, StepName
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui import plain_settings as settings
+from jitter_workshop.tui import plain_views as views
+from jitter_workshop.tui.plain_input import parse_cpus, parse_time_ns
+from jitter_workshop.tui.plain_run import run_plainly
+from jitter_workshop.tui.plain_talk import Talk
+
+_LETTERS = "abcdefghi"
+
+_HELP = """\
+Enter  the next useful step
+b  one step back
+1-8  go to a step by its number
+h  a hint
+c  the chart of this chapter
+o  the chart with the laptop of 2015
+t  the numbers as a table
+m  measure anew (in a measuring step)
+w  wake a thief, or let it sleep
+undo  give back what this chapter applied
+r  begin this chapter anew
+p  the path, out of this chapter
+q  leave the workshop (progress is kept; the next start goes on here)"""
+
+
+class PlainChapter:
+    """Drives one walk until its end or until the learner goes back to the path."""
+
+    def __init__(self, workshop: Workshop, walk: Walk, talk: Talk) -> None:
+        self._workshop = workshop
+        self._walk = walk
+        self._talk = talk
+
+    def run(self) -> None:
+        """Raises Leave and EOFError where the learner leaves the workshop."""
+        walk, talk = self._walk, self._talk
+        if reboot := walk.rebooted():
+            talk.say("")
+            talk.tell(reboot)
+        shown: StepName | None = None
+        while True:
+            step = walk.current
+            if step != shown:
+                shown = step
+                try:
+                    self._show(step)
+                except WorkshopError as error:
+                    talk.refused(error)
+            talk.notices(self._workshop.notices)
+            answer = talk.ask(self._menu(step))
+            try:
+                if answer == "p" or (answer == "" and not self._enter(step)):
+                    return
+                if answer and self._command(step, answer):
+                    shown = None
+            except WorkshopError as error:
+                talk.refused(error)
+
+    # -- what can be done ---------------------------------------------------------------------------------------------
+
+    @property
+    def _sets(self) -> bool:
+        """Whether Enter at ``apply`` writes to the host."""
+        return self._walk.chapter.changes == "tunables" and not self._walk.rehearsed
+
+    def _is_open(self, step: StepName) -> bool:
+        return self._walk.measures(step) and self._walk.run_in(step) is None
+
+    def _can_predict(self) -> bool:
+        task = self._walk.chapter.prediction
+        return task is not None and self._walk.run_in(task.slot) is None
+
+    def _menu(self, step: StepName) -> str:
+        walk = self._walk
+        rest = "? help · q quit"
+        if self._is_open(step):
+            return f"Enter measure · {rest}"
+        if step == "predict" and self._can_predict():
+            task = walk.chapter.prediction
+            if task is not None and task.kind == "mark":
+                return f"p{task.percentile} = (a time such as 300 us; Enter = no guess)"
+            return "your answer (a letter; Enter = no guess)"
+        if step == "apply" and self._sets:
+            if walk.awaits_reboot:
+                return f"Enter go on without a reboot · undo · {rest}"
+            return f"Enter apply · {'undo · ' if walk.applied else ''}{rest}"
+        if step == "apply" and not walk.rehearsed and walk.chapter.changes == "placement":
+            return f"Enter agree · cpus 2,4 = pick your own · cpus auto · {rest}"
+        following = [s.name for s in walk.steps() if s.state != "left_out"]
+        position = following.index(step)
+        if position + 1 == len(following):
+            return f"Enter finish · {rest}"
+        return f"Enter {following[position + 1]} · {rest}"
+
+    def _enter(self, step: StepName) -> bool:
+        """The next useful step; False when the chapter is over."""
+        walk, talk = self._walk, self._talk
+        if self._is_open(step):
+            self._measure(step)
+            return True
+        if step == "apply" and self._sets and not settings.apply_chapter(self._workshop, walk, talk):
+            return True
+        if walk.next() is not None:
+            return True
+        talk.say("")
+        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{self._earned()}. What you take along:")
+        for sentence in walk.chapter.learnt:
+            talk.tell(sentence, "  - ", "    ")
+        return False
+
+    def _earned(self) -> str:
+        """The chapter's marks, in words."""
+        walk = self._walk
+        if walk.rehearsed:
+            return ", on a recording"
+        marks = walk.progress.marks
+        words = []
+        if walk.chapter.tunables:
+            words.append("setting verified" if marks.get("setting") else "setting not verified")
+        if walk.chapter.measurements:
+            words.append("curve measured" if marks.get("curve") else "curve not measured")
+        return f" ({', '.join(words)})" if words else ""
+
+    def _command(self, step: StepName, answer: str) -> bool:
+        """One typed command; True when the step should be shown again."""
+        walk, talk = self._walk, self._talk
+        word, _, rest = answer.partition(" ")
+        if answer in ("?", "help"):
+            for line in _HELP.split("\n"):
+                key, _, does = line.partition("  ")
+                talk.tell(f"{key:<7}{does}", "  ", "         ")
+        elif answer == "b":
+            walk.back()
+        elif answer == "h":
+            talk.tell(walk.hint() or "There are no more hints.", "  ")
+        elif answer in ("c", "o"):
+            talk.chart(walk.curves() if answer == "c" else self._with_laptop())
+        elif answer == "t":
+            talk.table(walk.curves())
+        elif answer == "m":
+            self._measure(step)
+        elif answer == "w":
+            return self._wake()
+        elif answer == "r":
+            walk.restart()
+            return True
+        elif answer == "undo":
+            settings.undo_chapter(walk, talk)
+            return step in ("plan", "apply")
+        elif word == "cpus":
+            walk.choose_cpus(*parse_cpus(rest))
+            talk.say("", *self._plan(), "")
+        elif step == "predict" and self._can_predict():
+            # Before the numbers of steps: who types "300" here means a time and is told that it lacks a unit.
+            self._predict(answer)
+        elif answer.isascii() and answer.isdigit():
+            self._jump(int(answer[:4]))
+        else:
+            talk.tell(f"'{clean(answer, 20)}' is nothing here; ? lists what is.")
+        return False
+
+    def _jump(self, number: int) -> None:
+        steps = [s.name for s in self._walk.steps() if s.state != "left_out"]
+        if 1 <= number <= len(steps):
+            self._walk.go(steps[number - 1])
+        else:
+            self._talk.tell(f"The steps are 1 to {len(steps)}.")
+
+    def _wake(self) -> bool:
+        walk = self._walk
+        waking = walk.progress.noise is None
+        if waking and not walk.offer_noise():
+            self._talk.tell("A thief is offered where the first run is quiet; this one is not.")
+            return False
+        walk.accept_noise(waking)
+        return True
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def _show(self, step: StepName) -> None:
+        walk, talk = self._walk, self._talk
+        width = talk.width
+        talk.say("", *views.loop_line(walk.chapter, walk.steps(), width), "─" * width)
+        self._show_where()
+        talk.page(walk.page(step))
+        if step == "look":
+            talk.say(*views.fact_lines(walk.look(), width), "")
+        elif step == "predict":
+            self._show_prediction()
+        elif step in SLOTS:
+            self._show_slot(step)
+        elif step in ("plan", "apply"):
+            talk.say(*self._plan(), "")
+        elif step == "compare":
+            self._show_comparison()
+        elif step == "explain":
+            self._show_evidence()
+
+    def _show_where(self) -> None:
+        """Whether what follows is this host or a recording, and why."""
+        walk = self._walk
+        if walk.rehearsed:
+            name = f" ({clean(walk.recording, 40)})" if walk.recording else ""
+            self._talk.tell(f"ON A RECORDING{name}: {clean(walk.not_here, 300)}. Nothing is measured or written.")
+        elif walk.not_here:
+            self._talk.tell(f"NOT ON THIS HOST: {clean(walk.not_here, 300)}.")
+        else:
+            return
+        self._talk.say("")
+
+    def _plan(self) -> list[str]:
+        plan, width = self._walk.plan(), self._talk.width
+        if self._walk.chapter.changes == "tunables":
+            return settings.plan_lines(plan, width)
+        return views.plan_lines(plan, width)
+
+    def _show_prediction(self) -> None:
+        walk, talk = self._walk, self._talk
+        task = walk.chapter.prediction
+        if task is None:
+            return
+        talk.tell(task.question)
+        talk.say("")
+        if task.kind == "choice":
+            for letter, answer in zip(_LETTERS, task.answers, strict=False):
+                talk.tell(answer.text, f"  {letter}  ", "     ")
+        kept = walk.progress.prediction
+        if kept is not None:
+            chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
+            said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, 120)
+            talk.tell(f"Your guess so far: {said}.")
+        if not self._can_predict():
+            talk.tell("It is measured already, so that a guess no longer counts.")
+        elif walk.rehearsed and task.slot is not None:
+            talk.tell("On a recording no run decides this; what each answer stands for comes with the comparison.")
+
+    def _show_slot(self, step: StepName) -> None:
+        walk, talk = self._walk, self._talk
+        if walk.run_in(step) is not None:
+            self._after_run(step)
+        elif walk.measures(step):
+            request = walk.request(step)
+            noise = f", with {request.noise}" if request.noise else ""
+            talk.tell(f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}.")
+            talk.say("")
+        elif (measurement := walk.chapter.measurement(step)) is not None:
+            there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"
+            talk.tell(f"Nothing is measured here. On a host that can do this chapter it is: {there}.")
+            talk.say("")
+
+    def _show_comparison(self) -> None:
+        walk, talk = self._walk, self._talk
+        if walk.rehearsed:
+            self._show_rehearsal()
+            return
+        view, first = walk.compare(), walk.run_in("measure")
+        if view is None or first is None:
+            return
+        talk.chart(walk.curves())
+        talk.say(*views.compare_lines(view, first.label, talk.width), "")
+        if (outcome := walk.outcome()) is not None:
+            talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
+            talk.say("")
+
+    def _show_rehearsal(self) -> None:
+        """What the recordings say before and after, in the place of two curves; and what each answer stands for."""
+        walk, talk = self._walk, self._talk
+        chapter = walk.chapter
+        changes = walk.settings_compared()
+        if changes:
+            talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
+            talk.say("", *settings.compared_lines(changes, talk.width), "")
+        talk.tell("Nothing was measured, so there are no curves to compare.")
+        talk.say("")
+        task = chapter.prediction
+        if task is None or task.slot is None:
+            return
+        talk.tell("What the answers stand for:")
+        for answer in task.answers:
+            yours = " (your guess)" if self._is_guess(task, answer.id) else ""
+            talk.tell(f"{answer.text}{yours}: {answer.explanation}", "  - ", "    ")
+        talk.say("")
+
+    def _is_guess(self, task: PredictionTask, ident: str) -> bool:
+        kept = self._walk.progress.prediction
+        if kept is None:
+            return False
+        if kept.value_ns is None:
+            return kept.choice == ident
+        fits = (a.id for a in task.answers if a.up_to_ns is None or (kept.value_ns or 0) <= a.up_to_ns)
+        return next(fits, "") == ident
+
+    def _show_evidence(self) -> None:
+        walk, talk = self._walk, self._talk
+        explanation = walk.explain()
+        if explanation is None:
+            talk.say(*views.by_hand_lines(walk.by_hand(), talk.width), "")
+            return
+        first = walk.explain("measure")
+        before = first if first is not None and first.run.id != explanation.run.id else None
+        talk.say(*views.explain_lines(explanation, talk.width, before), "")
+
+    def _predict(self, answer: str) -> None:
+        walk = self._walk
+        task = walk.chapter.prediction
+        if task is None:
+            return
+        if task.kind == "mark":
+            walk.predict(Prediction(value_ns=parse_time_ns(answer)))
+        else:
+            index = _LETTERS.find(answer.lower()) if len(answer) == 1 else -1
+            chosen = task.answers[index].id if 0 <= index < len(task.answers) else answer
+            walk.predict(Prediction(choice=chosen))
+        if task.slot is None:
+            self._tell_outcome()
+        walk.next()
+
+    def _tell_outcome(self) -> None:
+        outcome = self._walk.outcome()
+        if outcome is None:
+            return
+        self._talk.say("")
+        self._talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
+        for paragraph in outcome.explanation.split("\n\n"):
+            self._talk.tell(paragraph, "  ")
+
+    def _measure(self, step: StepName) -> None:
+        walk, talk = self._walk, self._talk
+        if walk.rehearsed:
+            talk.tell(f"Nothing is measured in this chapter: {clean(walk.not_here, 300)}.")
+            return
+        if not walk.measures(step):
+            talk.tell("There is something to measure in the steps 'measure' and 'again'.")
+            return
+        if self._workshop.host.on_battery:
+            talk.tell("On battery: these curves will differ from those on mains.")
+        talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
+        try:
+            run = run_plainly(self._workshop, walk.request(step), talk.write, talk.width)
+        except WaitStopped:
+            talk.tell("Stopped waiting. Nothing was measured.")
+            return
+        walk.record(step, run)
+        if not run.complete:
+            talk.tell(f"Stopped after {len(run.blocks)} blocks. They are kept, but do not count for this chapter.")
+            return
+        self._after_run(step)
+
+    def _after_run(self, step: StepName) -> None:
+        walk, talk = self._walk, self._talk
+        curves = walk.curves()
+        talk.chart(curves)
+        talk.table(curves)
+        task = walk.chapter.prediction
+        if task is not None and task.slot == step:
+            self._tell_outcome()
+        if step == "measure" and (offer := walk.offer_noise()):
+            talk.say("")
+            talk.tell(f"{offer} Type w for that.")
+        talk.say("")
+
+    def _with_laptop(self) -> tuple[RunCurve, ...]:
+        return (*self._workshop.published()[:1], *self._walk.curves())

@@ -1,0 +1,200 @@
+"""Settings of the host line by line: what would be written, what was, what stands, and giving it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.walk import Walk
+from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import PlanView, SettingChange
+from jitter_workshop.report import plan_text
+from jitter_workshop.report.terminal import Style
+from jitter_workshop.tui import plain_views as views
+from jitter_workshop.tui.plain_talk import Talk
+
+_RESTORE = "'jitter-workshop restore' gives it back"
+_REBOOT = "A part of it takes effect with the next boot."
+
+
+# -- as lines ---------------------------------------------------------------------------------------------------------
+
+
+def plan_lines(plan: PlanView, width: int) -> list[str]:
+    """Every write below the reason for it, as ``plan`` shows them."""
+    lines: list[str] = []
+    for line in plan_text.changes(plan.changes, Style(width)):
+        indent = " " * min(len(line) - len(line.lstrip()), 8)
+        lines += [line] if len(line) <= width else views.wrap(line, width, indent, indent + "  ")
+    if lines:
+        count = plan.host_files
+        lines += ["", *views.wrap(f"Files of the host that would be written: {count}", width), ""]
+    return lines + views.wrap(plan.text, width)
+
+
+def given_back_lines(result: RestoreResult, width: int) -> list[str]:
+    """A line of what was given back, and one for whatever was left alone; [] where there was nothing of either."""
+    lines: list[str] = []
+    if result.restored:
+        ids = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in result.restored))
+        lines += views.wrap(f"Given back: {_settings(len(result.restored))} ({ids}).", width, "", "  ")
+    for left in result.left_alone:
+        found = f" (it says {clean(left.found, 60) or 'nothing'})" if left.found is not None else ""
+        lines += views.wrap(
+            f"! Left alone: {clean(left.path, 200)}: {clean(left.reason, 400)}{found}.", width, "", "  "
+        )
+    if result.needs_reboot:
+        lines += views.wrap(_REBOOT, width)
+    return lines
+
+
+def compared_lines(changes: Sequence[SettingChange], width: int) -> list[str]:
+    """Each tunable before and after, and whether it is then as it should be."""
+    lines: list[str] = []
+    for one in changes:
+        before, after = clean(one.before, 80), clean(one.after, 80)
+        lines += views.wrap(
+            f"{views.mark(one.settled)} {clean(one.title, 60)}: {before} → {after}", width, "  ", "      "
+        )
+    return lines
+
+
+def named(standing: Iterable[Mapping[str, str]]) -> str:
+    """``governor=performance, thp``."""
+    words = (f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in standing)
+    return ", ".join(clean(word, 80) for word in words)
+
+
+def _settings(count: int) -> str:
+    return f"{count} {'setting' if count == 1 else 'settings'}"
+
+
+# -- in a chapter -----------------------------------------------------------------------------------------------------
+
+
+def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
+    """Make a chapter's plan and say what became of it; whether to go on. Where it cannot be made there is a way out:
+    the plan as a script for somebody who has the rights."""
+    if walk.rehearsed or walk.awaits_reboot:
+        return True
+    talk.tell("Applying.")
+    try:
+        view = walk.apply()
+    except WorkshopError as error:
+        talk.refused(error)
+        _hand_over(walk.chapter.tunables, talk)
+        return True
+    talk.notices([workshop.hands.notice])
+    talk.tell(view.text)
+    for where, reason in view.refused:
+        talk.tell(f"! Refused: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")
+    if view.applied and not view.needs_reboot:
+        talk.tell("Type undo to give them back earlier.")
+    if walk.awaits_reboot:
+        talk.tell("Leave with q, reboot, and start the workshop again: it goes on here. Enter goes on without that.")
+        return False
+    return True
+
+
+def undo_chapter(walk: Walk, talk: Talk) -> None:
+    """Give a chapter's settings back."""
+    if not walk.chapter.tunables:
+        talk.tell("This chapter sets nothing on the host, so there is nothing to give back.")
+        return
+    lines = given_back_lines(walk.undo(), talk.width)
+    talk.say(*lines or views.wrap("Nothing of this chapter's is applied.", talk.width))
+
+
+def _hand_over(words: Sequence[str], talk: Talk) -> None:
+    talk.tell("The plan as a script, for somebody who has the rights:")
+    talk.say(f"    jitter-workshop plan --sh {' '.join(clean(word, 80) for word in words)}")
+
+
+# -- on the path ------------------------------------------------------------------------------------------------------
+
+
+def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
+    """What stands on the host, and what this session had applied; the commands that this offers."""
+    commands: list[str] = []
+    standing, lost = workshop.standing(), workshop.resumable()
+    if standing:
+        commands.append("undo")
+        held = " It is given back when you leave, unless you keep it." if workshop.hands.holding else ""
+        talk.tell(f"APPLIED NOW: {named(standing)}.{held} Type undo to give all of it back.", "", "  ")
+    if lost:
+        commands.append("again")
+        words = ", ".join(clean(word, 80) for word in lost)
+        talk.tell(f"APPLIED BEFORE, and not any more: {words}. Type again to see it as one plan.", "", "  ")
+    return tuple(commands)
+
+
+def undo_everything(workshop: Workshop, talk: Talk) -> None:
+    lines = given_back_lines(workshop.undo_all(), talk.width)
+    talk.say(*lines or views.wrap("Nothing of this host is changed by this tool.", talk.width))
+
+
+def apply_again(workshop: Workshop, talk: Talk) -> None:
+    """What this session had applied, as one plan, and once that is agreed to, on the host."""
+    words = workshop.resumable()
+    if not words:
+        talk.tell("Nothing of this session's is missing on this host.")
+        return
+    plan = workshop.resume_plan()
+    talk.say("", *plan_lines(plan, talk.width), "")
+    if not plan.changes:
+        return
+    if talk.ask("Enter apply · n leave it as it is") != "":
+        talk.tell("Nothing was written.")
+        return
+    try:
+        result = workshop.resume(plan)
+    except WorkshopError as error:
+        talk.refused(error)
+        _hand_over(words, talk)
+        return
+    talk.notices([workshop.hands.notice])
+    talk.tell(f"{_settings(len(result.applied))} made and read back. They are given back when you leave.")
+    for one in result.refused:
+        where, reason = clean(one.path or one.tunable, 200), clean(one.reason, 400)
+        talk.tell(f"! Refused: {where}: {reason}", "", "  ")
+
+
+# -- on leaving -------------------------------------------------------------------------------------------------------
+
+
+def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
+    """Give back what is held, or keep it where the learner says so; whether anything was held. Without ``ask``, and at
+    the end of the input, it is given back."""
+    hands = workshop.hands
+    held = hands.holding
+    if held and ask and _kept(talk):
+        try:
+            hands.keep()
+        except WorkshopError as error:
+            talk.refused(error)
+    giving = hands.holding
+    lines = given_back_lines(hands.close(), talk.width)
+    if giving and not lines:
+        lines = views.wrap("! It is not certain that all was given back: run 'jitter-workshop restore'.", talk.width)
+    talk.say(*lines)
+    if standing := workshop.standing():
+        talk.tell(f"Still applied: {named(standing)}. {_RESTORE}.", "", "  ")
+    return held
+
+
+def _kept(talk: Talk) -> bool:
+    talk.say("")
+    talk.tell("What this workshop applied still stands.")
+    while True:
+        try:
+            answer = talk.ask_anything("Enter gives it back · keep leaves it as it is")
+        except EOFError:
+            talk.say("")
+            return False
+        if answer in ("", "q"):
+            return False
+        if answer == "keep":
+            return True
+        talk.tell(f"'{clean(answer, 20)}' is neither.")
