@@ -1,0 +1,41 @@
+"""Frequency, temperature and throttling as a line of text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.run import Block
+from jitter_workshop.tui.trace import now_told, sparkline, trace_lines
+
+
+def block(index: int, hz: int | None, celsius: float | None, events: int | None) -> Block:
+    return Block(index, 0, 1, 1, 1, 1, 1, 1, 0, core_hz=hz, temperature_celsius=celsius, throttle_events=events)
+
+
+def test_what_was_read_has_a_line_and_what_was_not_has_none() -> None:
+    blocks = [block(0, 3_000_000_000, 50.0, 7), block(1, 2_000_000_000, 70.0, 9)]
+    assert trace_lines(blocks, 80) == [
+        "core GHz    █▁  2.00 to 3.00",
+        "hottest °C  ▁█  50 to 70",
+        "throttled   ·▄  2",
+    ]
+    assert trace_lines([block(0, None, None, None)], 80) == []
+    assert now_told(blocks[0]) == "core 3.00 GHz · 50 °C · 7 throttle events since boot"
+    assert now_told(block(0, None, None, None)) == ""
+
+
+@given(st.lists(st.none() | st.floats(-1e12, 1e12), max_size=200), st.integers(1, 80))
+def test_a_sparkline_fits_and_shows_the_extremes(values: list[float | None], room: int) -> None:
+    drawn = sparkline(values, room)
+    assert len(drawn) == min(len(values), room)
+    known = [v for v in values if v is not None]
+    if len(values) <= room and known and max(known) > min(known):
+        assert drawn[values.index(max(known))] == "█"
+        assert drawn[values.index(min(known))] == "▁"
+
+
+@given(st.integers(20, 200))
+def test_no_line_is_wider_than_asked(width: int) -> None:
+    blocks = [block(i, 10**9 * (i + 1), float(i), i * i) for i in range(30)]
+    assert all(len(line) <= width for line in trace_lines(blocks, width))
