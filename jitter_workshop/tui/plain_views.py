@@ -20,6 +20,7 @@ from jitter_workshop.model.walk import (
 )
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.trace import trace_lines
 
 WIDEST = 100
 _BAR = 20
@@ -216,6 +217,8 @@ def explain_lines(view: Explanation, width: int, before: Explanation | None = No
             shown = [[f"  {name}", f"CPU {cpu}", f"{rate:,.1f}/s"] for name, cpu, _, rate in counters[:6]]
             lines += ["", f"  {heading} on these CPUs while it was measured:"]
             lines += ["  " + line[: width - 2] for line in table(shown, right=(2,))]
+    if traced := trace_lines(view.run.blocks, width - 2):
+        lines += ["", "  The core, block by block:", *(f"  {line}" for line in traced)]
     if view.foreign:
         lines += ["", *wrap("This run was disturbed: others used these CPUs meanwhile.", width, "  ")]
         for sentence in view.foreign:

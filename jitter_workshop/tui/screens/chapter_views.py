@@ -18,6 +18,7 @@ from jitter_workshop.model.walk import CompareView, Explanation, Fact, PlanView,
 from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.trace import now_told, trace_lines
 from jitter_workshop.tui.widgets.figures import bar, table
 from jitter_workshop.tui.widgets.prose import clean_code, styled, wrap
 
@@ -29,9 +30,9 @@ def heading(text: str, palette: Palette) -> Text:
     return Text(text, style=f"bold {palette.dim}")
 
 
-def facts(found: Sequence[Fact], width: int, palette: Palette) -> Lines:
-    """What was seen on this host: title, value, and what it means below."""
-    lines: Lines = [heading("ON THIS HOST", palette)]
+def facts(found: Sequence[Fact], width: int, palette: Palette, title: str = "ON THIS HOST") -> Lines:
+    """What was seen on a host: title, value, and what it means below."""
+    lines: Lines = [heading(title, palette)]
     if not found:
         return [*lines, Text("This host shows nothing of what this step looks at.", style=palette.dim)]
     name_width = min(max((len(clean(f.title)) for f in found), default=8), max(width // 3, 10))
@@ -72,13 +73,13 @@ def host_column(host: HostSummary, width: int, palette: Palette) -> Lines:
     return lines
 
 
-def choices(task: PredictionTask, chosen: int, locked: bool, width: int, palette: Palette) -> Lines:
-    """The question and its answers, one under the cursor."""
+def choices(task: PredictionTask, chosen: int, locked: str, width: int, palette: Palette) -> Lines:
+    """The question and its answers, one under the cursor. ``locked``: why it cannot be answered anew, or ""."""
     lines = [*wrap(styled(task.question, palette, f"bold {palette.text}"), width), Text()]
     for number, answer in enumerate(task.answers):
         lines += _answer(answer, number, number == chosen, width, palette)
     if locked:
-        lines += [Text(), Text("Measured already: the guess stays as it was.", style=palette.dim)]
+        lines += [Text(), *wrap(Text(locked, style=palette.dim), width)]
     return lines
 
 
@@ -147,7 +148,10 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int, pal
     line.append("─" * max(room - len(drawn), 0), palette.faint)
     line.append(count, palette.text)
     line.append(left, palette.dim)
-    return [line, Text(_block_told(now.block, width), style=palette.dim)]
+    told = [line, Text(_block_told(now.block, width), style=palette.dim)]
+    if now.block.temperature_celsius is not None:
+        told.append(Text(now_told(now.block)[:width], style=palette.dim))
+    return told
 
 
 def _block_told(block: Block, width: int) -> str:
@@ -266,6 +270,9 @@ def explanation(
                 right=(1, 2, 3),
                 width=width,
             )
+    traced = trace_lines(view.run.blocks, width)
+    if traced:
+        lines += [Text(), heading("THE CORE, BLOCK BY BLOCK", palette), *(Text(t, style=palette.text) for t in traced)]
     if view.knee:
         lines += [Text(), heading("READ THE KNEE", palette)]
         for sentence in view.knee:
@@ -274,9 +281,15 @@ def explanation(
         lines += [Text(), heading("OTHERS ON THESE CPUs", palette)]
         for sentence in view.foreign:
             lines += wrap(Text(clean(sentence, 200), style=palette.text), width, " • ")
-    if view.by_hand:
+    return [*lines, *closing(view.by_hand, learnt, width, palette)]
+
+
+def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, palette: Palette) -> Lines:
+    """What every chapter ends with: the same by hand, and what to take along."""
+    lines: Lines = []
+    if by_hand:
         lines += [Text(), heading("THE SAME BY HAND   (y copies)", palette)]
-        for command, why in view.by_hand:
+        for command, why in by_hand:
             lines += _command(command, width, palette)
             lines += wrap(Text(clean(why, 300), style=palette.dim), width, "    ")
     if learnt:
