@@ -162,6 +162,8 @@ typedef struct {
     uint64_t most_gaps;   /* the log's length; a block ends when it is full */
     int32_t cpu;
     int32_t fifo_priority;
+    uint64_t busy_ticks;   /* of each period the thread samples so long and sleeps for the rest; 0: always busy */
+    uint64_t period_ticks;
 } jw_spin_config;
 
 typedef struct {
@@ -170,6 +172,8 @@ typedef struct {
     uint64_t readings; /* gaps, small and logged */
     uint64_t gaps;     /* logged */
     uint64_t negative;
+    uint64_t asleep_ticks; /* its own sleeps, late wake-ups included; no gaps */
+    uint64_t sleeps;
     uint64_t core_hz;
     jw_usage usage;
 } jw_spin_result;

@@ -1,13 +1,16 @@
-/* The sampler: one thread reads the clock without pause, and every gap between two readings is time that it did not have. */
+/* The sampler: one thread reads the clock without pause, and every gap between two readings is time that it did not have.
+ * With a duty below 100 % it sleeps in between; those gaps are its own doing and are not counted. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "clock.h"
 #include "spin.h"
 #include "threads.h"
 
 enum { READINGS_A_CHECK = 64, IDLE_GAPS = 256, MOST_SMALL_TICKS = 1 << 20, CPUS = 1 << 16 };
+enum { LONGEST_PERIOD_NS = 1000000000 };
 
 struct jw_spin {
     jw_spin_config config;
@@ -25,6 +28,50 @@ struct jw_spin {
     _Alignas(JW_APART) _Atomic int stop;
     _Atomic uint32_t asked;
 };
+
+/* When to sleep next, in ticks; UINT64_MAX: never. */
+typedef struct {
+    const jw_spin_config *config;
+    uint64_t period; /* began at */
+    uint64_t busy_until;
+    uint64_t end; /* no sleep beyond */
+    uint64_t asleep_ticks;
+    uint64_t sleeps;
+} jw_duty;
+
+JW_INLINE jw_duty begin_duty(const jw_spin_config *config, uint64_t start, uint64_t duration) {
+    return (jw_duty){.config = config,
+                     .period = start,
+                     .busy_until = config->busy_ticks > 0 ? start + config->busy_ticks : UINT64_MAX,
+                     .end = duration < UINT64_MAX - start ? start + duration : UINT64_MAX};
+}
+
+/* Until the clock says `due`. The kernel's clock is asked each time how far that is, so the two cannot drift apart; the
+ * time is absolute, so a sleep that a stop interrupts does not become longer. */
+static void sleep_until(const jw_clock *clock, uint64_t now, uint64_t due) {
+    const uint64_t ns = jw_posix_ns(CLOCK_MONOTONIC) + jw_ns(clock, due - now);
+    const struct timespec when = {.tv_sec = (time_t)(ns / JW_NS_PER_S), .tv_nsec = (long)(ns % JW_NS_PER_S)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR) {
+    }
+}
+
+/* Sleep until the next period or the end; periods that were lost to others are left out. Gives the first reading after it,
+ * and puts down where it was made. */
+static __attribute__((noinline)) uint64_t rest(jw_duty *duty, jw_gap_sink *sink, int source, uint64_t last) {
+    const uint64_t period = duty->config->period_ticks;
+    if (last >= duty->end) {
+        return last;
+    }
+    jw_end_sampling(sink);
+    duty->period += ((last - duty->period) / period + 1) * period;
+    duty->busy_until = duty->period + duty->config->busy_ticks;
+    const uint64_t due = duty->period < duty->end ? duty->period : duty->end;
+    sleep_until(&duty->config->clock, last, due);
+    const uint64_t woken = jw_now_ordered(source, &sink->cpu);
+    duty->asleep_ticks += woken - last;
+    duty->sleeps++;
+    return woken;
+}
 
 static bool make_sink(jw_gap_sink *sink, const jw_spin_config *config, uint64_t room) {
     sink->small_ticks = config->small_ticks;
@@ -47,6 +94,10 @@ jw_spin *jw_spin_new(const jw_spin_config *config, int *error) {
         config->most_gaps > UINT32_MAX || !jw_clock_usable(config->clock.source) || config->clock.mult == 0) {
         return NULL;
     }
+    if (config->busy_ticks > 0 && (config->busy_ticks >= config->period_ticks ||
+                                   jw_ns(&config->clock, config->period_ticks) > LONGEST_PERIOD_NS)) {
+        return NULL;
+    }
     *error = -ENOMEM;
     jw_spin *spin = jw_map(sizeof *spin);
     if (spin == NULL) {
@@ -66,9 +117,13 @@ jw_spin *jw_spin_new(const jw_spin_config *config, int *error) {
 }
 
 JW_INLINE void keep_going(jw_spin *spin, int source, uint32_t answered) {
+    jw_duty duty = begin_duty(&spin->config, jw_now(source), UINT64_MAX);
     while (!jw_stopped(&spin->stop) && atomic_load_explicit(&spin->asked, memory_order_acquire) == answered) {
         spin->idle.used = 0;
-        jw_sample(&spin->idle, source, jw_now(source), READINGS_A_CHECK);
+        uint64_t last = jw_sample(&spin->idle, source, jw_now(source), READINGS_A_CHECK);
+        if (last >= duty.busy_until) {
+            rest(&duty, &spin->idle, source, last);
+        }
     }
 }
 
@@ -92,9 +147,13 @@ JW_INLINE void run_block(jw_spin *spin, int source) {
     jw_thread_usage(&at_start);
     const uint64_t start = jw_now_ordered(source, &sink->cpu);
     uint64_t last = start;
+    jw_duty duty = begin_duty(&spin->config, start, duration);
     while (last - start < duration && sink->readings < readings && sink->used + READINGS_A_CHECK <= sink->room &&
            !jw_stopped(&spin->stop)) {
         last = jw_sample(sink, source, last, READINGS_A_CHECK);
+        if (__builtin_expect(last >= duty.busy_until, 0)) {
+            last = rest(&duty, sink, source, last);
+        }
     }
     jw_usage_since(&at_start, &spin->result.usage);
     jw_end_sampling(sink);
@@ -103,6 +162,8 @@ JW_INLINE void run_block(jw_spin *spin, int source) {
     spin->result.readings = sink->readings;
     spin->result.gaps = sink->used;
     spin->result.negative = sink->negative;
+    spin->result.asleep_ticks = duty.asleep_ticks;
+    spin->result.sleeps = duty.sleeps;
     spin->result.core_hz = jw_core_hz(&spin->config.clock);
 }
 

@@ -68,7 +68,8 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start."""
+    """A block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start. ``duty``: the
+    share of time in percent in which anything could be seen."""
 
     start_ticks: int
     end_ticks: int
@@ -77,6 +78,7 @@ class Digest:
     totals: tuple[StallTotal, ...]
     negative_deltas: int
     messages_by_cpu: dict[str, dict[str, int]]
+    duty: int = 100
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
@@ -130,9 +132,18 @@ def ring_block(
 
 
 def spin_block(
-    clock: Any, index: int, threshold_ns: int, result: Any, table: Any, table_len: int, gaps: Any, by_cpu: Any
+    clock: Any,
+    index: int,
+    threshold_ns: int,
+    duty: int,
+    result: Any,
+    table: Any,
+    table_len: int,
+    gaps: Any,
+    by_cpu: Any,
 ) -> Digest:
-    """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones."""
+    """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones.
+    ``duty``: the share of time in percent that it was to be busy."""
     spin_gap = Recorder()
     lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
@@ -146,6 +157,7 @@ def spin_block(
         totals=totals(stalls, NO_STALLS, threshold_ns),
         negative_deltas=result.negative,
         messages_by_cpu={"sampler": _used(by_cpu)},
+        duty=duty,
     )
 
 

@@ -30,7 +30,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.run import Counter
-from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.spec import DUTIES, Placement, RunSpec
 
 SETTLE_S = 0.050
 PATIENCE_S = 30
@@ -254,6 +254,8 @@ def validate(spec: RunSpec) -> None:
         raise UsageError("the interval between messages must be above 0 and at most a minute")
     if spec.threshold_ns < 1:
         raise UsageError("the threshold of a stall must be above 0")
+    if spec.duty not in (DUTIES if spec.workload == "spin" else (100,)):
+        raise UsageError(f"a duty of {spec.duty} % is none of {', '.join(map(str, DUTIES))} (for spin)")
     if not 0 <= spec.sched_priority <= HIGHEST_PRIORITY:
         raise UsageError(f"SCHED_FIFO priorities go from 1 to {HIGHEST_PRIORITY} here")
 

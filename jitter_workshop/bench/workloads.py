@@ -29,6 +29,9 @@ _SMALL_GAP_NS = 1_000
 _LARGEST_TABLE = 1 << 20
 _RESOLVABLE = 8
 
+DUTY_PERIOD_NS = 10_000_000
+"""A sampler that is not always busy works at the start of each such period and sleeps for the rest of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -193,11 +196,9 @@ class Ring:
 
 
 class Spin:
-    """One thread that reads the clock without pause."""
+    """One thread that reads the clock without pause, or for a share of each period (``duty``)."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
-        if spec.duty != 100:
-            raise UsageError(f"a duty of {spec.duty} % is not built yet", "use --duty 100")
         # A reading itself must not look like a gap: the log is for what interrupts the loop.
         shortest_ns = math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
         if spec.threshold_ns < shortest_ns:
@@ -215,6 +216,9 @@ class Spin:
         place = spec.placement.sampler
         config.cpu = -1 if place is None else place
         config.fifo_priority = spec.sched_priority
+        if spec.duty < 100:
+            config.busy_ticks = clock.ticks(DUTY_PERIOD_NS * spec.duty // 100)
+            config.period_ticks = clock.ticks(DUTY_PERIOD_NS)
         error = ffi.new("int *")
         self._spin = lib.jw_spin_new(config, error)
         if self._spin == ffi.NULL:
@@ -241,6 +245,7 @@ class Spin:
             self._clock.native,
             index,
             self._spec.threshold_ns,
+            self._spec.duty,
             result,
             lib.jw_spin_table(self._spin),
             self._small,
@@ -250,6 +255,8 @@ class Spin:
         notes = {"blocked_publishes": "a sampler publishes nothing", "ping_pong_ns": "one thread has no partner"}
         if result.gaps + 64 > _MOST_GAPS:
             notes["blocks"] = f"a block ends after {result.gaps} gaps over the threshold, sooner than its time"
+        if found.duty < 100:
+            notes["duty"] = duty_note(found.duty)
         return Measured(
             digest=found,
             usage={"sampler": _usage(result.usage)},
@@ -262,6 +269,15 @@ class Spin:
     def close(self) -> None:
         lib.jw_spin_free(self._spin)
         self._spin = ffi.NULL
+
+
+def duty_note(duty: int) -> str:
+    """What a reader of a run must know whose sampler slept in between."""
+    period_ms = DUTY_PERIOD_NS / 1e6
+    return (
+        f"the sampler was busy for {period_ms * duty / 100:g} ms of every {period_ms:g} ms and slept for the rest: its "
+        "own sleeps are no gaps but voluntary switches, thefts meanwhile are not seen, rates are over the whole time"
+    )
 
 
 def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostError:

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--duration", type=_number, metavar="S", help="measure for this many seconds instead")
     what.add_argument("--interval-us", type=_number, metavar="U", help="time between messages (10)")
     what.add_argument("--pacing", choices=("spin", "schedule"), help="after each message (spin), or by plan")
-    what.add_argument("--duty", type=int, choices=(100, 50, 10), default=100, help="share of time that spin samples")
+    what.add_argument("--duty", type=int, choices=(100, 50, 10), default=100, help="spin is busy for this share of 10 ms (100)")
     what.add_argument("--threshold-us", type=_number, metavar="U", help="from here on it is a stall (1)")
     where = parser.add_argument_group("where")
     where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")

@@ -10,7 +10,7 @@ from jitter_workshop.bench import placement as placing
 from jitter_workshop.bench.runner import NOISE_KINDS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import PRESETS, RunSpec
+from jitter_workshop.model.spec import DUTIES, PRESETS, RunSpec
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 
@@ -48,8 +48,10 @@ def check(request: MeasureRequest) -> None:
         raise UsageError(f"the workload '{request.workload}' is not built yet", f"use {' or '.join(_BUILT)}")
     if request.workload not in _BUILT:
         raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(_BUILT)}")
-    if request.duty != 100:
-        raise UsageError(f"a duty of {request.duty} % is not built yet", "leave --duty out: it is 100 %")
+    if request.duty not in DUTIES:
+        raise UsageError(f"there is no duty of {request.duty} %", f"use {', '.join(map(str, DUTIES))}")
+    if request.duty != 100 and request.workload != "spin":
+        raise UsageError("--duty is for spin, the ring is always busy", "leave it out, or say '--workload spin'")
     if request.pacing not in (None, "spin", "schedule"):
         raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use spin or schedule")
     if request.preset not in PRESETS:

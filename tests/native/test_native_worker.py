@@ -131,6 +131,24 @@ def test_a_run_of_the_sampler(spec: RunSpec) -> None:
     assert all(0 <= s.start_ns < s.end_ns <= done.end_ns - done.start_ns for s in done.stalls)
 
 
+@pytest.mark.parametrize("duty", [50, 10])
+def test_a_sampler_that_sleeps_in_between(spec: RunSpec, duty: int) -> None:
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        ready(child, dataclasses.replace(spec, workload="spin", duty=duty, block_ns=100_000_000))
+        done = block(child)
+    length_ns = done.end_ns - done.start_ns
+    assert length_ns >= 100_000_000
+    # Whoever else is about takes time away and adds none: what was counted is at most what the sampler may be busy,
+    # but for a theft that lies across the end of its share.
+    (across,) = (t.stolen_ns for t in done.stall_totals if t.threshold_ns == 1_000)
+    periods = -(-length_ns // workloads.DUTY_PERIOD_NS)
+    busy_ns = periods * workloads.DUTY_PERIOD_NS * duty // 100
+    assert 0 < done.histograms["spin_gap"].total <= busy_ns * 1.2 + across
+    (thread,) = done.threads
+    assert thread.voluntary_switches
+    assert f"busy for {duty // 10} ms of every 10 ms" in done.notes["duty"]
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_threads_stay_where_they_are_put(spec: RunSpec) -> None:
     first, second = sorted(os.sched_getaffinity(0))[:2]
@@ -161,7 +179,8 @@ def test_threads_stay_where_they_are_put(spec: RunSpec) -> None:
         ({"sched_priority": 99}, "priorities go from 1 to 49"),
         ({"ring_slots": 1000}, "1000 slots"),
         ({"workload": "wakeup"}, "not built yet"),
-        ({"workload": "spin", "duty": 50}, "duty of 50"),
+        ({"workload": "spin", "duty": 99}, "duty of 99"),
+        ({"workload": "ring", "duty": 50}, "duty of 50"),
         ({"workload": "spin", "threshold_ns": 2}, "too close to one reading"),
         ({"placement": Placement("chosen", producer=60_000, accumulator=60_001)}, "cannot run on CPU 60000"),
         ({"scratch_dir": "/nonexistent"}, "/nonexistent"),

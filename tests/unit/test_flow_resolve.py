@@ -31,7 +31,8 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(workload="wakeup"), "the workload 'wakeup' is not built yet"),
         (ask(workload="ack"), "the workload 'ack' is not built yet"),
         (ask(workload="ri\x1bng"), "there is no workload 'ri ng'"),
-        (ask(workload="spin", duty=50), "a duty of 50 % is not built yet"),
+        (ask(workload="spin", duty=99), "there is no duty of 99 %; use 100, 50, 10"),
+        (ask(duty=50), "--duty is for spin, the ring is always busy"),
         (ask(preset="eternal"), "there is no preset 'eternal'"),
         (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners"),
         (ask(messages=0), "a run sends from 1 to 8,640,000,000 messages at this interval (24 h), not 0"),
@@ -121,6 +122,11 @@ def test_what_was_not_asked_has_a_default() -> None:
     for workload in ("ring", "spin"):
         spec = resolve(ask(workload=workload), TWO, CpuSet(), "/nowhere")
         assert (spec.pacing, spec.interval_ns) == ("spin", 10_000)
+
+
+@pytest.mark.parametrize("duty", [100, 50, 10])
+def test_spin_has_a_duty(duty: int) -> None:
+    assert resolve(ask(workload="spin", duty=duty), TWO, CpuSet(), "/nowhere").duty == duty
 
 
 def test_the_spec_carries_what_was_asked() -> None:

@@ -45,6 +45,53 @@ static void a_full_log_ends_a_block(void) {
     jw_spin_free(spin);
 }
 
+/* Half of the time asleep: a thread's own sleep is no gap, however long, and every reading is accounted for. */
+static void sleeping_in_between(void) {
+    const jw_spin_config config = {.clock = ns_clock,
+                                   .small_ticks = 1000,
+                                   .most_gaps = 100000,
+                                   .cpu = -1,
+                                   .busy_ticks = 500000,
+                                   .period_ticks = 1000000};
+    int error;
+    jw_spin *spin = jw_spin_new(&config, &error);
+    CHECK(spin != NULL && jw_spin_start(spin) == 0);
+    for (int round = 0; round < 3; round++) {
+        jw_spin_result result;
+        CHECK(jw_spin_block(spin, 0, 50000000, &result) == 0);
+        CHECK(result.sleeps > 0 && result.end - result.start >= 50000000);
+        CHECK(result.asleep_ticks > 0 && result.asleep_ticks < result.end - result.start);
+        CHECK(sum(jw_spin_table(spin), 1000) + result.gaps + result.negative == result.readings);
+        CHECK(sum(jw_spin_readings_by_cpu(spin), 65536) == result.readings);
+        /* What was neither slept nor counted in the table lies in the log; one that held a sleep would exceed it. */
+        uint64_t logged = 0, small = 0;
+        for (uint64_t i = 0; i < result.gaps; i++) {
+            logged += jw_spin_gaps(spin)[i].end - jw_spin_gaps(spin)[i].start;
+        }
+        for (uint64_t ticks = 0; ticks < 1000; ticks++) {
+            small += ticks * jw_spin_table(spin)[ticks];
+        }
+        CHECK(result.asleep_ticks + logged + small == result.end - result.start);
+        CHECK(result.usage.voluntary_switches > 0);
+    }
+    /* Whether readings or time end a block, a sleep does not. */
+    jw_spin_result result;
+    CHECK(jw_spin_block(spin, 6400, 0, &result) == 0 && result.readings == 6400);
+    CHECK(jw_spin_block(spin, 0, 10000, &result) == 0 && result.sleeps == 0);
+    jw_spin_free(spin);
+}
+
+static void a_duty_that_cannot_be(void) {
+    jw_spin_config config = {.clock = ns_clock, .small_ticks = 1000, .most_gaps = 1000, .cpu = -1};
+    const uint64_t wrong[][2] = {{1000, 0}, {1000, 1000}, {1000, 999}, {1000, UINT64_C(2000000000)}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        config.busy_ticks = wrong[i][0];
+        config.period_ticks = wrong[i][1];
+        int error = 0;
+        CHECK(jw_spin_new(&config, &error) == NULL && error != 0);
+    }
+}
+
 static void lines_and_noise(void) {
     double one_way_ns;
     jw_offset offset;
@@ -63,6 +110,8 @@ static void lines_and_noise(void) {
 int main(void) {
     sampling();
     a_full_log_ends_a_block();
+    sleeping_in_between();
+    a_duty_that_cannot_be();
     lines_and_noise();
     return 0;
 }
