@@ -79,13 +79,14 @@ def _begin(
 def check_text(file: str, line: int, text: str, problems: Problems, folder: Path | None = None) -> None:
     """The same rules for Markdown that is added to a page; ``line`` is where it begins in ``file``."""
     fence = ""
+    fence_line = line
     for number, part in enumerate(text.split("\n"), start=line):
         if (mark := _FENCE.match(part)) and (not fence or mark.group(1).startswith(fence)):
-            fence = "" if fence else mark.group(1)
+            fence, fence_line = ("", line) if fence else (mark.group(1), number)
         elif not fence:
             _check_markup(file, number, part, problems, folder)
     if fence:
-        problems.add(file, line, "a code block that is never closed")
+        problems.add(file, fence_line, "a code block that is never closed")
 
 
 def _check_markup(file: str, number: int, line: str, problems: Problems, folder: Path | None) -> None:

@@ -1,0 +1,346 @@
+"""Chapters that set tunables: what their files may say, every mistake on its line, and marks that can be earned."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.checks import marks
+from jitter_workshop.course.loader import check_course, load_course, read_course
+from jitter_workshop.course.places import Places
+from jitter_workshop.course.proof import finished_run, flaws
+from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Measurement, PageWhen, StepName
+from jitter_workshop.model.spec import DUTIES
+
+COURSE = 'format_version = 1\nid = "mine"\ntitle = "My course"\nchapters = ["one"]\n'
+
+LESSON = '''\
+format_version = 1
+id = "clock"
+title = "The clock"
+summary = "What it is about."
+minutes = 3
+hot_cpus = 1
+changes = "tunables"
+tunables = [
+    "governor",
+    "stat-interval=5",
+]
+recording = "lab-stock"
+recording_after = "lab-tuned"
+reboot = false
+evidence = ["frequency", "tick"]
+steps = ["look", "predict", "measure", "apply"]
+
+[[measurement]]
+slot = "measure"
+label = "base"
+workload = "spin"
+placement = "auto"
+preset = "quick"
+sched = "fifo:10"
+duration_s = 0.5
+duty = 50
+
+[prediction]
+kind = "choice"
+question = "Who sets it?"
+
+[[prediction.answer]]
+id = "kernel"
+text = "the kernel"
+right = true
+explanation = "So it is."
+
+[[prediction.answer]]
+id = "nobody"
+text = "nobody"
+explanation = "Not so."
+
+[[check]]
+mark = "setting"
+tunable = "governor"
+
+[[check]]
+mark = "curve"
+slot = "measure"
+placement = "auto"
+
+[[page_when]]
+step = "look"
+when = "not_here"
+text = """
+**Not here.**
+A second line.
+"""
+'''
+PAGES = "# Clock\n\n" + "".join(f"## {step}\n\nText.\n\n" for step in ("look", "predict", "measure", "apply"))
+RING = 'workload = "ring"\nplacement = "auto"\npreset = "quick"\npacing = "schedule"\n'
+
+
+def written(folder: Path, lesson: str = LESSON) -> Path:
+    (folder / "one").mkdir(parents=True, exist_ok=True)
+    (folder / "course.toml").write_text(COURSE, encoding="utf-8")
+    (folder / "one" / "lesson.toml").write_text(lesson, encoding="utf-8")
+    (folder / "one" / "lesson.md").write_text(PAGES, encoding="utf-8")
+    return folder
+
+
+def loaded(folder: Path, lesson: str = LESSON) -> Chapter:
+    return load_course(written(folder, lesson)).chapters[0]
+
+
+def line_with(lesson: str, part: str) -> int:
+    """The only line of ``lesson`` that holds ``part``."""
+    found = [n for n, line in enumerate(lesson.split("\n"), start=1) if part in line]
+    assert len(found) == 1, (part, found)
+    return found[0]
+
+
+def test_every_field_of_a_chapter_that_sets_something(tmp_path: Path) -> None:
+    chapter = loaded(tmp_path)
+    assert chapter.tunables == ("governor", "stat-interval=5")
+    assert (chapter.recording, chapter.recording_after, chapter.reboot) == ("lab-stock", "lab-tuned", False)
+    assert chapter.evidence == ("frequency", "tick")
+    assert chapter.page_when == (PageWhen("look", "not_here", "**Not here.**\nA second line."),)
+    assert chapter.checks == (Check("setting", None, None, "governor"), Check("curve", "measure", "auto"))
+    assert chapter.measurements == (Measurement("measure", "base", "spin", "auto", "quick", None, 10, None, 0.5, 50),)
+    assert chapter.prediction is not None
+    assert (chapter.prediction.slot, chapter.prediction.kind) == (None, "choice")
+    assert [a.right for a in chapter.prediction.answers] == [True, None]
+
+
+def test_what_is_left_out_has_no_value(tmp_path: Path) -> None:
+    lesson = LESSON.replace('sched = "fifo:10"\nduration_s = 0.5\nduty = 50\n', "").replace("reboot = false\n", "")
+    chapter = loaded(tmp_path, lesson)
+    measured = chapter.measurements[0]
+    assert (measured.sched_priority, measured.pacing, measured.duration_s, measured.duty) == (0, None, None, 100)
+    assert chapter.reboot is False
+
+
+@pytest.mark.parametrize(("sched", "priority"), [("other", 0), ("fifo:1", 1), ("fifo:9", 9), ("fifo:49", 49)])
+def test_classes_and_their_priorities(tmp_path: Path, sched: str, priority: int) -> None:
+    assert loaded(tmp_path, LESSON.replace("fifo:10", sched)).measurements[0].sched_priority == priority
+
+
+@pytest.mark.parametrize("duration", ["0.5", "1", "59.99", "60"])
+def test_how_long_a_run_may_last(tmp_path: Path, duration: str) -> None:
+    chapter = loaded(tmp_path, LESSON.replace("duration_s = 0.5", f"duration_s = {duration}"))
+    assert chapter.measurements[0].duration_s == float(duration)
+
+
+@pytest.mark.parametrize("duty", DUTIES)
+def test_shares_of_time(tmp_path: Path, duty: int) -> None:
+    assert loaded(tmp_path, LESSON.replace("duty = 50", f"duty = {duty}")).measurements[0].duty == duty
+
+
+def test_a_ring_is_paced(tmp_path: Path) -> None:
+    lesson = LESSON.replace('workload = "spin"\nplacement = "auto"\npreset = "quick"\n', RING).replace(
+        "duty = 50\n", ""
+    )
+    assert loaded(tmp_path, lesson).measurements[0].pacing == "schedule"
+
+
+@pytest.mark.parametrize("word", EVIDENCE)
+def test_every_word_of_evidence(tmp_path: Path, word: str) -> None:
+    assert loaded(tmp_path, LESSON.replace('["frequency", "tick"]', f'["{word}"]')).evidence == (word,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "what"),
+    [
+        ('    "governor",', '    "../x",', "tunables = [", "'../x' is no ID or ID=VALUE"),
+        ('    "governor",', '    "Governor",', "tunables = [", "'Governor' is no ID or ID=VALUE"),
+        ('    "governor",', '    "stat-interval",\n    "governor",', "tunables = [", "names one of them twice"),
+        ('    "governor",', "    3,", "tunables = [", "list of at most 20 texts"),
+        ('changes = "tunables"', 'changes = "nothing"', "tunables = [", "and so has no tunables"),
+        ('changes = "tunables"', 'changes = "placement"', "tunables = [", "and so has no tunables"),
+        ('recording = "lab-stock"', 'recording = "../lab"', "../lab", "small letters, digits and hyphens"),
+        ('recording = "lab-stock"', 'recording = "/etc"', "/etc", "small letters, digits and hyphens"),
+        ('recording = "lab-stock"', "recording = 3", "recording = 3", "text in quotes"),
+        ('recording_after = "lab-tuned"', 'recording_after = "a/b"', "a/b", "small letters, digits and hyphens"),
+        ('recording = "lab-stock"\n', "", "tunables = [", "needs recording and recording_after"),
+        ('recording_after = "lab-tuned"\n', "", "tunables = [", "needs recording and recording_after"),
+        ("reboot = false", 'reboot = "no"', "reboot =", "true or false"),
+        ("reboot = false", "reboots = false", "reboots =", "did you mean 'reboot'?"),
+        ('"frequency", "tick"', '"frequncy"', "evidence =", "did you mean 'frequency'?"),
+        ('"frequency", "tick"', '"tick", "tick"', "evidence =", "names tick twice"),
+        ('sched = "fifo:10"', 'sched = "fifo:50"', "fifo:50", "fifo:1 to fifo:49"),
+        ('sched = "fifo:10"', 'sched = "fifo:0"', "fifo:0", "fifo:1 to fifo:49"),
+        ('sched = "fifo:10"', 'sched = "rr:10"', "rr:10", "fifo:1 to fifo:49"),
+        ('sched = "fifo:10"', "sched = 10", "sched =", "text in quotes"),
+        ("duration_s = 0.5", "duration_s = 0.4", "duration_s =", "from 0.5 to 60"),
+        ("duration_s = 0.5", "duration_s = 60.1", "duration_s =", "from 0.5 to 60"),
+        ("duration_s = 0.5", "duration_s = nan", "duration_s =", "from 0.5 to 60"),
+        ("duration_s = 0.5", "duration_s = inf", "duration_s =", "from 0.5 to 60"),
+        ("duration_s = 0.5", "duration_s = true", "duration_s =", "from 0.5 to 60"),
+        ("duration_s = 0.5", 'duration_s = "5"', "duration_s =", "from 0.5 to 60"),
+        ("duty = 50", "duty = 51", "duty =", "100, 50, 10"),
+        ("duty = 50", "duty = 0", "duty =", "from 1 to 100"),
+        ('workload = "spin"', 'workload = "ring"', "duty =", "for the workload spin, not for ring"),
+        ("duty = 50", 'pacing = "schedule"', "pacing =", "for the workload ring, not for spin"),
+        ("duty = 50", 'pacing = "scedule"', "pacing =", "did you mean 'schedule'?"),
+        ('kind = "choice"', 'kind = "mark"', "[prediction]", "slot is missing"),
+        ('kind = "choice"', 'kind = "choice"\nslot = "again"', 'slot = "again"', "which is not measured"),
+        ("right = true\n", "", "[prediction]", "an answer needs right = true"),
+        ("right = true", 'right = "yes"', "right =", "true or false"),
+        ('tunable = "governor"', 'tunable = "govenor"', 'tunable = "govenor"', "did you mean 'governor'?"),
+        ('tunable = "governor"', 'tunable = "thp"', 'tunable = "thp"', "not among the chapter's tunables"),
+        ('tunable = "governor"', 'tunable = "governor"\nslot = "measure"', 'tunable = "governor"', "has no slot"),
+        ('mark = "setting"', 'mark = "curve"', 'tunable = "governor"', "of the mark 'setting'"),
+        ('[[check]]\nmark = "setting"\ntunable = "governor"\n', "", "tunables = [", "needs a [[check]] with a tunable"),
+        ('placement = "auto"\n\n[[page', 'placement = "free"\n\n[[page', '"free"', "unknown placement 'free'"),
+        ('step = "look"', 'step = "lok"', 'step = "lok"', "did you mean 'look'?"),
+        ('step = "look"', 'step = "compare"', 'step = "compare"', "not among the chapter's steps"),
+        ('when = "not_here"', 'when = "absent"', 'when = "absent"', "unknown when 'absent'"),
+        ("**Not here.**", "<b>Not here.</b>", "<b>", "an HTML tag"),
+        ("A second line.", "![x](https://a/b.png)", "![x]", "a picture"),
+        ("A second line.", "[x](file:///etc/passwd)", "[x]", "not 'file:///etc/passwd'"),
+        ("A second line.", "```\nopen", "```", "never closed"),
+        ("**Not here.**\nA second line.", "", 'text = """', "text is empty"),
+    ],
+)  # fmt: skip
+def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, at: str, what: str) -> None:
+    assert LESSON.count(old) == 1
+    lesson = LESSON.replace(old, new)
+    found = [problem.sentence() for problem in check_course(written(tmp_path, lesson))]
+    line = next(n for n, text in enumerate(lesson.split("\n"), start=1) if at in text)
+    assert any(s.startswith(f"one/lesson.toml:{line}: ") and what in s for s in found), (line, found)
+
+
+@pytest.mark.parametrize("steps", [("look", "explain"), ("look", "predict", "plan", "apply", "explain")])
+def test_a_chapter_may_measure_nothing(tmp_path: Path, steps: tuple[StepName, ...]) -> None:
+    measured = LESSON[LESSON.index("[[measurement]]") : LESSON.index("[prediction]")]
+    checked = LESSON[LESSON.index('[[check]]\nmark = "curve"') : LESSON.index("[[page_when]]")]
+    lesson = LESSON.replace(measured, "").replace(checked, "")
+    lesson = lesson.replace('["look", "predict", "measure", "apply"]', str(list(steps)).replace("'", '"'))
+    written(tmp_path, lesson)
+    (tmp_path / "one" / "lesson.md").write_text("".join(f"## {step}\n\nText.\n\n" for step in steps))
+    chapter = load_course(tmp_path).chapters[0]
+    assert chapter.measurements == ()
+    assert flaws(chapter) == ()
+    assert marks(chapter, {}, {"governor": True}) == {"setting": True, "curve": False}
+
+
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ("masks.txt", ""),
+        ("./masks.txt", ""),
+        ("sub/more.txt", ""),
+        ("https://kernel.org/doc", ""),
+        ("none.txt", "there is no 'none.txt' in the chapter's folder"),
+        ("sub", "there is no 'sub' in the chapter's folder"),
+        ("../course.toml", "'../course.toml' lies outside"),
+        ("sub/../../course.toml", "lies outside"),
+        ("away.txt", "'away.txt' lies outside"),
+        ("/etc/passwd", "not '/etc/passwd'"),
+        ("//kernel.org/x", "not '//kernel.org/x'"),
+        ("javascript:x", "not 'javascript:x'"),
+        ("mailto:a@b", "not 'mailto:a@b'"),
+        ("#explain", "not '#explain'"),
+        ("?q=1", "not '?q=1'"),
+        ("https:masks.txt", "not 'https:masks.txt'"),
+        ("https://user@evil/x", ""),
+        ("", "not ''"),
+    ],
+)
+def test_links_lead_to_the_web_or_into_the_folder(tmp_path: Path, target: str, what: str) -> None:
+    folder = written(tmp_path / "course") / "one"
+    (folder / "masks.txt").write_text("f\n")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "more.txt").write_text("f\n")
+    (tmp_path / "away.txt").write_text("f\n")
+    (folder / "away.txt").symlink_to(tmp_path / "away.txt")
+    (folder / "lesson.md").write_text(PAGES.replace("Text.", f"See [it]({target}).", 1))
+    found = [p.sentence() for p in check_course(tmp_path / "course")]
+    if what:
+        assert len(found) == 1
+        assert found[0].startswith("one/lesson.md:5: a link must begin with https://")
+        assert what in found[0]
+    else:
+        assert found == []
+
+
+def test_a_course_with_a_mistake_still_gives_its_other_chapters(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "course.toml").write_text(COURSE.replace('["one"]', '["one", "two"]'))
+    (tmp_path / "two").mkdir()
+    reading = read_course(tmp_path)
+    assert reading.course is None
+    assert [(folder, chapter.id) for folder, chapter in reading.chapters] == [("one", "clock")]
+    assert {p.file for p in reading.problems.found} == {"two/lesson.toml", "two/lesson.md"}
+
+
+def test_where_a_word_of_a_long_list_stands(tmp_path: Path) -> None:
+    places = Places(written(tmp_path), "one")
+    assert places.line("tunables") == 8
+    assert places.line("tunables", word="governor") == 9
+    assert places.line("tunables", word="stat-interval=5") == 10
+    assert places.line("tunables", word="lab-stock") == 8, "not a line of the next key"
+    assert places.line("check", 1, "slot") == line_with(LESSON, "[[page_when]]") - 3
+    assert places.line("check", 1, "tunable") == line_with(LESSON, "[[page_when]]") - 5, (
+        "the table, where no such key is"
+    )
+    assert Places(tmp_path, "none").line("id", word="x") == 1
+
+
+def test_marks_that_work_have_no_flaw(tmp_path: Path) -> None:
+    assert flaws(loaded(tmp_path)) == ()
+    assert all(flaws(chapter) == () for chapter in load_course().chapters)
+
+
+@pytest.mark.parametrize(
+    ("changes", "checks", "where", "what"),
+    [
+        ("placement", (Check("curve", "measure"),), ("changes",), "no [[check]] has the mark 'setting'"),
+        ("tunables", (Check("curve", "measure"),), ("changes",), "no [[check]] has the mark 'setting'"),
+        ("nothing", (Check("setting", "measure"),), ("check", 0, "mark"), "changes nothing"),
+        (
+            "placement",
+            (Check("curve", "measure"), Check("setting", "measure", "none")),
+            ("check", 1, "placement"),
+            "asks for placement 'none', but 'measure' is measured with 'auto'",
+        ),
+    ],
+)
+def test_a_mark_that_cannot_work_is_a_flaw(
+    tmp_path: Path, changes: str, checks: tuple[Check, ...], where: tuple[object, ...], what: str
+) -> None:
+    chapter = dataclasses.replace(loaded(tmp_path), changes=changes, checks=checks)  # type: ignore[arg-type]
+    found = flaws(chapter)
+    assert len(found) == 1
+    assert found[0].where == where
+    assert what in found[0].message
+
+
+PLACEMENTS = st.sampled_from(["none", "auto"])
+CHECKS = st.builds(
+    Check, st.sampled_from(["curve", "setting"]), st.sampled_from(["measure", "again"]), st.none() | PLACEMENTS
+)
+
+
+@given(st.lists(CHECKS, max_size=5), PLACEMENTS, PLACEMENTS)
+def test_without_flaws_the_runs_of_the_lesson_earn_every_mark_and_fewer_do_not(
+    checks: list[Check], first: str, second: str
+) -> None:
+    chapter = Chapter(
+        "x", "x", "x", 1, 1, "placement", STEPS, {},
+        (Measurement("measure", "a", "ring", first, "quick"), Measurement("again", "b", "ring", second, "quick")),
+        None, (), (), tuple(checks),
+    )  # fmt: skip
+    runs = {m.slot: finished_run(m) for m in chapter.measurements}
+    possible = all(c.placement in (None, first if c.slot == "measure" else second) for c in checks)
+    complete = possible and any(c.mark == "setting" for c in checks)
+    assert (flaws(chapter) == ()) == complete
+    if complete:
+        assert marks(chapter, dict(runs)) == {"setting": True, "curve": True}
+        for check in checks:
+            kept = {slot: run for slot, run in runs.items() if slot != check.slot}
+            assert not marks(chapter, dict(kept))[check.mark]
+        cut = {slot: dataclasses.replace(run, complete=False) for slot, run in runs.items()}
+        assert not any(marks(chapter, dict(cut)).values())
