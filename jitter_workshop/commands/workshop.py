@@ -7,6 +7,7 @@ prints what this host is, which chapters there are and what to run.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -30,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
 
     from jitter_workshop.flow.workshop import Workshop, find_chapter
+    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.tui.plain_settings import given_back_lines
 
     no_screen = _no_screen()
     plain = args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(no_screen)
@@ -47,7 +50,15 @@ def run(args: argparse.Namespace) -> int:
 
         return run_screen(workshop, args.chapter)
     finally:
-        workshop.close()
+        # What leaving gave back where nobody was left to tell of it: after the screen, and after a signal.
+        _tell(given_back_lines(workshop.close(), output_style().width))
+
+
+def _tell(lines: list[str]) -> None:
+    """On standard output, which may be gone with its terminal."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
 
 
 def _is_terminal(stream: object) -> bool:

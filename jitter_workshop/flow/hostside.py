@@ -14,7 +14,9 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
+from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
 
@@ -47,10 +49,12 @@ class HostSide:
 
     @property
     def state(self) -> HostState:
-        """What this host (not the recording) is to the chapter's tunables."""
-        if not self._chapter.tunables:
-            return "available" if not self.reason else "not_here"
-        return "not_here" if self.reason else self._seen().state
+        """What the workshop's own host is to the chapter's tunables: not the recording that a chapter brings along, but
+        the recorded host that the workshop was given."""
+        given = self._desk.root.recorded
+        if self.reason and not given:
+            return "not_here"
+        return self._seen().state if self._chapter.tunables else "available"
 
     @property
     def boot_id(self) -> str | None:
@@ -68,16 +72,19 @@ class HostSide:
 
     def look(self) -> tuple[Fact, ...]:
         """What the chapter looks at, read now, with its tunables' own assessments."""
-        desk = self._desk
         self._here = None
-        if self._taught_here():
-            found = facts(View(desk.root, desk.host, desk.topology), self._chapter.look)
-        else:
-            root = recorded_host(self._chapter.recording, desk.course_dir)
-            topology, host = look_at(root)
-            found = facts(View(root, host, topology), self._chapter.look)
+        root, topology, host = self.machine()
+        found = facts(View(root, host, topology), self._chapter.look)
         checks = self._taught().checks if self._chapter.tunables else ()
         return (*found, *(_fact(check) for check in checks))
+
+    def machine(self) -> tuple[HostRoot, Topology, HostSummary]:
+        """The host that is shown: the workshop's own, or the chapter's recording. Raises LessonError for the latter."""
+        desk = self._desk
+        if self._taught_here():
+            return desk.root, desk.topology, desk.host
+        root = recorded_host(self._chapter.recording, desk.course_dir)
+        return root, *look_at(root)
 
     def plan(self) -> PlanView:
         seen = self._taught()
@@ -126,9 +133,10 @@ class HostSide:
         return self._seen().reason if self._chapter.tunables else ""
 
     def _seen(self) -> Seen:
-        if self._here is None:
-            self._here = look_at_settings(self._desk.root, self._chapter)
-        return self._here
+        seen = self._here  # a screen may ask while its thread changes the host and forgets what was read
+        if seen is None:
+            seen = self._here = look_at_settings(self._desk.root, self._chapter)
+        return seen
 
     def _taught_here(self) -> bool:
         """Whether what is shown is the host that the workshop was given, be it live or recorded."""

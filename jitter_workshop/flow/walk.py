@@ -168,7 +168,10 @@ class Walk:
             return self._side.plan()
         if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
             return PlanView((), 0, "This chapter changes nothing.")
-        return self._plan_of(self.request("again"))
+        plan = self._plan_of(self._request("again", self.progress.chosen_cpus, rehearsed=self.rehearsed))
+        if self.rehearsed:
+            plan = dataclasses.replace(plan, text=f"A recorded host: no thread is bound. {plan.text}")
+        return plan
 
     def apply(self) -> ApplyView:
         """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. Raises
@@ -223,7 +226,7 @@ class Walk:
         if len(set(chosen.values())) < len(chosen):
             raise HostError("two threads cannot have the same CPU", "they wait for each other: give each its own")
         try:
-            self._plan_of(self._request("again", chosen))
+            self._plan_of(self._request("again", chosen, rehearsed=self.rehearsed))
         except UsageError as error:
             raise HostError(error.message, error.advice) from error
         self._save(dataclasses.replace(self.progress, chosen_cpus=chosen))
@@ -339,19 +342,20 @@ class Walk:
         return progress if len(live) == len(progress.runs) else dataclasses.replace(progress, runs=live)
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
-        placement = place(self._desk.topology, request, CpuSet(self._desk.host.isolated))
-        return placement_plan(placement, self._desk.topology.allowed)
+        _, topology, host = self._side.machine()
+        return placement_plan(place(topology, request, CpuSet(host.isolated)), topology.allowed)
 
-    def _request(self, slot: StepName, chosen: dict[str, int]) -> MeasureRequest:
+    def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
+        """``rehearsed``: only to be planned, on a recording."""
         measurement = self.chapter.measurement(slot)
         if measurement is None:
             raise UsageError(f"this chapter measures nothing in its step '{slot}'")
-        desk = self._desk
         reason = self._side.reason
-        if reason:
+        if reason and not rehearsed:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
+        _, topology, _ = self._side.machine()
         workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
-        if workload == "ring" and len(desk.topology.allowed) < 2:
+        if workload == "ring" and len(topology.allowed) < 2:
             workload = "spin"
         request = MeasureRequest(
             workload=workload,

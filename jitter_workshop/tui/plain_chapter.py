@@ -8,7 +8,7 @@ from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.course import PredictionTask, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
@@ -41,6 +41,7 @@ class PlainChapter:
         self._workshop = workshop
         self._walk = walk
         self._talk = talk
+        self._shown: PlanView | None = None
 
     def run(self) -> None:
         """Raises Leave and EOFError where the learner leaves the workshop."""
@@ -157,10 +158,11 @@ class PlainChapter:
             return True
         elif answer == "undo":
             settings.undo_chapter(walk, talk)
+            self._shown = None
             return step in ("plan", "apply")
         elif word == "cpus":
             walk.choose_cpus(*parse_cpus(rest))
-            talk.say("", *self._plan(), "")
+            talk.say("", *self._plan(step), "")
         elif step == "predict" and self._can_predict():
             # Before the numbers of steps: who types "300" here means a time and is told that it lacks a unit.
             self._predict(answer)
@@ -201,7 +203,7 @@ class PlainChapter:
         elif step in SLOTS:
             self._show_slot(step)
         elif step in ("plan", "apply"):
-            talk.say(*self._plan(), "")
+            talk.say(*self._plan(step), "")
         elif step == "compare":
             self._show_comparison()
         elif step == "explain":
@@ -211,19 +213,29 @@ class PlainChapter:
         """Whether what follows is this host or a recording, and why."""
         walk = self._walk
         if walk.rehearsed:
-            name = f" ({clean(walk.recording, 40)})" if walk.recording else ""
-            self._talk.tell(f"ON A RECORDING{name}: {clean(walk.not_here, 300)}. Nothing is measured or written.")
+            self._talk.tell(f"{self._recording()}. Nothing is measured or written.")
         elif walk.not_here:
             self._talk.tell(f"NOT ON THIS HOST: {clean(walk.not_here, 300)}.")
         else:
             return
         self._talk.say("")
 
-    def _plan(self) -> list[str]:
+    def _recording(self) -> str:
+        walk = self._walk
+        if not walk.recording:
+            return "ON A RECORDING, because --root names one"
+        why = "the one that was given lacks this" if self._workshop.recorded else clean(walk.not_here, 300)
+        return f"ON A RECORDING ({clean(walk.recording, 40)}): {why}"
+
+    def _plan(self, step: StepName) -> list[str]:
+        """The plan; at ``apply`` no second time what was shown just now and is the same still."""
         plan, width = self._walk.plan(), self._talk.width
-        if self._walk.chapter.changes == "tunables":
-            return settings.plan_lines(plan, width)
-        return views.plan_lines(plan, width)
+        if self._walk.chapter.changes != "tunables":
+            return views.plan_lines(plan, width)
+        before, self._shown = self._shown, plan
+        if step == "apply" and plan.changes and plan == before:
+            return views.wrap(f"The plan is the one above: {settings.writes(plan)}. b shows it again.", width)
+        return settings.plan_lines(plan, width)
 
     def _show_prediction(self) -> None:
         walk, talk = self._walk, self._talk

@@ -28,10 +28,17 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
     for line in plan_text.changes(plan.changes, Style(width)):
         indent = " " * min(len(line) - len(line.lstrip()), 8)
         lines += [line] if len(line) <= width else views.wrap(line, width, indent, indent + "  ")
+    for command in dict.fromkeys(change.then for change in plan.changes if change.then):
+        lines += ["", *views.wrap(f"Then, once: {clean(command, 200)}", width)]
     if lines:
-        count = plan.host_files
-        lines += ["", *views.wrap(f"Files of the host that would be written: {count}", width), ""]
+        lines += ["", *views.wrap(f"{writes(plan)}.", width), ""]
     return lines + views.wrap(plan.text, width)
+
+
+def writes(plan: PlanView) -> str:
+    """``4 writes to 4 files``."""
+    count, files = len(plan.changes), plan.host_files
+    return f"{count} {'write' if count == 1 else 'writes'} to {files} {'file' if files == 1 else 'files'} of the host"
 
 
 def given_back_lines(result: RestoreResult, width: int) -> list[str]:

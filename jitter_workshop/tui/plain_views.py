@@ -101,6 +101,10 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
             continue
         columns = "  setting  curve  guess" if here else ""
         lines.append(f"{heading:<{wide + 6}}{columns}"[:width].rstrip())
+        # One reason for all of them is said once.
+        same = "" if here or len({e.reason for _, e in part}) > 1 or len(part) == 1 else part[0][1].reason
+        if same:
+            lines += wrap(f"{clean(same, 200)}:", width, "     ")
         for n, e in part:
             sign = "▸" if e.chapter_id == next_id else "●" if e.done else "○"
             title = clean(e.title, wide)
@@ -109,7 +113,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
                 curve = "✓" if e.curve else "·"
                 state = f"  {setting:^7}  {curve:^5}  {mark(e.guess):^5}"
             else:
-                state = f"  {clean(e.reason, 120)}"
+                state = "" if same else f"  {clean(e.reason, 120)}"
             lines.append(f"{n:>2} {sign} {title:<{wide + 1}}{state}"[:width].rstrip())
     return lines
 
