@@ -61,7 +61,11 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
     settled = seen.settled()
     if not settled:
         return Seen(host, hot, checks, "not_here", f"this host does not take {', '.join(asked)}", asked)
-    return Seen(host, hot, checks, "good", asked=asked) if all(settled.values()) else seen
+    if all(settled.values()):
+        return Seen(host, hot, checks, "good", asked=asked)
+    if chapter.reboot and host.boot_loader.means not in ("grub-dropin", "grubby"):
+        return Seen(host, hot, checks, "not_here", host.boot_loader.reason, asked)
+    return seen
 
 
 def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
