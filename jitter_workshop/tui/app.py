@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import signal
+import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.tui import settings as settings_file
 from jitter_workshop.tui.actions import bindings, of_scope
 from jitter_workshop.tui.driver import QuietDriver
 from jitter_workshop.tui.guard import guarded_terminal
 from jitter_workshop.tui.settings import Settings
+from jitter_workshop.tui.settings_words import farewell
 from jitter_workshop.tui.theme import PALETTES, THEMES, Palette, textual_theme
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.workshop import Workshop
 
+T = TypeVar("T")
+
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
-_NOT_WHILE_MEASURING = frozenset({"command_palette", "curves", "settings", "status", "theme", "help"})
+_NOT_WHILE_MEASURING = frozenset({"command_palette", "curves", "settings", "status", "summary", "theme", "help"})
 """What would paint, or start a timer, while a block is measured."""
 
 
@@ -49,6 +54,9 @@ class WorkshopApp(App[None]):
         """Set while something is measured: freezes it and then this process, without waiting for that."""
         self.run_goes_on: Callable[[], None] | None = None
         """Set while something is measured: told when the process goes on after a stop."""
+        self.at_work = False
+        """Is this host being changed, on a thread? Then nothing else begins, and leaving waits for the end of it."""
+        self._after_work: Callable[[], None] | None = None
         self._first_chapter = chapter
         self.settings, self.settings_notice = settings_file.load()
         # A calm screen, and no timers of Textual's animator at any time.
@@ -72,6 +80,7 @@ class WorkshopApp(App[None]):
             loop = asyncio.get_running_loop()
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.end_by_signal, number)
+        self.workshop.hands.ask = self._ask_below
         from jitter_workshop.tui.screens.home import HomeScreen
 
         self.push_screen(HomeScreen())
@@ -88,11 +97,67 @@ class WorkshopApp(App[None]):
         self.end_by_signal(signal.SIGHUP)
 
     def leave(self) -> None:
-        """End; a run under way is stopped first, so that nothing waits for its next block."""
+        """End; a run under way is stopped first, so that nothing waits for its next block. What is being written to
+        the host is written to its end."""
         self.leaving = True
+        if self.at_work:
+            self._after_work = self.leave
+            return
         if self.stop_run is not None:
             self.stop_run()
         self.exit()
+
+    # -- changing the host -----------------------------------------------------------------------------------------
+
+    def begin_work(self) -> None:
+        """The host is about to be changed on a thread."""
+        self.at_work = True
+
+    def end_work(self) -> None:
+        """That is over; who wanted to leave meanwhile leaves now."""
+        self.at_work = False
+        after, self._after_work = self._after_work, None
+        if after is not None:
+            after()
+
+    def _ask_below(self, start: Callable[[], T]) -> T:
+        """On the thread that changes the host: have sudo ask in the plain terminal, below the screen."""
+        agent: T = self.call_from_thread(self._in_plain_terminal, start)
+        return agent
+
+    def _in_plain_terminal(self, start: Callable[[], T]) -> T:
+        """Ctrl-C there refuses the password; it does not leave the workshop."""
+        loop = asyncio.get_running_loop()
+        loop.remove_signal_handler(signal.SIGINT)
+        error: WorkshopError = HostError("the password was not given", "Enter asks for it again")
+        agent: T | None = None
+        with self.suspend():
+            # An error that left this block would leave the terminal without its screen.
+            try:
+                print("\nChanging this host needs root's rights; sudo asks for your password.", flush=True)
+                agent = start()
+            except WorkshopError as refused:
+                error = refused
+            except KeyboardInterrupt:
+                pass
+        # The loop hears of that Ctrl-C, too, in its next round: only after it does the signal leave again.
+        loop.call_soon(loop.call_soon, self._heed_interrupt)
+        if agent is None:
+            raise error
+        return agent
+
+    def _heed_interrupt(self) -> None:
+        if not self.is_headless:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
+
+    def _leave_asking(self, leave: Callable[[], None]) -> None:
+        """Leave, but not past settings that leaving gives back: the learner may keep them."""
+        from jitter_workshop.tui.screens.leaving import leave_question
+
+        if self.leaving or self.measuring or self.screen.is_modal or not self.workshop.hands.holding:
+            leave()
+        elif not self.at_work:
+            self.push_screen(leave_question(self, leave))
 
     def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None:
         """Call back once the screen's next frame has left for the terminal; perhaps on the output thread."""
@@ -112,6 +177,8 @@ class WorkshopApp(App[None]):
         """Enter a chapter where it is to be gone on with; with ``measure``, measure at once."""
         from jitter_workshop.tui.screens.chapter import ChapterScreen
 
+        if self.at_work:
+            return
         try:
             walk = self.workshop.walk(chapter_id)
         except WorkshopError as error:
@@ -150,7 +217,7 @@ class WorkshopApp(App[None]):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self.measuring and action in _NOT_WHILE_MEASURING:
+        if (self.measuring or self.at_work) and action in _NOT_WHILE_MEASURING:
             return False
         return super().check_action(action, parameters)
 
@@ -172,6 +239,12 @@ class WorkshopApp(App[None]):
         if not isinstance(self.screen, StatusScreen) and not self.screen.is_modal:
             self.push_screen(StatusScreen())
 
+    def action_summary(self) -> None:
+        from jitter_workshop.tui.screens.summary import SummaryScreen
+
+        if not isinstance(self.screen, SummaryScreen) and not self.screen.is_modal:
+            self.push_screen(SummaryScreen())
+
     def action_settings(self) -> None:
         from jitter_workshop.tui.screens.settings import SettingsPage
 
@@ -183,7 +256,7 @@ class WorkshopApp(App[None]):
         self.change_settings(theme=names[(names.index(self.settings.theme) + 1) % len(names)])
 
     def action_leave(self) -> None:
-        self.leave()
+        self._leave_asking(self.leave)
 
     def action_pause(self) -> None:
         """Ctrl-Z: hand the terminal to the shell. A run freezes with it, and measures the block that was cut again."""
@@ -199,8 +272,11 @@ class WorkshopApp(App[None]):
         if self.stop_run is not None:
             self.stop_run()
         else:
-            self.exit_code = 128 + signal.SIGINT
-            self.leave()
+            self._leave_asking(self._leave_interrupted)
+
+    def _leave_interrupted(self) -> None:
+        self.exit_code = 128 + signal.SIGINT
+        self.leave()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette offers what the registry says, for the screen at hand and for everywhere."""
@@ -219,7 +295,8 @@ def _caller(app: WorkshopApp, screen: Screen[object], run: str, of_app: bool) ->
 
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:
-    """Show the workshop until its user leaves; the exit code. The caller closes the workshop."""
+    """Show the workshop until its user leaves; the exit code. What is held is given back then, and told in a line. The
+    caller closes the workshop."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:
@@ -228,4 +305,7 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    with contextlib.suppress(OSError):  # the terminal may be what has gone
+        sys.stdout.write(farewell(workshop))
+        sys.stdout.flush()
     return app.exit_code or app.return_code or 0

@@ -12,7 +12,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.chapter_show import FIRST_MARK_NS
+from jitter_workshop.tui.screens.chapter_state import FIRST_MARK_NS
 from jitter_workshop.tui.screens.cpus import CpuPicker
 from jitter_workshop.tui.screens.dialog import ErrorDialog
 from jitter_workshop.tui.screens.home import HomeScreen

@@ -19,6 +19,7 @@ from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.cpus import CpuPicker
 from jitter_workshop.tui.screens.help import HelpPage
 from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.question import Question
 from jitter_workshop.tui.screens.runs import MOST_DRAWN, RunsScreen
 from jitter_workshop.tui.screens.settings import SettingsPage
 from jitter_workshop.tui.screens.status import StatusScreen
@@ -207,6 +208,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "settings": SettingsPage,
         "status": StatusScreen,
         "dialog": ErrorDialog,
+        "question": Question,
     }
     assert len(BY_ID) == len(ACTIONS)
     for action in ACTIONS:

@@ -84,8 +84,8 @@ class WorkshopScreen(Screen[None]):
 
     def title_lines(self, width: int, palette: Palette) -> Iterable[Text]:
         """The title line: where we are, which host, and whether anything of it is changed."""
-        session = self.workshop.session
-        changed = f"{len(session.stack)} changed" if session.stack else "nothing changed"
+        standing = len(self.workshop.standing())
+        changed = f"{standing} changed" if standing else "nothing changed"
         state = "a recorded host: to look at" if self.workshop.recorded else changed
         right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", style=palette.dim)
         yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)

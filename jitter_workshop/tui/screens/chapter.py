@@ -11,8 +11,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import TALL
-from jitter_workshop.tui.screens.chapter_run import ChapterRun
-from jitter_workshop.tui.screens.chapter_show import SLOTS
+from jitter_workshop.tui.screens.chapter_settings import ChapterSettings
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.sheet import Pane
 
@@ -21,7 +20,7 @@ FINE, COARSE = 10 ** (1 / 10), 10.0
 """How far a key moves the mark: ten steps a decade, or a whole one."""
 
 
-class ChapterScreen(ChapterRun):
+class ChapterScreen(ChapterSettings):
     """One chapter under way: what its keys do."""
 
     scope: ClassVar[Scope] = "chapter"
@@ -29,6 +28,9 @@ class ChapterScreen(ChapterRun):
 
     def on_mount(self) -> None:
         self._enter_step()
+        rebooted = self.walk.rebooted()
+        if rebooted:
+            self._tell(rebooted)
         if self._measure_at_once:
             self._go_and_measure()
 
@@ -41,12 +43,21 @@ class ChapterScreen(ChapterRun):
             self._view = "work"
             self._show()
             return
-        if self.step in SLOTS and self.walk.run_in(self.step) is None:
+        if self.walk.measures(self.step) and self.walk.run_in(self.step) is None:
             self._measure(self.step)
             return
+        if self._reboot_first:
+            self.app.pop_screen()
+            return
+        if self.step == "apply" and self._sets and self._tried is None:
+            self._apply()
+            return
         try:
-            if self.step == "predict":
+            if self.step == "predict" and not self._locked:
                 self._keep_guess()
+                if self._locked:
+                    self._show_answer()
+                    return
             following = self.walk.next()
         except WorkshopError as error:
             self._tell(error.sentence())
@@ -56,9 +67,14 @@ class ChapterScreen(ChapterRun):
         else:
             self._enter_step()
 
+    def _show_answer(self) -> None:
+        """An answer that no run decides: right or not, and why, before going on."""
+        self._show()
+        self.query_one("#data", Pane).scroll_end(animate=False)
+
     def _keep_guess(self) -> None:
         task = self.walk.chapter.prediction
-        if task is None or self._locked:
+        if task is None:
             return
         if task.kind == "mark":
             self.walk.predict(Prediction(percentile=task.percentile, value_ns=self.mark_ns))
@@ -71,7 +87,7 @@ class ChapterScreen(ChapterRun):
 
     @on(LoopLine.Wanted)
     def _go_to(self, message: LoopLine.Wanted) -> None:
-        if self.run_under_way is not None:
+        if self.run_under_way is not None or self.workshop_app.at_work:
             return
         try:
             self.walk.go(message.step)
@@ -113,9 +129,9 @@ class ChapterScreen(ChapterRun):
         self._tell(hint)
 
     def action_copy(self) -> None:
-        explained = self.walk.explain() if self.step == "explain" else None
-        if explained is not None and explained.by_hand:
-            self.app.copy_to_clipboard("\n".join(command for command, _ in explained.by_hand))
+        by_hand = self.walk.by_hand() if self.step == "explain" else ()
+        if by_hand:
+            self.app.copy_to_clipboard("\n".join(command for command, _ in by_hand))
             self._tell("The commands are in the clipboard, where this terminal allows it.")
 
     def action_cpus(self) -> None:

@@ -11,7 +11,8 @@ from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
 from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
-from jitter_workshop.tui.screens.chapter_show import SLOTS, ChapterShow
+from jitter_workshop.tui.screens.chapter_show import ChapterShow
+from jitter_workshop.tui.screens.chapter_state import SLOTS
 
 
 class ChapterRun(ChapterShow):
@@ -19,6 +20,9 @@ class ChapterRun(ChapterShow):
 
     def _go_and_measure(self) -> None:
         """Go to the first measurement that is still to make, and make it. What was measured is never overwritten."""
+        if self.walk.rehearsed:
+            self._tell("Nothing is measured on a recording.")
+            return
         missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
         if not missing:
             self._tell("This chapter's runs are made. To make one anew, go to its step and press m there.")
@@ -34,13 +38,13 @@ class ChapterRun(ChapterShow):
     def action_again(self) -> None:
         if self.run_under_way is not None:
             return
-        if self.step in SLOTS:
+        if self.walk.measures(self.step):
             self._measure(self.step)
         else:
             self._go_and_measure()
 
     def action_noise(self) -> None:
-        if self.run_under_way is None and self.walk.offer_noise():
+        if self.run_under_way is None and not self.walk.rehearsed and self.walk.offer_noise():
             self.walk.accept_noise()
             self._enter_step()
             self._measure("measure")

@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.tui.measuring import Measuring
 from jitter_workshop.tui.screens import chapter_views as views
-from jitter_workshop.tui.screens.base import TALL, WorkshopScreen
+from jitter_workshop.tui.screens import settings_views
+from jitter_workshop.tui.screens.base import TALL
+from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS, ChapterState
 from jitter_workshop.tui.theme import Palette
-from jitter_workshop.tui.widgets.chart import ChartView, Mark
+from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.figures import percentile_table
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.prose import prose, styled, wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-if TYPE_CHECKING:
-    from jitter_workshop.flow.measure import MeasureRequest
-    from jitter_workshop.flow.walk import Walk
 
-SLOTS: tuple[StepName, ...] = ("measure", "again")
-FIRST_MARK_NS = 10_000
-
-View = Literal["lesson", "work"]
-
-
-class ChapterShow(WorkshopScreen):
-    """The state of a chapter's screen, and how it is shown. What keys do is in the classes built on it."""
-
-    def __init__(self, walk: Walk, *, measure: bool = False) -> None:
-        super().__init__()
-        self.walk = walk
-        self._measure_at_once = measure
-        self.run_under_way: Measuring | None = None
-        self._view: View = "work"
-        self._table = False
-        self._published: bool | None = None
-        self._highlight: int | None = None
-        self._message = ""
-        self._choice = 0
-        self.mark_ns = FIRST_MARK_NS
+class ChapterShow(ChapterState):
+    """How a chapter's screen looks at each step."""
 
     def body(self) -> ComposeResult:
         yield LoopLine(id="loop")
+        yield Sheet(self._banner, id="recorded")
         with Horizontal(id="chapter-main"):
             with Vertical(id="left"), Pane(id="lesson"):
                 yield Sheet(id="lesson-sheet")
@@ -75,13 +51,9 @@ class ChapterShow(WorkshopScreen):
     def on_screen_resume(self) -> None:
         self._show()
 
-    @property
-    def step(self) -> StepName:
-        """The step on the screen."""
-        return self.walk.current
-
     def _enter_step(self) -> None:
         self._message = ""
+        self._tried = self._planned = None
         self._table = False
         self._highlight = None
         kept = self.walk.progress.prediction
@@ -97,66 +69,11 @@ class ChapterShow(WorkshopScreen):
         self.query_one("#data", Pane).scroll_home(animate=False)
         self.query_one("#lesson", Pane).scroll_home(animate=False)
 
-    @property
-    def _reading_first(self) -> bool:
-        """On a narrow screen, is the page of a question read before its chart?"""
-        return not self.wide and self._view == "lesson" and self.step == "predict" and self._marking
-
     def _tell(self, text: str) -> None:
         self._message = text
         self._show()
 
-    def _request(self, slot: StepName) -> MeasureRequest:
-        request = self.walk.request(slot)
-        wanted = self.workshop_app.settings.preset
-        return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request
-
     # -- what is shown ---------------------------------------------------------------------------------------------
-
-    @property
-    def _marking(self) -> bool:
-        task = self.walk.chapter.prediction
-        return task is not None and task.kind == "mark"
-
-    @property
-    def _locked(self) -> bool:
-        task = self.walk.chapter.prediction
-        return task is not None and self.walk.run_in(task.slot) is not None
-
-    @property
-    def _with_chart(self) -> bool:
-        """Is the chart what this step is about now?"""
-        if self._table:
-            return False
-        if self.step == "predict":
-            return self._marking
-        if self.step in SLOTS:
-            return self.run_under_way is not None or self.walk.run_in(self.step) is not None
-        return self.step == "compare"
-
-    @property
-    def _shows_published(self) -> bool:
-        return self.workshop_app.settings.show_published if self._published is None else self._published
-
-    def _curves(self) -> list[RunCurve]:
-        # One published curve gives the scale; all of them are on the screen of all curves.
-        published = self.workshop.published()[:1] if self._shows_published else ()
-        curves = [*published, *self.walk.curves()]
-        running = self.run_under_way
-        if running is not None and running.progress is not None:
-            label = running.request.label or "this run"
-            curve = dataclasses.replace(running.progress.curve, label=label)
-            curves.append(RunCurve("live", label, curve, None))
-        return curves
-
-    def _marks(self) -> list[Mark]:
-        task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
-        if task is None or task.kind != "mark":
-            return []
-        percentile = float(task.percentile or "99.9")
-        if self.step == "predict":
-            return [(percentile, self.mark_ns)]
-        return [(percentile, kept.value_ns)] if kept is not None and kept.value_ns is not None else []
 
     def _show(self) -> None:
         if not self.is_mounted:
@@ -167,6 +84,8 @@ class ChapterShow(WorkshopScreen):
         self.set_class(self.run_under_way is not None, "-measuring")
         self.set_class(self.step == "compare", "-both")
         self.query_one(LoopLine).show_steps(self.walk.steps())
+        self.sheet("#recorded").show(self._banner)
+        self.sheet("#recorded").set_class(not self.walk.rehearsed, "-empty")
         self._draw_chart()
         self.sheet("#lesson-sheet").show(self._lesson)
         self.sheet("#data-sheet").show(self._data)
@@ -182,6 +101,11 @@ class ChapterShow(WorkshopScreen):
             curves = self._curves()
             highlight = -1 if self._highlight is None else self._highlight
             self.query_one(ChartView).show_curves(curves, highlight=highlight, marks=self._marks())
+
+    def _banner(self, width: int, palette: Palette) -> Iterable[Text]:
+        if not self.walk.rehearsed:
+            return ()
+        return settings_views.recording_lines(self.walk.not_here, self.walk.recording, width, palette)
 
     def _lesson(self, width: int, palette: Palette) -> Iterable[Text]:
         page = self.walk.page(self.step) or "This step has no page of its own."
@@ -219,23 +143,50 @@ class ChapterShow(WorkshopScreen):
             return wrap(Text(clean(error.sentence(), 400), style=f"bold {palette.bad}"), width, "! ")
 
     def _figures_of_step(self, width: int, palette: Palette) -> list[Text]:
-        step, task = self.step, self.walk.chapter.prediction
+        step, walk = self.step, self.walk
         if step == "look":
-            return views.facts(self.walk.look(), width, palette)
-        if step == "predict" and task is not None and not self._marking:
-            return views.choices(task, self._choice, self._locked, width, palette)
+            title = "ON THE RECORDING" if walk.rehearsed else "ON THIS HOST"
+            return views.facts(walk.look(), width, palette, title)
+        if step == "predict":
+            return self._question_figures(width, palette)
+        if step in SLOTS and walk.rehearsed:
+            return settings_views.nothing_measured(self._curves(), width, palette)
         if step in SLOTS:
             return views.about_to_measure(self._request(step), bool(self.workshop.host.on_battery), width, palette)
         if step in ("plan", "apply"):
-            return views.plan(self.walk.plan(), width, palette)
+            return self._plan_figures(width, palette)
+        if step == "compare" and walk.rehearsed:
+            return settings_views.settings_compared(walk.settings_compared(), width, palette)
         if step == "compare":
-            compared = self.walk.compare()
+            compared = walk.compare()
             return views.comparison(compared, width, palette) if compared else []
-        explained = self.walk.explain() if step == "explain" else None
+        explained = walk.explain()
         if explained is None:
+            return views.closing(walk.by_hand(), walk.chapter.learnt, width, palette)
+        runs = [e for slot in SLOTS if (e := walk.explain(slot)) is not None]
+        return views.explanation(explained, runs, walk.chapter.learnt, width, palette)
+
+    def _question_figures(self, width: int, palette: Palette) -> list[Text]:
+        task = self.walk.chapter.prediction
+        if task is None or self._marking:
             return []
-        runs = [e for slot in SLOTS if (e := self.walk.explain(slot)) is not None]
-        return views.explanation(explained, runs, self.walk.chapter.learnt, width, palette)
+        lines = views.choices(task, self._choice, self._lock_reason, width, palette)
+        outcome = self.walk.outcome() if self.walk.run_in(task.slot) is None else None
+        return lines if outcome is None else lines + settings_views.answered(task, outcome, width, palette)
+
+    def _plan_figures(self, width: int, palette: Palette) -> list[Text]:
+        walk, tried = self.walk, self._tried
+        words = walk.chapter.tunables
+        if tried is not None and tried.error is not None:
+            return settings_views.not_applied(tried.error, words, width, palette)
+        if tried is not None and tried.view is not None:
+            return settings_views.applied(tried.view, tried.checks, width, palette)
+        if self._planned is None:
+            # Drawn once a visit: what is applied is what was read then, and what is on the screen.
+            self._planned = walk.plan()
+        if walk.chapter.changes != "tunables":
+            return views.plan(self._planned, width, palette)
+        return settings_views.plan(self._planned, words, walk.rehearsed, width, palette)
 
     def _said(self) -> list[str]:
         """What stands above the keys: the newest message, or what this step has to tell."""
@@ -243,6 +194,8 @@ class ChapterShow(WorkshopScreen):
             return [self._message]
         if self.run_under_way is not None:
             return []
+        if self.walk.rehearsed:
+            return self._said_of_recording()
         told: list[str] = []
         task = self.walk.chapter.prediction
         about = ("compare",) if self.size.height >= TALL else ()
@@ -258,31 +211,57 @@ class ChapterShow(WorkshopScreen):
             offer = self.walk.offer_noise()
             told += [f"{offer} Press w."] if offer else []
         if self.step == "apply":
-            told.append("Enter agrees to this plan; p lets you pick other CPUs.")
+            told.append(self._said_of_plan())
         return told
 
+    def _said_of_plan(self) -> str:
+        if not self._sets:
+            return "Enter agrees to this plan; p lets you pick other CPUs."
+        if self._tried is not None:
+            return ""
+        if self.walk.awaits_reboot:
+            return "Written already, and this host was not rebooted since. Enter goes home, u gives it back."
+        if self.walk.applied:
+            return "This chapter's settings stand. Enter reads them again, u gives them back."
+        return "Enter writes this, as root. It is given back when you leave, or with u."
+
+    def _said_of_recording(self) -> list[str]:
+        """A rehearsed chapter measures and writes nothing, and says so where that would happen."""
+        if self.step in SLOTS and self._with_chart:
+            return ["Nothing is measured on a recording. These curves were published in 2015, of a laptop: for scale."]
+        if self.step == "predict" and self._marking:
+            return ["Nothing is measured on a recording: your mark is kept, and nothing judges it."]
+        return ["Nothing is written on a recording."] if self.step == "apply" else []
+
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:
-        for text in self._said():
+        for text in filter(None, self._said()):
             yield from wrap(styled(text, palette, palette.text), width, "" if text[0] in "✓✗" else "▸ ", "  ")
+
+    def _enter_label(self) -> str:
+        """What Enter does now."""
+        step = self.step
+        if self.walk.measures(step) and self.walk.run_in(step) is None:
+            return "measure"
+        if step == "predict" and not self._locked:
+            return "to the chart" if self._reading_first else "keep guess"
+        if step == "apply" and self._sets:
+            return "home" if self._reboot_first else "apply" if self._tried is None else "go on"
+        if step == "apply" and not self.walk.rehearsed:
+            return "agree"
+        return "finish" if step == self.walk.chapter.steps[-1] else "go on"
 
     def keys(self) -> Sequence[Shown]:
         if self.run_under_way is not None:
             return (("chapter.home", "stop waiting" if self.run_under_way.waiting else "stop the run"),)
+        if self.workshop_app.at_work:
+            return ()
         step = self.step
-        slot_run = self.walk.run_in(step) if step in SLOTS else None
-        enter = "go on"
-        if step in SLOTS and slot_run is None:
-            enter = "measure"
-        elif step == "predict" and not self._locked:
-            enter = "to the chart" if self._reading_first else "keep guess"
-        elif step == "apply":
-            enter = "agree"
-        elif step == self.walk.chapter.steps[-1]:
-            enter = "finish"
-        shown: list[Shown] = [("chapter.enter", enter)]
-        if step == "apply":
+        shown: list[Shown] = [("chapter.enter", self._enter_label())]
+        if step == "apply" and self.walk.chapter.changes == "placement" and not self.walk.rehearsed:
             shown.append(("chapter.cpus", ""))
-        if slot_run is not None:
+        if self._sets and step in ("apply", *AFTER) and self.walk.applied:
+            shown.append(("chapter.undo", ""))
+        if self.walk.measures(step) and self.walk.run_in(step) is not None:
             shown.append(("chapter.again", "again"))
         if self._with_chart or self._table:
             if not self.wide and not self._reading_first:

@@ -15,8 +15,9 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.actions import Scope, bindings
-from jitter_workshop.tui.screens.base import WorkshopScreen, two_ends
+from jitter_workshop.tui.screens.base import two_ends
 from jitter_workshop.tui.screens.chapter_views import host_column
+from jitter_workshop.tui.screens.home_settings import HomeSettings
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.figures import label_of, log_bar, value_at
@@ -24,6 +25,9 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.path_list import PathList
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+SEVEN_KEYS = 70
+"""So wide is the row of all keys."""
 
 
 class NextCard(Sheet):
@@ -34,7 +38,7 @@ class NextCard(Sheet):
         await self.run_action("screen.next")
 
 
-class HomeScreen(WorkshopScreen):
+class HomeScreen(HomeSettings):
     """The first screen."""
 
     scope: ClassVar[Scope] = "home"
@@ -43,6 +47,7 @@ class HomeScreen(WorkshopScreen):
     def body(self) -> ComposeResult:
         yield Sheet(self._host_line, id="host-line")
         yield NextCard(self._next_card, id="next")
+        yield Sheet(self._standing, id="standing")
         with Horizontal(id="home-main"):
             with Vertical(id="home-left"):
                 with Pane(id="path-pane"):
@@ -54,12 +59,19 @@ class HomeScreen(WorkshopScreen):
         yield Sheet(self._notices, id="notices")
 
     def keys(self) -> Sequence[Shown]:
+        if self.workshop_app.at_work:
+            return ()
+        entry = self.query_one(PathList).entry
+        # What is changed on the host is worth a place more than those of the screen.
+        hands = self.hands_keys()
+        settings = not hands and self.size.width >= SEVEN_KEYS
         return (
             ("home.go", ""),
-            ("home.measure", ""),
+            *((("home.measure", ""),) if entry is None or entry.here else ()),
+            *hands,
             ("app.curves", ""),
             ("app.status", ""),
-            ("app.settings", ""),
+            *((("app.settings", ""),) if settings else ()),
             ("app.help", ""),
             ("home.quit", ""),
         )
@@ -86,10 +98,12 @@ class HomeScreen(WorkshopScreen):
             ("#title", self.title_lines),
             ("#host-line", self._host_line),
             ("#next", self._next_card),
+            ("#standing", self._standing),
             ("#about", self._about),
             ("#notices", self._notices),
         ):
             self.sheet(selector).show(build)
+        self.sheet("#standing").set_class(not self.said_of_hands(), "-empty")
         self.sheet("#notices").set_class(not self._notice_texts(), "-empty")
         self.refresh_keys()
 
@@ -102,6 +116,11 @@ class HomeScreen(WorkshopScreen):
 
     def _host_line(self, width: int, palette: Palette) -> Iterable[Text]:
         yield Text(clean(self.workshop.host_line(), 200), style=palette.dim)
+
+    def _standing(self, width: int, palette: Palette) -> Iterable[Text]:
+        """What stands on this host by this tool, or could be applied again."""
+        for said in self.said_of_hands():
+            yield from wrap(Text(said, style=palette.text), width, "▸ ")[:2]
 
     def _about(self, width: int, palette: Palette) -> Iterable[Text]:
         """What the chapter under the cursor is about."""
@@ -181,6 +200,7 @@ class HomeScreen(WorkshopScreen):
     def _move(self, by: int) -> None:
         self.query_one(PathList).move(by)
         self.sheet("#about").show(self._about)
+        self.refresh_keys()
 
     def action_up(self) -> None:
         self._move(-1)

@@ -1,0 +1,137 @@
+"""The state of a chapter's screen: where the learner is, what was tried, and which curves belong there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Literal
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
+from jitter_workshop.tui.measuring import Measuring
+from jitter_workshop.tui.screens import settings_views
+from jitter_workshop.tui.screens.handwork import HandWork
+from jitter_workshop.tui.widgets.chart import Mark
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.measure import MeasureRequest
+    from jitter_workshop.flow.walk import Walk
+
+SLOTS: tuple[StepName, ...] = ("measure", "again")
+AFTER: tuple[StepName, ...] = ("again", "compare", "explain")
+FIRST_MARK_NS = 10_000
+
+View = Literal["lesson", "work"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tried:
+    """An apply that was tried at this visit of its step: what came of it, or why nothing did."""
+
+    view: ApplyView | None = None
+    checks: tuple[Fact, ...] = ()
+    error: WorkshopError | None = None
+
+
+class ChapterState(HandWork):
+    """What a chapter's screen knows. How it is shown, and what keys do, is in the classes built on it."""
+
+    def __init__(self, walk: Walk, *, measure: bool = False) -> None:
+        super().__init__()
+        self.walk = walk
+        self._measure_at_once = measure
+        self.run_under_way: Measuring | None = None
+        self._view: View = "work"
+        self._table = False
+        self._published: bool | None = None
+        self._highlight: int | None = None
+        self._message = ""
+        self._tried: Tried | None = None
+        self._planned: PlanView | None = None
+        self._choice = 0
+        self.mark_ns = FIRST_MARK_NS
+
+    @property
+    def step(self) -> StepName:
+        """The step on the screen."""
+        return self.walk.current
+
+    @property
+    def _sets(self) -> bool:
+        """Does this chapter set something on this host?"""
+        return self.walk.chapter.changes == "tunables" and not self.walk.rehearsed
+
+    @property
+    def _reading_first(self) -> bool:
+        """On a narrow screen, is the page of a question read before its chart?"""
+        return not self.wide and self._view == "lesson" and self.step == "predict" and self._marking
+
+    @property
+    def _reboot_first(self) -> bool:
+        """Does everything after this step wait for a reboot?"""
+        return self.step == "apply" and self._sets and self.walk.awaits_reboot
+
+    @property
+    def _marking(self) -> bool:
+        task = self.walk.chapter.prediction
+        return task is not None and task.kind == "mark"
+
+    @property
+    def _locked(self) -> bool:
+        return bool(self._lock_reason)
+
+    @property
+    def _lock_reason(self) -> str:
+        """Why the guess cannot be changed any more, or ""."""
+        task = self.walk.chapter.prediction
+        if task is None:
+            return ""
+        if self.walk.run_in(task.slot) is not None:
+            return "Measured already: the guess stays as it was."
+        # A guess counts only before one knows.
+        return "Answered: what is right stands below." if self.walk.outcome() is not None else ""
+
+    @property
+    def _with_chart(self) -> bool:
+        """Is the chart what this step is about now?"""
+        if self._table:
+            return False
+        if self.step == "predict":
+            return self._marking
+        if self.step in SLOTS and not self.walk.rehearsed:
+            return self.run_under_way is not None or self.walk.run_in(self.step) is not None
+        if self.walk.rehearsed:
+            return self.step in SLOTS and bool(self._curves())
+        return self.step == "compare"
+
+    @property
+    def _shows_published(self) -> bool:
+        return self.workshop_app.settings.show_published if self._published is None else self._published
+
+    def _curves(self) -> list[RunCurve]:
+        if self.walk.rehearsed and self.step in SLOTS:
+            shown = self.workshop.published() if self._shows_published else ()
+            return settings_views.published_for(self.walk.chapter.id, self.step, shown)
+        # One published curve gives the scale; all of them are on the screen of all curves.
+        published = self.workshop.published()[:1] if self._shows_published else ()
+        curves = [*published, *self.walk.curves()]
+        running = self.run_under_way
+        if running is not None and running.progress is not None:
+            label = running.request.label or "this run"
+            curve = dataclasses.replace(running.progress.curve, label=label)
+            curves.append(RunCurve("live", label, curve, None))
+        return curves
+
+    def _marks(self) -> list[Mark]:
+        task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
+        if task is None or task.kind != "mark":
+            return []
+        percentile = float(task.percentile or "99.9")
+        if self.step == "predict":
+            return [(percentile, self.mark_ns)]
+        return [(percentile, kept.value_ns)] if kept is not None and kept.value_ns is not None else []
+
+    def _request(self, slot: StepName) -> MeasureRequest:
+        request = self.walk.request(slot)
+        wanted = self.workshop_app.settings.preset
+        return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

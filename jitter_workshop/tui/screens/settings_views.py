@@ -1,0 +1,175 @@
+"""What a chapter shows of a host's settings: the plan, what came of it, before and after. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.text import Text
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.course import PredictionTask, StepName
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import ApplyView, Fact, PlanView, PredictionOutcome, RunCurve, SettingChange
+from jitter_workshop.tui.screens.chapter_views import Lines, facts, heading
+from jitter_workshop.tui.settings_words import counted, script_command
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.figures import table
+from jitter_workshop.tui.widgets.prose import styled, wrap
+
+_PUBLISHED: dict[str, tuple[str, str]] = {
+    "baseline": ("published-baseline", "published-baseline"),
+    "governor": ("published-baseline", "published-performance-governor"),
+    "isolation": ("published-performance-governor", "published-isolated-CPUs"),
+}
+"""Chapter → the curves of 2015 that its two runs would have been on that laptop."""
+
+_LEFT_OUT = " Left out: "
+_VALUE = 400
+
+
+def published_for(chapter_id: str, step: StepName, published: Sequence[RunCurve]) -> list[RunCurve]:
+    """The published curves that stand in a step of a rehearsed chapter: the first run's, and beside it the second's."""
+    first, second = _PUBLISHED.get(chapter_id, ("", ""))
+    wanted = (first,) if step == "measure" else (first, second)
+    return [curve for curve in published if curve.key in wanted]
+
+
+def recording_lines(reason: str, recording: str, width: int, palette: Palette) -> Lines:
+    """The banner of a chapter that is taught on a recording, at most two lines."""
+    line = Text(style=palette.text)
+    line.append("ON A RECORDING", f"bold {palette.accent}")
+    line.append(f" {clean(recording, 30)}" if recording else "", palette.dim)
+    line.append(f"  {_sentence(reason)}")
+    return wrap(line, width, "", "  ")[:2]
+
+
+def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palette: Palette) -> Lines:
+    """Every write under its tunable: the reason once, then path, before → after; what is left out; the way without
+    rights."""
+    count = len(view.changes)
+    files = f" in {view.host_files} {'file' if view.host_files == 1 else 'files'}" if view.host_files != count else ""
+    lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette)]
+    lines.append(Text(f"{counted(count)}{files}, in this order." if count else "Nothing.", style=palette.text))
+    for tunable, group in groupby(view.changes, key=lambda change: change.tunable):
+        lines += [Text(), *_tunable(tunable, list(group), width, palette)]
+    said, *left_out = view.text.split(_LEFT_OUT)
+    lines += [Text(), *wrap(styled(said, palette), width)]
+    if left_out:
+        lines += [Text(), heading("LEFT OUT", palette)]
+        for one in left_out:
+            lines += wrap(styled(one, palette, palette.dim), width, "  ", "    ")
+    then = list(dict.fromkeys(change.then for change in view.changes if change.then))
+    lines += [Text(f"Then, once: {clean(command, 200)}", style=palette.text) for command in then]
+    if count and not recorded:
+        lines += [Text(), *no_rights(words, width, palette)]
+    return lines
+
+
+def _tunable(tunable: str, changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
+    colour = {"low": palette.dim, "medium": palette.accent, "high": palette.bad}[worst]
+    head = Text(clean(tunable, 40), style=f"bold {palette.cool}")
+    head.append(f"   risk {worst}", colour)
+    if changes[0].when == "boot":
+        head.append("   takes effect with the next boot", palette.accent)
+    lines: Lines = [head]
+    for why in dict.fromkeys(clean(c.why, 400) for c in changes if c.why):
+        lines += wrap(Text(why, style=palette.dim), width, "  ")
+    for change in changes:
+        lines += _change(change, width, palette)
+    return lines
+
+
+def _change(change: Change, width: int, palette: Palette) -> Lines:
+    """``3  PATH  before → after`` in a line where that fits, else the values below the path."""
+    number = f"{change.n:>4}  "
+    path = Text(clean(change.path, 400), style=palette.text)
+    values = Text(f"{clean(change.before, _VALUE) or '(empty)'} → ", style=palette.dim)
+    values.append(clean(change.after, _VALUE) or "(empty)", f"bold {palette.text}")
+    if change.lease:
+        values.append("  (only as long as it is held)", palette.dim)
+    if len(number) + path.cell_len + 2 + values.cell_len <= width:
+        return [Text.assemble((number, palette.dim), path, "  ", values)]
+    indent = " " * (len(number) + 2)
+    return [*wrap(path, width, number, indent), *wrap(values, width, indent)]
+
+
+def no_rights(words: Sequence[str], width: int, palette: Palette) -> Lines:
+    """The way out for who is not root here."""
+    text = f"No root's rights here? `{script_command(words)}` makes a script of exactly this, with its undo, "
+    return wrap(styled(text + "for somebody who has them.", palette, palette.dim), width)
+
+
+def applied(view: ApplyView, checks: Sequence[Fact], width: int, palette: Palette) -> Lines:
+    """What was written and what the host says now. ``checks``: the chapter's tunables, read again."""
+    sign, colour = ("✓", palette.good) if view.settled and not view.refused else ("▸", palette.accent)
+    lines: Lines = [heading("WHAT CAME OF IT", palette)]
+    lines += wrap(Text(clean(view.text, 600), style=f"bold {colour}"), width, f"{sign} ", "  ")
+    if view.refused:
+        lines += [Text(), heading("REFUSED", palette)]
+        for where, reason in view.refused:
+            line = Text(f"{clean(where, 200)}: ", style=palette.text)
+            line.append(clean(reason, 400), palette.dim)
+            lines += wrap(line, width, " ✗ ", "   ")
+    if checks:
+        lines += [Text(), *facts(checks, width, palette, "READ AGAIN ON THIS HOST")]
+    return lines
+
+
+def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette: Palette) -> Lines:
+    """An apply that came to nothing, calmly, with the way out."""
+    lines: Lines = [heading("NOT APPLIED", palette)]
+    lines += wrap(Text(clean(error.message, 600) + ".", style=palette.text), width)
+    lines += [Text(), *wrap(styled("Somebody with root's rights can do it for you:", palette), width)]
+    for command, why in (
+        (script_command(words), "writes the plan down as a script; look at it"),
+        ("sudo sh plan.sh apply", "makes the changes, and says so where the host is no longer as planned"),
+        ("sudo sh plan.sh undo", "gives them back"),
+    ):
+        lines += wrap(Text(command, style=palette.code), width, "  $ ", "    ")
+        lines += wrap(Text(why, style=palette.dim), width, "    ")
+    tail = "Enter goes on without it: the second run then shows this host as it is. b and Enter come back here."
+    return [*lines, Text(), *wrap(Text(tail, style=palette.text), width)]
+
+
+def settings_compared(changes: Sequence[SettingChange], width: int, palette: Palette) -> Lines:
+    """A rehearsed chapter's tunables before and after, as the two recordings say."""
+    lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS", palette)]
+    if not changes:
+        none = "There is no second recording to set beside the first: nothing was changed between the two steps."
+        return [*lines, *wrap(Text(none, style=palette.text), width)]
+    rows = [["", "before", "", "after", ""]]
+    rows += [
+        [clean(c.title, 40), clean(c.before, 40), "→", clean(c.after, 40), "✓" if c.settled else "·"] for c in changes
+    ]
+    lines += table(rows, palette, width=width)
+    if any(c.settled for c in changes):
+        lines += [Text(), Text("✓  as this chapter wants it", style=palette.dim)]
+    return lines
+
+
+def nothing_measured(shown: Sequence[RunCurve], width: int, palette: Palette) -> Lines:
+    """Instead of a run, in a rehearsed chapter."""
+    lines: Lines = [heading("NO RUN HERE", palette)]
+    text = "Nothing is measured on a recording: a curve says something only of the host it was measured on."
+    text += " t turns to the published curve." if shown else ""
+    return [*lines, *wrap(Text(text, style=palette.text), width)]
+
+
+def answered(task: PredictionTask, outcome: PredictionOutcome, width: int, palette: Palette) -> Lines:
+    """What became of an answer that no run decides: whether it is right, why, and why the right one is."""
+    colour = {True: palette.good, False: palette.bad, None: palette.text}[outcome.near]
+    sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
+    lines: Lines = [Text(), *wrap(styled(outcome.text, palette, f"bold {colour}"), width, sign)]
+    explained = [outcome.explanation]
+    explained += [a.explanation for a in task.answers if a.right and not outcome.near]
+    for text in dict.fromkeys(filter(None, explained)):
+        lines += [Text(), *wrap(styled(text, palette), width, "  ")]
+    return lines
+
+
+def _sentence(text: str) -> str:
+    said = clean(text, 300).rstrip(".")
+    return f"{said[:1].upper()}{said[1:]}."

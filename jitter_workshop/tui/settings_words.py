@@ -1,0 +1,69 @@
+"""What is said of settings that stand, were given back or are kept: for the screen, the plain walk and the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.text import clean
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.workshop import Workshop
+
+_MOST_NAMED = 6
+
+
+def counted(count: int) -> str:
+    """``1 setting``, ``3 settings``."""
+    return f"{count} {'setting' if count == 1 else 'settings'}"
+
+
+def named(tunables: Iterable[str]) -> str:
+    """Ids in their order, each once, how often it came where that is more than once; at most six by name."""
+    found = Counter(clean(name, 40) for name in tunables)
+    words = [f"{name} ({count})" if count > 1 else name for name, count in found.items()]
+    more = len(words) - _MOST_NAMED
+    return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def stands(standing: Sequence[Mapping[str, str]]) -> str:
+    """``2 settings stand: governor, thp``; "" where nothing does."""
+    if not standing:
+        return ""
+    verb = "stands" if len(standing) == 1 else "stand"
+    return f"{counted(len(standing))} {verb}: {named(one['id'] for one in standing)}"
+
+
+def came_back(result: RestoreResult) -> str:
+    """What was given back and what was left alone, in one paragraph."""
+    if not result.restored and not result.left_alone:
+        return "There was nothing to give back."
+    said = []
+    if result.restored:
+        said.append(f"{counted(len(result.restored))} given back: {named(r.tunable for r in result.restored)}.")
+    said += [f"Left alone: {clean(one.path, 120)}: {clean(one.reason, 300)}." for one in result.left_alone]
+    if result.needs_reboot:
+        said.append("A part of it takes effect with the next boot.")
+    return " ".join(said)
+
+
+def farewell(workshop: Workshop) -> str:
+    """Give back what is held; what a plain terminal is then told, a line each: what came back, and what still
+    stands."""
+    held = workshop.hands.holding
+    result = workshop.hands.close()
+    lines = []
+    if result.restored or result.left_alone:
+        lines.append(came_back(result))
+    elif held:
+        lines.append("It is not certain that all was given back: run 'jitter-workshop restore'.")
+    standing = stands(workshop.standing())
+    lines += [f"{standing}. 'jitter-workshop restore' gives it back."] if standing else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def script_command(words: Iterable[str]) -> str:
+    """The command that makes a script of a plan, for who has the rights that its reader lacks."""
+    return f"jitter-workshop plan --sh {' '.join(words)} > plan.sh"
