@@ -66,7 +66,8 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
     there, and the answer is then the careful one: by hand."""
     distribution = read_distribution(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
-        return BootLoader("none", "", distribution, reason="a container runs on the kernel of its host")
+        reason = "this is a container, or was made from one: whoever starts it gives the kernel its line"
+        return BootLoader("none", "", distribution, reason=reason)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
         return BootLoader(
             "by-hand", "OSTree", distribution, reason="an image-based system: rpm-ostree kargs --append-if-missing=…"
