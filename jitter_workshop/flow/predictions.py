@@ -49,7 +49,8 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
     if guessed is None or guessed <= 0:
         return PredictionOutcome("You marked no value.", None, "", None, measured)
     if measured is None:
-        text = f"This run has too few messages to know its p{percentile}."
+        what = "readings" if run.workload == "spin" else "messages"
+        text = f"This run has too few {what} to know its p{percentile}."
         return PredictionOutcome(text, None, "", guessed, None)
     near, words = judge(guessed, measured)
     text = f"You marked {nice_ns(guessed)} at p{percentile}; it was {nice_ns(measured)}. {words}"
