@@ -8,7 +8,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
 
 _TAIL = {"spin": "99.9999"}
-"""The percentile that tells of thefts; ``spin`` reads the clock tens of millions of times a second, others say p99.9."""
+"""The percentile that tells of thefts: ``spin`` reads the clock tens of millions of times a second."""
 _SAME = 1.05
 """Values that lie no further apart are told as such."""
 
