@@ -10,6 +10,7 @@ from jitter_workshop.flow.hands import NOTHING, Hands
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused, Restored, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
+from tests.agent_on_tree import FakeKernel, Steps
 
 NO_RIGHTS = HostError("changing this host needs root's rights, and sudo is not here", "run it as root")
 
@@ -62,7 +63,7 @@ class FakeHands(Hands):
             raise self.fail
         made = [change for change in shown if change.path not in self.refuse]
         for change in made:
-            (self.tree / change.path.lstrip("/")).write_text(f"{change.after}\n")
+            self._write(change.path, change.after)
         self.made += made
         self._leased = self._leased or bool(made)
         applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
@@ -89,10 +90,12 @@ class FakeHands(Hands):
         return self._give_back(())
 
     def _give_back(self, tunables: Sequence[str]) -> RestoreResult:
-        assert self.tree is not None or not self.made
         mine = [c for c in self.made if not tunables or c.tunable in tunables]
         self.made = [c for c in self.made if c not in mine]
         for change in reversed(mine):
-            assert self.tree is not None
-            (self.tree / change.path.lstrip("/")).write_text(f"{change.before}\n")
+            self._write(change.path, change.before)
         return RestoreResult(tuple(Restored(c.tunable, c.path, c.after, c.before) for c in mine), (), False)
+
+    def _write(self, path: str, value: str) -> None:
+        assert self.tree is not None
+        FakeKernel(self.tree, Steps({}), {}).write(path, value)

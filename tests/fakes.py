@@ -102,9 +102,11 @@ def values(seed: int, *, pinned: bool, count: int = 1_500) -> list[int]:
     return found + [made.randint(3_000, 9_000 if pinned else 4_000_000) for _ in range(8)]
 
 
-def open_workshop(root: Path = Path("/"), **how: object) -> FakeWorkshop:
+def open_workshop(
+    root: Path = Path("/"), session: str | None = None, course: Path | None = None, **how: object
+) -> FakeWorkshop:
     """The fake on a host (this one, or a made tree) in the state folder that the environment names."""
-    workshop = FakeWorkshop.open(root=root)
+    workshop = FakeWorkshop.open(session, course, root)
     assert isinstance(workshop, FakeWorkshop)
     workshop.reached_gate = threading.Event()
     workshop._desk.hands = FakeHands()

@@ -33,12 +33,17 @@ def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
     if given is None:
         return PredictionOutcome("Your answer is no longer among the lesson's.", None, "", None, None)
     right = next((a for a in task.answers if a.right), None)
-    text = f"You said: {given.text}"
+    text = f"You said: {_sentence(given.text)}"
     if given.right:
         text += " That is right."
     elif right is not None:
-        text += f" The answer is: {right.text}"
-    return PredictionOutcome(text, given.right, given.explanation, None, None)
+        text += f" The answer is: {_sentence(right.text)}"
+    near = False if given.right is None and right is not None else given.right
+    return PredictionOutcome(text, near, given.explanation, None, None)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionOutcome:

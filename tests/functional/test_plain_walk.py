@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,36 +13,14 @@ from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cpu, Topology
-from jitter_workshop.tui.plain import PlainWalk
+from tests import talking
 from tests.fakes import FakeWorkshop, open_workshop
 
 Trees = Callable[[str], Path]
 
 
-class Talk:
-    """A conversation: ``answers`` are typed one after another, then the input ends."""
-
-    def __init__(self, workshop: Workshop, answers: str, width: int = 80) -> None:
-        self.said: list[str] = []
-        self._answers: Iterator[str] = iter([*answers.split("|")])
-        self.walk = PlainWalk(workshop, self._read, self.said.append, width)
-
-    def _read(self, prompt: str) -> str:
-        self.said.append(prompt + "\n")
-        try:
-            return next(self._answers)
-        except StopIteration:
-            raise EOFError from None
-
-    @property
-    def text(self) -> str:
-        return "".join(self.said)
-
-
 def talk(answers: str, workshop: Workshop | None = None, chapter: str | None = None, width: int = 80) -> str:
-    conversation = Talk(workshop or quad(), answers, width)
-    assert conversation.walk.run(chapter) == 0
-    return conversation.text
+    return talking.talk(workshop or quad(), answers, chapter, width)
 
 
 def quad() -> FakeWorkshop:

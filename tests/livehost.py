@@ -1,0 +1,38 @@
+"""A workshop on a made tree that passes for the host it runs on: measurements are made up, settings are files of the
+tree."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.flow import hands
+from tests.fakehands import FakeHands, LiveTree
+from tests.fakes import FakeWorkshop, open_workshop
+
+REPOSITORY = Path(__file__).parents[1]
+SESSION = "live"
+
+
+def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    """The workshop on ``tree``, whose four CPUs this process may use; its hands write into the tree."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    made = open_workshop(tree, session=SESSION, course=course)
+    made._desk.root = LiveTree(tree)
+    made._desk.hands = FakeHands(tree)
+    return made
+
+
+def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    """The real hands and a real agent, which works on the tree and not on this host (see ``tests.agent_on_tree``)."""
+    code = (
+        f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]; from tests import agent_on_tree as a; a.main(*sys.argv[1:])"
+    )
+    command = (sys.executable, "-c", code, str(tree), *options)
+    monkeypatch.setattr(hands, "connect", lambda ask=True: AgentClient(command))
+    monkeypatch.setattr(hands, "HostRoot", lambda: LiveTree(tree))
+    workshop._desk.hands = hands.Hands()

@@ -1,0 +1,145 @@
+"""A small course for tests: one chapter that sets host-wide tunables, one without measurements, one for a guest's lack
+of a governor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+COURSE = """
+format_version = 1
+id = "small"
+title = "A small course"
+chapters = ["01-pages", "02-reading", "03-clock"]
+"""
+
+_COMMON = """
+format_version = 1
+id = "{id}"
+title = "{title}"
+summary = "A chapter for tests."
+minutes = 3
+hot_cpus = 1
+hints = ["The only hint of {id}."]
+learnt = ["Take this along from {id}."]
+"""
+
+_MEASURED = """
+changes = "tunables"
+tunables = [{tunables}]
+recording = "lab-stock"
+recording_after = "lab-tuned"
+steps = ["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
+look = ["system", "cpus"]
+
+[[measurement]]
+slot = "measure"
+label = "before {id}"
+workload = "ring"
+placement = "auto"
+preset = "quick"
+
+[[measurement]]
+slot = "again"
+label = "after {id}"
+workload = "ring"
+placement = "auto"
+preset = "quick"
+
+[[by_hand]]
+command = "grep -H . /proc/sys/vm/stat_interval # {{cpus}}"
+why = "How often each CPU is asked for its counters."
+
+[[check]]
+mark = "setting"
+tunable = "{check}"
+
+[[check]]
+mark = "curve"
+slot = "again"
+
+[[page_when]]
+step = "look"
+when = "available"
+text = "Here something can be better."
+
+[[page_when]]
+step = "look"
+when = "good"
+text = "Here all is good already."
+
+[[page_when]]
+step = "look"
+when = "not_here"
+text = "Here is nothing to set."
+"""
+
+_CHOICE = """
+[prediction]
+kind = "choice"
+question = "Who wakes a CPU once a second?"
+
+[[prediction.answer]]
+id = "vmstat"
+text = "The counters of the memory management"
+right = true
+explanation = "vmstat_update folds them, on each CPU."
+
+[[prediction.answer]]
+id = "nobody"
+text = "Nobody"
+explanation = "Look at stat_interval."
+"""
+
+_MARK = """
+[prediction]
+kind = "mark"
+question = "Where will p99.9 be with a steady clock?"
+slot = "again"
+percentile = "99.9"
+
+[[prediction.answer]]
+id = "short"
+text = "up to 1 ms"
+up_to_ns = 1_000_000
+explanation = "That is the height of interrupts."
+
+[[prediction.answer]]
+id = "long"
+text = "longer"
+explanation = "That is the height of slices."
+"""
+
+_READING = """
+changes = "nothing"
+steps = ["look", "predict", "explain"]
+look = ["system"]
+
+[[by_hand]]
+command = "vmstat 1 5"
+why = "Who can run, a line a second; on CPU {producer_cpu} among others."
+"""
+
+
+def write(folder: Path, tunables: tuple[str, ...] = ("thp", "stat-interval")) -> Path:
+    """The course below ``folder``, which is made."""
+    measured = ["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
+    words = ", ".join(f'"{word}"' for word in tunables)
+    check = tunables[0].partition("=")[0]
+    lessons = {
+        "01-pages": ("pages", "Pages", _MEASURED.format(id="pages", tunables=words, check=check) + _CHOICE, measured),
+        "02-reading": ("reading", "Reading only", _READING + _CHOICE, ["look", "predict", "explain"]),
+        "03-clock": (
+            "clock",
+            "The clock",
+            _MEASURED.format(id="clock", tunables='"governor", "min-frequency"', check="governor") + _MARK,
+            measured,
+        ),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "course.toml").write_text(COURSE)
+    for name, (ident, title, text, steps) in lessons.items():
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "lesson.toml").write_text(_COMMON.format(id=ident, title=title) + text)
+        pages = "".join(f"## {step}\n\nThe page of {ident} for {step}.\n\n" for step in steps)
+        (folder / name / "lesson.md").write_text(f"# {title}\n\n{pages}")
+    return folder

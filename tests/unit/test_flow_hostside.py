@@ -1,0 +1,368 @@
+"""A chapter's side of the host: what it looks at, plans, applies and gives back, with hands that write into a tree."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.errors import HostError, LessonError
+from jitter_workshop.flow.walk import Walk
+from jitter_workshop.host.packed import unpacked
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.tuning.journal import stack
+from tests import hosttrees, livehost, madecourse, tuned_tree
+from tests.fakehands import FakeHands
+from tests.fakes import FakeWorkshop, open_workshop
+
+RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
+THP = "sys/kernel/mm/transparent_hugepage/enabled"
+INTERVAL = "proc/sys/vm/stat_interval"
+BOOT_ID = "proc/sys/kernel/random/boot_id"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return madecourse.write(tmp_path / "course")
+
+
+@pytest.fixture
+def live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    return livehost.open_live(tree, course, monkeypatch)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    """On a host without a governor, and without anything else that the course sets."""
+    return livehost.open_live(hosttrees.small(tmp_path / "bare", 4), course, monkeypatch)
+
+
+def hands_of(workshop: FakeWorkshop) -> FakeHands:
+    hands = workshop.hands
+    assert isinstance(hands, FakeHands)
+    return hands
+
+
+def changed(walk: Walk, **fields: object) -> Walk:
+    """The same walk through a chapter with other fields."""
+    chapter: Chapter = dataclasses.replace(walk.chapter, **fields)  # type: ignore[arg-type]
+    return Walk(chapter, walk._desk)
+
+
+# -- here -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_host_is_to_a_chapter(live: FakeWorkshop, tree: Path) -> None:
+    walk = live.walk("pages")
+    assert (walk.rehearsed, walk.not_here, walk.recording) == (False, "", "")
+    assert walk.page("look") == "The page of pages for look.\n\nHere something can be better."
+    assert walk.page("plan") == "The page of pages for plan."
+    (tree / THP).write_text("always madvise [never]\n")
+    (tree / INTERVAL).write_text("60\n")
+    again = live.walk("pages")
+    assert {f.value.partition(":")[0] for f in again.look()[-2:]} == {"good already"}
+    assert "Here all is good already." in again.page("look")
+    assert [m for m in again.chapter.steps if again.measures(m)] == ["measure", "again"]
+
+
+def test_look_reads_anew_and_ends_with_the_tunables_own_words(live: FakeWorkshop, tree: Path) -> None:
+    walk = live.walk("pages")
+    thp, interval = walk.look()[-2:]
+    assert thp.value == "can be better: always, madvise → madvise"
+    assert interval.value.startswith("can be better: ")
+    (tree / THP).write_text("always madvise [never]\n")
+    assert walk.look()[-2].value == "good already: never, madvise"
+
+
+def test_the_plan_is_the_planners_and_names_the_hot_cpus(live: FakeWorkshop) -> None:
+    plan = live.walk("pages").plan()
+    assert {c.path for c in plan.changes} >= {f"/{THP}", f"/{INTERVAL}"}
+    assert plan.host_files == len({c.path for c in plan.changes})
+    assert plan.text.startswith("Hot CPUs 1-3: ")
+    assert "A recorded host" not in plan.text
+
+
+def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: Path) -> None:
+    walk = live.walk("pages")
+    shown = walk.plan().changes
+    before = tuned_tree.contents(tree)
+    view = walk.apply()
+    hands = hands_of(live)
+    assert hands.calls == [("apply", "thp", "stat-interval")]
+    assert tuple(hands.made) == shown
+    assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
+    assert f"{len(shown)} settings made and read back: the host now says what was wanted." in view.text
+    assert "given back when you leave" in view.text
+    assert walk.progress.marks["setting"] is True
+    written = {path for path, data in tuned_tree.contents(tree).items() if before.get(path) != data}
+    assert written == {c.path.lstrip("/") for c in shown}
+
+
+def test_where_nothing_is_to_be_written_the_agent_is_not_asked(live: FakeWorkshop) -> None:
+    walk = live.walk("pages")
+    walk.apply()
+    hands_of(live).calls.clear()
+    view = walk.apply()
+    assert hands_of(live).calls == []
+    assert view.text == "Nothing was to be written. It is as it should be."
+    assert (view.applied, view.settled) == (0, True)
+    assert walk.plan().text.startswith("Nothing is to be written here.")
+
+
+def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) -> None:
+    walk = live.walk("pages")
+    hands_of(live).refuse = (f"/{THP}",)
+    view = walk.apply()
+    assert view.refused == ((f"/{THP}", "the kernel says EIO"),)
+    assert not view.settled
+    assert "1 refused: something is still to improve: see 'look'." in view.text
+    assert walk.progress.marks["setting"] is False
+
+
+def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:
+    live._desk.hands = FakeHands()
+    walk = live.walk("pages")
+    with pytest.raises(HostError, match="root's rights"):
+        walk.apply()
+    assert walk.progress.marks == {}
+    assert not hands_of(live).holding
+
+
+def test_undo_gives_this_chapters_settings_back_and_takes_its_mark(live: FakeWorkshop, tree: Path) -> None:
+    before = tuned_tree.contents(tree)
+    walk, other = live.walk("pages"), live.walk("clock")
+    other.apply()
+    middle = tuned_tree.contents(tree)
+    assert middle != before
+    walk.apply()
+    assert tuned_tree.contents(tree) != middle
+    result = walk.undo()
+    assert {one.tunable for one in result.restored} == {"thp", "stat-interval"}
+    assert hands_of(live).calls[-1] == ("restore", "thp", "stat-interval")
+    assert tuned_tree.contents(tree) == middle
+    assert walk.progress.marks["setting"] is False
+    assert other.progress.marks["setting"] is True
+    assert walk.plan().changes
+
+
+def test_an_undo_that_fails_leaves_the_mark(live: FakeWorkshop) -> None:
+    walk = live.walk("pages")
+    walk.apply()
+    hands_of(live).fail = HostError("the agent does not answer")
+    with pytest.raises(HostError, match="does not answer"):
+        walk.undo()
+    assert walk.progress.marks["setting"] is True
+
+
+def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    course = madecourse.write(tmp_path / "asked", ("thp=madvise",))
+    workshop = livehost.open_live(tree, course, monkeypatch)
+    walk = workshop.walk("pages")
+    assert "Here something can be better." in walk.page("look")
+    assert [c.after for c in walk.plan().changes if c.path == f"/{THP}"] == ["madvise"]
+    walk.apply()
+    assert walk.progress.marks["setting"] is True
+    assert "[madvise]" in (tree / THP).read_text()
+
+
+# -- a reboot ---------------------------------------------------------------------------------------------------------
+
+
+def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
+    hands = live._desk.hands = FakeHands(tree, needs_reboot=True)
+    walk = live.walk("pages")
+    assert (walk.awaits_reboot, walk.rebooted()) == (False, "")
+    view = walk.apply()
+    assert view.needs_reboot
+    assert "take effect with the next boot" in view.text
+    assert hands.calls[-1] == ("keep",)
+    assert not hands.holding
+    assert walk.awaits_reboot
+    assert "reboot, then start the workshop again" in walk.rebooted()
+    (tree / BOOT_ID).write_text("11111111-2222-3333-4444-555555555555\n")
+    later = live.walk("pages")
+    assert not later.awaits_reboot
+    assert later.rebooted().endswith("written: they are in effect.")
+    assert later.progress.marks["setting"] is True
+    (tree / THP).write_text("[always] madvise never\n")
+    assert "not all of them are in effect" in later.rebooted()
+    assert later.progress.marks["setting"] is False
+
+
+# -- on a recording ---------------------------------------------------------------------------------------------------
+
+
+def test_a_chapter_that_this_host_lacks_is_taught_on_its_recording(bare: FakeWorkshop) -> None:
+    walk = bare.walk("clock")
+    assert walk.rehearsed
+    assert walk.recording == "lab-stock"
+    assert walk.not_here
+    assert walk.page("look").endswith("Here is nothing to set.")
+    facts = {f.title: f.value for f in walk.look()}
+    assert facts["CPU governor"] == "can be better: schedutil → performance"
+    plan = walk.plan()
+    assert plan.changes
+    assert plan.text.startswith("A recorded host: nothing is written.")
+    assert not any(walk.measures(step) for step in walk.chapter.steps)
+    with pytest.raises(HostError, match="cannot be measured here"):
+        walk.request("measure")
+    with pytest.raises(HostError, match="taught on a recording here: nothing is written"):
+        walk.apply()
+    assert hands_of(bare).calls == []
+    changes = walk.settings_compared()
+    assert ("CPU governor", "schedutil", "performance", True) in [
+        (c.title, c.before, c.after, c.settled) for c in changes
+    ]
+
+
+def test_a_rehearsed_chapter_waits_for_nothing_and_ends(bare: FakeWorkshop) -> None:
+    walk = bare.walk("clock")
+    seen = [walk.current]
+    while (step := walk.next()) is not None:
+        seen.append(step)
+    assert tuple(seen) == walk.chapter.steps
+    assert walk.progress.done
+    assert walk.progress.marks == {}
+    entry = next(e for e in bare.path() if e.chapter_id == "clock")
+    assert (entry.here, entry.rehearsed, entry.done, entry.setting, entry.curve) == (False, True, True, False, False)
+
+
+def test_without_a_recording_a_chapter_is_only_not_here(bare: FakeWorkshop) -> None:
+    walk = changed(bare.walk("clock"), recording="", recording_after="")
+    assert walk.not_here
+    assert not walk.rehearsed
+    assert "measure first" in walk.blocked("plan")
+    assert walk.settings_compared() == ()
+
+
+def test_a_recording_that_is_not_there_is_a_sentence(bare: FakeWorkshop) -> None:
+    walk = changed(bare.walk("clock"), recording="nowhere")
+    for step in (walk.look, walk.plan, walk.settings_compared):
+        with pytest.raises(LessonError, match="there is no recording 'nowhere'"):
+            step()
+
+
+def test_the_path_goes_on_with_recordings_once_all_is_done_here(bare: FakeWorkshop) -> None:
+    assert [(e.chapter_id, e.here) for e in bare.path()] == [("reading", True), ("pages", False), ("clock", False)]
+    order = []
+    while (following := bare.next_chapter()) is not None:
+        order.append(following.chapter_id)
+        walk = bare.walk(following.chapter_id)
+        while walk.next() is not None:
+            pass
+    assert order == ["reading", "clock", "pages"]
+
+
+def test_a_recorded_host_is_looked_at_and_never_touched(tmp_path: Path, course: Path) -> None:
+    root = unpacked(RECORDINGS / "lab-stock.tar.xz", tmp_path / "cache")
+    workshop = open_workshop(root, course=course)
+    walk = workshop.walk("pages")
+    assert (walk.rehearsed, walk.recording) == (True, "")
+    assert "Here something can be better." in walk.page("look")
+    assert walk.plan().changes
+    for refused in (walk.undo, workshop.undo_all):
+        with pytest.raises(HostError, match="a recorded host"):
+            refused()
+    with pytest.raises(HostError, match="nothing is written"):
+        walk.apply()
+    assert (workshop.standing(), hands_of(workshop).calls) == ((), [])
+
+
+def test_a_recorded_host_that_lacks_it_as_well_gives_way_to_the_chapters_recording(
+    tmp_path: Path, course: Path
+) -> None:
+    workshop = open_workshop(hosttrees.small(tmp_path / "bare", 4), course=course)
+    walk = workshop.walk("clock")
+    assert (walk.rehearsed, walk.recording) == (True, "lab-stock")
+    assert "Here is nothing to set." in walk.page("look")
+    assert walk.plan().changes
+
+
+def test_a_placement_is_planned_on_a_recording_and_binds_nothing(host_tree: Callable[[str], Path]) -> None:
+    walk = open_workshop(host_tree("server64")).walk("pinning")
+    plan = walk.plan()
+    assert plan.changes[0].path == "sched_setaffinity(producer)"
+    assert plan.text.startswith("A recorded host: no thread is bound.")
+    walk.choose_cpus(3, 1, None)
+    assert [c.after for c in walk.plan().changes][:2] == ["3", "1"]
+
+
+# -- guesses, and chapters without measurements -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("choice", "near"), [("vmstat", True), ("nobody", False)])
+def test_a_choice_without_a_run_is_answered_at_once(live: FakeWorkshop, choice: str, near: bool) -> None:
+    walk = live.walk("reading")
+    assert walk.run_in(None) is None
+    assert walk.outcome() is None
+    walk.predict(Prediction(choice=choice))
+    outcome = walk.outcome()
+    assert outcome is not None
+    assert outcome.near is near
+    assert (
+        outcome.explanation
+        == {"vmstat": "vmstat_update folds them, on each CPU.", "nobody": "Look at stat_interval."}[choice]
+    )
+    assert ("The answer is: The counters" in outcome.text) is not near
+
+
+def test_a_chapter_without_measurements_ends_and_shows_what_to_do_by_hand(live: FakeWorkshop) -> None:
+    walk = live.walk("reading")
+    assert walk.explain() is None
+    assert walk.by_hand() == (("vmstat 1 5", "Who can run, a line a second; on CPU PRODUCER_CPU among others."),)
+    assert [walk.next(), walk.next(), walk.next()] == ["predict", "explain", None]
+    assert walk.settings_compared() == ()
+
+
+# -- a session's stack ------------------------------------------------------------------------------------------------
+
+
+def had_applied(workshop: FakeWorkshop, *stacked: dict[str, str]) -> None:
+    workshop._desk.save(dataclasses.replace(workshop.session, stack=stacked))
+
+
+def test_what_a_session_had_applied_is_one_plan(live: FakeWorkshop, tree: Path) -> None:
+    had_applied(live, {"id": "stat-interval", "value": ""}, {"id": "thp", "value": "madvise"})
+    assert live.resumable() == ("stat-interval", "thp=madvise")
+    plan = live.resume_plan()
+    assert {c.tunable for c in plan.changes} == {"stat-interval", "thp"}
+    result = live.resume(plan)
+    assert len(result.applied) == len(plan.changes)
+    assert hands_of(live).calls == [("apply", "stat-interval", "thp=madvise")]
+    assert "[madvise]" in (tree / THP).read_text()
+    assert live.session.stack == stack(live._desk.root)
+
+
+def test_applying_again_makes_only_what_was_shown(live: FakeWorkshop) -> None:
+    had_applied(live, {"id": "stat-interval", "value": ""}, {"id": "thp", "value": ""})
+    plan = live.resume_plan()
+    part = dataclasses.replace(plan, changes=plan.changes[:1])
+    assert len(live.resume(part).applied) == 1
+    assert tuple(hands_of(live).made) == plan.changes[:1]
+
+
+def test_a_live_sessions_stack_is_not_offered_on_a_recording(live: FakeWorkshop, tree: Path, course: Path) -> None:
+    had_applied(live, {"id": "thp", "value": ""})
+    live.close()
+    recorded = open_workshop(tree, session=livehost.SESSION, course=course)
+    assert recorded.session.stack
+    assert HostRoot(tree).recorded
+    assert recorded.resumable() == ()
+
+
+def test_leaving_gives_back_what_is_leased(live: FakeWorkshop, tree: Path) -> None:
+    before = tuned_tree.contents(tree)
+    live.walk("pages").apply()
+    assert live.hands.holding
+    result = live.close()
+    assert {one.tunable for one in result.restored} == {"thp", "stat-interval"}
+    assert tuned_tree.contents(tree) == before
