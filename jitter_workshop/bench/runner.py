@@ -1,8 +1,8 @@
 """The parent's side of a run: start the child, hand over the spec, ask for block after block, add them up.
 
-During a block the parent sleeps in one ``poll`` without a timeout: it has no timers and does not wake. Everything it
-does for itself or for those who watch happens between blocks, while the child's hot threads keep exchanging unrecorded
-messages.
+During a block the parent sleeps in one ``poll`` without a timeout: it has no timers and does not wake, but for the one
+block in which a stall was ordered. Everything it does for itself or for those who watch happens between blocks, while
+the child's hot threads keep exchanging unrecorded messages.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from typing import TypeVar
 from jitter_workshop.bench import launch, protocol
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.gather import Gathered
+from jitter_workshop.bench.stall import Stall
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.thermal import read_thermal
 from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import Clock
-from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.spec import NOISE_KINDS, RunSpec
 from jitter_workshop.model.text import clean
 
 M = TypeVar("M")
 
 PAUSE_S = 0.040
 """The least pause between blocks, with a screen or without, so that both measure alike."""
-
-NOISE_KINDS = ("spinners",)
 
 _READY_WITHIN_S = 60.0
 _NOISE_READY_WITHIN_S = 10.0
@@ -123,6 +122,7 @@ class _Conductor:
         self._pause_s = pause_s
         self._gathered = Gathered(spec)
         self._repeated = 0
+        self._stall = Stall(spec) if spec.noise == "stall" else None
 
     def run(self) -> RunResult:
         self._child.send(protocol.line("spec", self._spec))
@@ -146,6 +146,8 @@ class _Conductor:
         if self._repeated:
             times = "once" if self._repeated == 1 else f"{self._repeated} times"
             notes["suspended"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
+        if self._stall is not None:
+            notes["noise"] = self._stall.note(self._gathered.raw[0].start_ns)
         return RunResult(
             spec=self._spec,
             clock=ready.clock,
@@ -193,20 +195,33 @@ class _Conductor:
                 self._pause(received + self._pause_s)
 
     def _block(self) -> protocol.BlockDone | None:
-        """One block; None when it was cut by a suspension and has to be measured again."""
+        """One block; None when it was cut by a suspension, or missed by the stall that was due, and has to be measured
+        again."""
+        stall = self._stall if self._stall and self._stall.due(len(self._gathered.blocks)) else None
         self._child.send(protocol.line("go"))
+        sent_ns = time.monotonic_ns()
+        until_stall_s = stall.begins_after_s() if stall else None
         spoiled = False
         while True:
-            event = self._child.wait(self._cancel)
+            event = self._child.wait(self._cancel, until_stall_s)
+            if stall and event.kind == "timeout":
+                stall.happen(self._child)
+                until_stall_s = None
+                continue
             if event.kind == "suspend":
                 self._suspend()
-                spoiled = True
+                spoiled, until_stall_s = True, None
                 continue
             done = self._receive(event, "block", protocol.BlockDone)
             self._hear_noise()
             if spoiled:
                 self._repeated += 1
                 return None
+            if stall and not stall.hit(done):
+                stall.learn(sent_ns, done)
+                return None
+            if self._stall:
+                self._stall.learn(sent_ns, done)
             return done
 
     def _hear_noise(self) -> None:
@@ -256,13 +271,13 @@ def _host_sensor() -> tuple[float | None, int | None]:
 
 @contextmanager
 def _noise(spec: RunSpec) -> Iterator[launch.Child | None]:
-    """Noise beside a run, from before its child starts until after it ended."""
-    if spec.noise is None:
+    """Noise beside a run, from before its child starts until after it ended. A stall needs no process of its own."""
+    if spec.noise in (None, "stall"):
         yield None
         return
     # Bounded even if everything else fails: twice the run and a minute.
     bound_s = math.ceil(expected_seconds(spec) * 2 + 60)
-    with launch.Child(launch.command(launch.NOISE, spec.noise, str(bound_s))) as noise:
+    with launch.Child(launch.command(launch.NOISE, "spinners", str(bound_s))) as noise:
         event = noise.wait(timeout_s=_NOISE_READY_WITHIN_S)
         if event.kind != "line":
             how = noise.obituary(noise.end()) if event.kind == "end" else "did not get ready"

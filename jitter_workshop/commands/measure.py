@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--duration", type=_number, metavar="S", help="measure for this many seconds instead")
     what.add_argument("--interval-us", type=_number, metavar="U", help="time between messages (10)")
     what.add_argument("--pacing", choices=("spin", "schedule"), help="after each message (spin), or by plan")
-    what.add_argument("--duty", type=int, choices=(100, 50, 10), default=100, help="spin is busy for this share of 10 ms (100)")
+    what.add_argument(
+        "--duty", type=int, choices=(100, 50, 10), default=100, help="spin is busy for this share of 10 ms (100)"
+    )
     what.add_argument("--threshold-us", type=_number, metavar="U", help="from here on it is a stall (1)")
     where = parser.add_argument_group("where")
     where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")
@@ -51,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
     how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
-    how.add_argument("--noise", metavar="KIND", help="run a thief beside it: spinners")
+    how.add_argument("--noise", metavar="KIND", help="a thief beside it: spinners, or one stall of 100 ms")
     how.add_argument("--wait", type=_number, default=0.0, metavar="S", help="queue while somebody else measures")
     add_json(parser)
 

@@ -51,7 +51,12 @@ def disturbed_note(run: Run, unnamed_percent: float | None) -> str:
             f"others used at least {unnamed_percent:g} % of a measured CPU and have ended, moved on or are out of "
             "sight, so they have no names"
         )
-    if not said and any(r.threshold_ns == 100_000 and r.stolen_ns_per_second > _MUCH_STOLEN for r in run.stalls.rates):
+    ordered = run.noise == "stall"
+    if (
+        not said
+        and not ordered
+        and any(r.threshold_ns == 100_000 and r.stolen_ns_per_second > _MUCH_STOLEN for r in run.stalls.rates)
+    ):
         said.append("nobody was seen on the measured CPUs, but only tasks that lived through the run can be named")
     return "; ".join(said)
 

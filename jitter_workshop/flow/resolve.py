@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitter_workshop.bench import placement as placing
-from jitter_workshop.bench.runner import NOISE_KINDS
+from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import DUTIES, PRESETS, RunSpec
+from jitter_workshop.model.spec import DUTIES, NOISE_KINDS, PRESETS, RunSpec
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 
@@ -69,6 +69,8 @@ def check(request: MeasureRequest) -> None:
         _within("the stall threshold", request.threshold_ns, THRESHOLD_NS, "0.1 µs to 10 s")
     if not 0 <= request.wait_s <= LONGEST_S:
         raise UsageError("the time to wait goes from 0 to 86400 s (24 h)")
+    if request.noise == "stall":
+        _room_for_a_stall(request)
 
 
 def blocks(request: MeasureRequest) -> Blocks:
@@ -134,6 +136,20 @@ def resolve(request: MeasureRequest, topology: Topology, isolated: CpuSet, scrat
     if request.sched_priority:
         placing.check_realtime(topology, placement, threads(spec))
     return spec
+
+
+def _room_for_a_stall(request: MeasureRequest) -> None:
+    """Messages that are due during the stall must have a block left to be sent in."""
+    cut = blocks(request)
+    length_ns = cut.block_ns
+    if cut.messages is not None:
+        length_ns = min(length_ns, cut.messages // cut.count * interval_ns(request))
+    if length_ns < SHORTEST_BLOCK_NS:
+        raise UsageError(
+            f"a stall needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and these take "
+            f"{length_ns / 1e6:g} ms",
+            "measure for longer, or with a longer interval",
+        )
 
 
 def _only_for_ring(request: MeasureRequest) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from jitter_workshop.model.record import dataclass, field
+from jitter_workshop.model.spec import NOISE_KINDS as NOISE_KINDS
 
 StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
 STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")
@@ -33,10 +34,18 @@ LOOK_TOPICS = (
 PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
 """Words in braces that a ``by_hand`` command and its ``why`` may hold; filled in from the run that is explained."""
 
-NOISE_KINDS = ("spinners", "stall")
-"""Thieves that a run may have beside it (``bench.noise``)."""
-
-EVIDENCE = ("interrupts", "softirqs", "tick", "switches", "faults", "temperature", "frequency", "steal", "stalls", "omission")
+EVIDENCE = (
+    "interrupts",
+    "softirqs",
+    "tick",
+    "switches",
+    "faults",
+    "temperature",
+    "frequency",
+    "steal",
+    "stalls",
+    "omission",
+)
 """What a chapter's ``explain`` may put first; ``omission`` draws the first run's curve from the due time, too, and the
 correction after the fact."""
 

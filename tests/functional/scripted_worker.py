@@ -1,11 +1,14 @@
 """A child that speaks the worker's protocol without measuring: ``scripted_worker MODE``, for tests of the runner.
 
 MODE: ``ok``; ``die:N`` kills itself in block N; ``hang:N`` never ends block N; ``exit`` complains and leaves;
-``failed`` refuses the spec; ``garbage`` says no protocol line; ``mute`` never gets ready.
+``failed`` refuses the spec; ``garbage`` says no protocol line; ``mute`` never gets ready; ``stall:N`` tells real times
+and ends no block from N on before it was stopped and went on, until one was stopped for 100 ms; ``brief`` tells real
+times, too, and ends every block at once.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import sys
@@ -75,6 +78,8 @@ def main(mode: str) -> None:
             protocol.Ready(Clock("tsc", 9.7, 10, None, None, None), {"accumulator": os.getpid()}, True, "other"),
         )
     action, _, at = mode.partition(":")
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
+    stalled = False
     for index, line in enumerate(sys.stdin.buffer):
         if protocol.parse(line)[0] == "end":
             break
@@ -83,7 +88,14 @@ def main(mode: str) -> None:
         if action == "hang" and index == int(at):
             while True:
                 time.sleep(60)
-        say("block", block(index, spec))
+        done = block(index, spec)
+        if action in ("stall", "brief"):
+            start_ns = time.monotonic_ns()
+            if action == "stall" and index >= int(at) and not stalled:
+                signal.sigwait({signal.SIGCONT})
+            done = dataclasses.replace(done, start_ns=start_ns, end_ns=time.monotonic_ns())
+            stalled = stalled or done.end_ns - done.start_ns >= 100_000_000
+        say("block", done)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.stall import STALL_NS
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.model.observe import Progress, RunStarted, SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
@@ -201,6 +203,41 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     cut = run("ok", spec, Watching(kill))
     assert (cut.complete, len(cut.gathered.blocks)) == (False, 2)
     assert str(cut.failure) == "the noise process was killed by SIGKILL"
+
+
+STALL = dataclasses.replace(SPEC, block_ns=250_000_000, noise="stall")
+
+
+def test_a_stall_stops_the_child_once_in_the_middle_and_is_told() -> None:
+    result = run("stall:1", STALL)
+    assert (result.complete, len(result.gathered.blocks)) == (True, 3)
+    before, middle, after = (block.end_ns - block.start_ns for block in result.gathered.raw)
+    assert middle >= STALL_NS
+    assert max(before, after) < STALL_NS
+    told = re.fullmatch(
+        r"the whole measuring process was stopped on purpose, once, for (\d+\.\d) ms, (\d+\.\d{3}) s after the start "
+        r"of the run \(block 2 of 3\)",
+        result.notes["noise"],
+    )
+    assert told
+    assert float(told[1]) >= 100
+    start_s, first_s = (result.gathered.raw[i].start_ns / 1e9 for i in (1, 0))
+    assert start_s - first_s <= float(told[2]) + 0.001
+    assert "suspended" not in result.notes
+
+
+def test_a_stall_that_finds_no_block_to_stop_is_an_error_after_some_tries() -> None:
+    result = run("brief", STALL)
+    assert len(result.gathered.blocks) == 1
+    assert "could not be stopped in the middle of a block in 10 tries" in str(result.failure)
+    assert result.notes["noise"] == "the run ended before its middle, where the measuring process was to be stopped"
+
+
+def test_a_cancel_before_the_middle_says_that_nothing_was_stopped() -> None:
+    token = CancelToken()
+    result = run("stall:1", STALL, Watching(lambda done: token.cancel("enough")), token)
+    assert (result.cancelled, len(result.gathered.blocks)) == ("enough", 1)
+    assert result.notes["noise"].startswith("the run ended before its middle")
 
 
 def test_a_suspended_run_measures_the_cut_block_again() -> None:

@@ -76,7 +76,7 @@ def refused(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["--sched", "fifo:99"], "not a scheduling class: 'fifo:99'"),
         (["--workload", "wakeup"], "the workload 'wakeup' is not built yet"),
         (["--evidence"], "--evidence is not built yet"),
-        (["--noise", "thunder"], "there is no noise 'thunder'; known: spinners"),
+        (["--noise", "thunder"], "there is no noise 'thunder'; known: spinners, stall"),
         (["--root", "/proc"], "a recorded host can be read, not measured"),
         (["--session", "@7"], "there is no session @7"),
     ],

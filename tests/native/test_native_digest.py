@@ -165,6 +165,21 @@ def test_residence(made: Made) -> None:
     assert found == {str(cpu): made.cpus[1:].count(cpu) for cpu in sorted(set(made.cpus[1:]))}
 
 
+def test_a_stop_of_all_threads_hides_from_what_was_received() -> None:
+    """The coordinated omission: all stand still for 1 ms, and each message after that is as fast as ever."""
+    stop, transit = 1_000_000, 100
+    due = [i * INTERVAL for i in range(301)]
+    publish = [t if t < stop else max(t, 2 * stop + i * 10) for i, t in enumerate(due)]
+    receive = [p + transit for p in publish]
+    spin, scheduled = (digested(Made(publish, receive, [0] * 301), pacing) for pacing in ("spin", "schedule"))
+    for found in (spin, scheduled):
+        assert found.histograms["accumulator_transit"].max == transit
+    late = [r - d for r, d in zip(receive[1:], due[1:], strict=True)]
+    assert max(late) > stop
+    assert sum(v > transit for v in late) >= stop // INTERVAL
+    assert scheduled.histograms["accumulator_intended"] == recorded(late)
+
+
 def test_a_stall_names_the_cpu_where_the_time_was_stolen() -> None:
     made = Made([0, 10_000, 20_000], [100, 60_000, 60_100], [3, 5, 5])
     (stall,) = (s for s in digested(made).stalls if s.thread == "accumulator")

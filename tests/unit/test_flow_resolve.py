@@ -34,7 +34,10 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(workload="spin", duty=99), "there is no duty of 99 %; use 100, 50, 10"),
         (ask(duty=50), "--duty is for spin, the ring is always busy"),
         (ask(preset="eternal"), "there is no preset 'eternal'"),
-        (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners"),
+        (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners, stall"),
+        (ask(noise="stall", duration_s=0.1), "a stall needs blocks of at least 200 ms, and these take 100 ms"),
+        (ask(noise="stall", messages=10_000), "these take 100 ms; measure for longer"),
+        (ask(noise="stall", interval_ns=150), "these take 147.059 ms"),
         (ask(messages=0), "a run sends from 1 to 8,640,000,000 messages at this interval (24 h), not 0"),
         (ask(messages=-5), "not -5"),
         (ask(messages=10**12), "not 1,000,000,000,000"),
@@ -127,6 +130,13 @@ def test_what_was_not_asked_has_a_default() -> None:
 @pytest.mark.parametrize("duty", [100, 50, 10])
 def test_spin_has_a_duty(duty: int) -> None:
     assert resolve(ask(workload="spin", duty=duty), TWO, CpuSet(), "/nowhere").duty == duty
+
+
+@pytest.mark.parametrize("request_", [ask(), ask(duration_s=0.2), ask(messages=20_000), ask(preset="standard")])
+def test_a_stall_has_room_in_a_block(request_: MeasureRequest) -> None:
+    request_ = dataclasses.replace(request_, noise="stall")
+    check(request_)
+    assert resolve(request_, TWO, CpuSet(), "/nowhere").noise == "stall"
 
 
 def test_the_spec_carries_what_was_asked() -> None:

@@ -1,0 +1,98 @@
+"""A stall to order: the whole measuring child is stopped once, in the middle of a run.
+
+While it lasts nothing is sent, so hardly a message is late by what was received: the producer waited together with the
+rest. Only against the times at which the messages were due does the stall show (coordinated omission; Gil Tene, "How
+NOT to Measure Latency"). The parent stops the child, because a child that is stopped cannot wake itself.
+"""
+
+from __future__ import annotations
+
+import time
+
+from jitter_workshop.bench.launch import Child
+from jitter_workshop.bench.protocol import BlockDone
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.spec import RunSpec
+
+STALL_NS = 100_000_000
+SHORTEST_BLOCK_NS = 2 * STALL_NS
+"""A shorter block would be over with its stall: what was due meanwhile would never be sent."""
+
+_TRIES = 10
+_CATCH_UP_NS = STALL_NS // 4
+"""Left of a timed block after the stall, so that what was due meanwhile is still sent in it."""
+_LEAD_NS = 60_000_000
+"""From "go" to a block's unrecorded messages, as long as no block has told better: settling, and the counters."""
+
+
+class Stall:
+    """The one stall of a run. It belongs to the block in the middle; one that missed it leaves that block unkept."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        length_ns = block_length_ns(spec)
+        self._spec = spec
+        self._into_block_ns = max(0, (length_ns - STALL_NS) // 2)
+        self._lead_ns = _LEAD_NS + min(1_000 * spec.interval_ns, 1_000_000_000)
+        self._index = spec.blocks // 2
+        self._stopped_ns: tuple[int, int] | None = None
+        self._missed = 0
+        self.done = False
+
+    def due(self, index: int) -> bool:
+        """Is it to happen in the block that is measured next?"""
+        return not self.done and index == self._index
+
+    def begins_after_s(self) -> float:
+        """How long after "go"."""
+        return (self._lead_ns + self._into_block_ns) / 1e9
+
+    def happen(self, child: Child) -> None:
+        """Stop the child for the stall's length. All of it stands still when the time begins to count."""
+        child.stop()
+        began_ns = time.monotonic_ns()
+        try:
+            time.sleep(STALL_NS / 1e9)
+        finally:
+            self._stopped_ns = began_ns, time.monotonic_ns()
+            child.resume()
+
+    def learn(self, sent_ns: int, block: BlockDone) -> None:
+        """How long a block took from "go", said at ``sent_ns`` (CLOCK_MONOTONIC), to its first message."""
+        self._lead_ns = max(0, block.start_ns - sent_ns)
+
+    def hit(self, block: BlockDone) -> bool:
+        """Did it happen within this block, early enough? Raises MeasureError after some tries."""
+        stopped, self._stopped_ns = self._stopped_ns, None
+        last_ns = block.end_ns
+        if self._spec.messages is None:
+            # The end by plan: a block that is stopped late ends with the stall.
+            last_ns = min(last_ns, block.start_ns + self._spec.block_ns - _CATCH_UP_NS)
+        if stopped is not None and block.start_ns <= stopped[0] and stopped[1] <= last_ns:
+            self.done = True
+            self._stopped_ns = stopped
+            return True
+        self._missed += 1
+        if self._missed == _TRIES:
+            raise MeasureError(
+                f"the measuring process could not be stopped in the middle of a block in {_TRIES} tries",
+                "measure with longer blocks",
+            )
+        return False
+
+    def note(self, first_ns: int) -> str:
+        """What the run says of it; ``first_ns``: when its first block began (CLOCK_MONOTONIC)."""
+        if not self.done or self._stopped_ns is None:
+            return "the run ended before its middle, where the measuring process was to be stopped"
+        began_ns, ended_ns = self._stopped_ns
+        return (
+            f"the whole measuring process was stopped on purpose, once, for {(ended_ns - began_ns) / 1e6:.1f} ms, "
+            f"{(began_ns - first_ns) / 1e9:.3f} s after the start of the run (block {self._index + 1} of "
+            f"{self._spec.blocks})"
+        )
+
+
+def block_length_ns(spec: RunSpec) -> int:
+    """About how long a block takes: by its time, or by its messages where that is sooner."""
+    if spec.messages is None:
+        return spec.block_ns
+    return min(spec.block_ns, spec.messages // spec.blocks * spec.interval_ns)
