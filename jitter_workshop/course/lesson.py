@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import typing
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -45,8 +47,9 @@ _SCHED = re.compile(r"other|fifo:([1-9]|[1-4][0-9])")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
-def read_lesson(base: Path, folder: str, problems: Problems) -> Chapter | None:
-    """The chapter in ``base/folder``; None when mistakes (noted in ``problems``) leave nothing usable."""
+def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str] = ()) -> Chapter | None:
+    """The chapter in ``base/folder``; None when mistakes (noted in ``problems``) leave nothing usable. ``known``: the
+    ids of all tunables, () where they are not to be looked at."""
     before = len(problems.found)
     source = read_source(base, f"{folder}/lesson.toml", problems)
     text = read_source(base, f"{folder}/lesson.md", problems)
@@ -54,7 +57,7 @@ def read_lesson(base: Path, folder: str, problems: Problems) -> Chapter | None:
     pages, page_lines = read_pages(text, problems, base / folder) if text else ({}, {})
     if table is None:
         return None
-    chapter = _chapter(table, pages, base / folder)
+    chapter = _chapter(table, pages, base / folder, known)
     table.finish()
     if text is not None:
         for step in chapter.steps:
@@ -73,7 +76,7 @@ def check_version(table: Table) -> None:
         table.wrong("format_version", f"format_version {version}; this workshop reads {FORMAT_VERSION}")
 
 
-def _chapter(table: Table, pages: dict[str, str], folder: Path) -> Chapter:
+def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[str]) -> Chapter:
     check_version(table)
     ident = read_id(table)
     title = table.text("title", limit=40)
@@ -87,7 +90,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path) -> Chapter:
     if table.data.get("steps") == []:
         table.wrong("steps", "steps is empty")
     measurements = _measurements(table, steps)
-    tunables = _tunables(table, changes)
+    tunables = _tunables(table, changes, known)
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]
     if tunables and not all(recordings):
         table.wrong("tunables", "a chapter with tunables needs recording and recording_after")
@@ -257,8 +260,8 @@ def _checks(table: Table, measurements: tuple[Measurement, ...], tunables: tuple
     return tuple(found)
 
 
-def _tunables(table: Table, changes: str | None) -> tuple[str, ...]:
-    """``ID`` or ``ID=VALUE``; whether the ids exist is checked where the tunables are known (``flow.lessons``)."""
+def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[str, ...]:
+    """``ID`` or ``ID=VALUE``."""
     words = table.texts("tunables", limit=80, most=20) if "tunables" in table.data else ()
     if changes == "tunables" and not words:
         table.wrong("changes", "a chapter that changes tunables names them in tunables = […]")
@@ -267,7 +270,11 @@ def _tunables(table: Table, changes: str | None) -> tuple[str, ...]:
     ids = [word.partition("=")[0] for word in words]
     for word, ident in zip(words, ids, strict=True):
         if not ID_PATTERN.fullmatch(ident):
-            table.wrong("tunables", f"{word!r} is no ID or ID=VALUE")
+            table.wrong_word("tunables", word, f"{word!r} is no ID or ID=VALUE")
+        elif known and ident not in known:
+            close = difflib.get_close_matches(ident, known, n=1, cutoff=0.5)
+            meant = f"; did you mean {close[0]!r}?" if close else "; 'jitter-workshop status' lists them"
+            table.wrong_word("tunables", word, f"there is no tunable {ident!r}{meant}")
     if len(set(ids)) < len(ids):
         table.wrong("tunables", "tunables names one of them twice")
     return words

@@ -42,7 +42,7 @@ def _at(text: str, start: int, last: int, close: int, name: str) -> str:
     if last == start:
         return text[:start] + name + ("," if "\n" in text[start:close] else "") + text[start:]
     end = text.find("\n", last)
-    if not last < end < close:
+    if not last <= end < close:
         return text[:last] + f", {name}" + text[last:]
     # Each name has a line of its own: a remark behind the last one stays with it.
     end -= text[end - 1] == "\r"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,9 +47,9 @@ def check_course(folder: Path | None = None) -> tuple[Problem, ...]:
     return tuple(read_course(folder).problems.found)
 
 
-def read_course(folder: Path | None = None) -> Reading:
-    """All that can be read of a course, with every mistake in it. Raises LessonError only when there is no such
-    folder."""
+def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Reading:
+    """All that can be read of a course, with every mistake in it. ``known``: the ids of all tunables, () where they are
+    not to be looked at. Raises LessonError only when there is no such folder."""
     base = builtin_course() if folder is None else folder
     if not base.is_dir():
         raise LessonError(f"there is no folder {str(base)!r}", "--course takes a folder with a course.toml")
@@ -60,7 +61,7 @@ def read_course(folder: Path | None = None) -> Reading:
     check_version(table)
     ident = read_id(table)
     title = table.text("title", limit=60)
-    chapters = _chapters(base, table, problems)
+    chapters = _chapters(base, table, problems, known)
     table.finish()
     if problems.found:
         return Reading(base, None, chapters, problems)
@@ -69,7 +70,7 @@ def read_course(folder: Path | None = None) -> Reading:
     return Reading(base, course, chapters, problems)
 
 
-def _chapters(base: Path, table: Table, problems: Problems) -> tuple[tuple[str, Chapter], ...]:
+def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]) -> tuple[tuple[str, Chapter], ...]:
     folders = table.texts("chapters", limit=64, most=MAX_CHAPTERS)
     if not folders:
         table.wrong("chapters" if "chapters" in table.data else None, "chapters must list at least one folder")
@@ -83,7 +84,7 @@ def _chapters(base: Path, table: Table, problems: Problems) -> tuple[tuple[str, 
             table.wrong("chapters", f"chapters names {name} twice")
             continue
         seen.add(name)
-        chapter = read_lesson(base, name, problems)
+        chapter = read_lesson(base, name, problems, known)
         if chapter is None:
             continue
         if chapter.id in [other.id for _, other in chapters]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jitter_workshop.course.files import read_source
 from jitter_workshop.course.problems import Problems
-from jitter_workshop.course.toml_lines import key_lines, line_of
+from jitter_workshop.course.toml_lines import key_lines, line_of, line_of_word
 
 
 class Places:
@@ -15,15 +15,9 @@ class Places:
     def __init__(self, base: Path, folder: str) -> None:
         self.file = f"{folder}/lesson.toml"
         source = read_source(base, self.file, Problems())
-        self._text = source.text.split("\n") if source else []
-        self._lines = key_lines(source.text) if source else {}
+        self._text = source.text if source else ""
+        self._lines = key_lines(self._text)
 
     def line(self, *path: str | int, word: str = "") -> int:
         """The line of a key, from 1; of the quoted ``word`` in its value where that has a line of its own."""
-        start = line_of(self._lines, path)
-        if word:
-            end = min((line for line in self._lines.values() if line > start), default=len(self._text) + 1)
-            for number in range(start, end):
-                if any(f"{quote}{word}{quote}" in self._text[number - 1] for quote in "\"'"):
-                    return number
-        return start
+        return line_of_word(self._text, self._lines, path, word) if word else line_of(self._lines, path)

@@ -10,7 +10,7 @@ from typing import Any
 
 from jitter_workshop.course.files import SourceText
 from jitter_workshop.course.problems import Problems, nearest
-from jitter_workshop.course.toml_lines import KeyPath, key_lines, line_of
+from jitter_workshop.course.toml_lines import KeyPath, key_lines, line_of, line_of_word
 
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
@@ -32,6 +32,11 @@ class Table:
     def wrong(self, key: str | None, message: str) -> None:
         """Note a mistake at a key (None: at the table)."""
         self.problems.add(self.source.file, self.line(key), message)
+
+    def wrong_word(self, key: str, word: str, message: str) -> None:
+        """Note a mistake at a word of a list."""
+        line = line_of_word(self.source.text, self.lines, (*self.path, key), word)
+        self.problems.add(self.source.file, line, message)
 
     def text(self, key: str, *, required: bool = True, limit: int = 200, default: str = "") -> str:
         value = self._take(key, required)

@@ -40,6 +40,15 @@ def line_of(lines: dict[KeyPath, int], path: KeyPath) -> int:
     return lines.get(path, 1)
 
 
+def line_of_word(text: str, lines: dict[KeyPath, int], path: KeyPath, word: str) -> int:
+    """The line of the quoted ``word`` in the value of ``path``, where it has one of its own; else that of ``path``."""
+    start = line_of(lines, path)
+    every = text.split("\n")
+    end = min((line for line in lines.values() if line > start), default=len(every) + 1)
+    quoted = (f'"{word}"', f"'{word}'")
+    return next((n for n in range(start, end) if any(q in every[n - 1] for q in quoted)), start)
+
+
 def _parts(dotted: str) -> tuple[str, ...]:
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 

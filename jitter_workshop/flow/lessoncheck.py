@@ -34,7 +34,7 @@ class Checked:
 
 def check(course_dir: Path | None) -> Checked:
     """Every mistake in a course, those in its files first. Raises LessonError when there is no such folder."""
-    reading = read_course(course_dir)
+    reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
     found = list(reading.problems.found)
     if len(found) < MAX_PROBLEMS:
         for folder, chapter in reading.chapters:
@@ -53,14 +53,13 @@ class _Chapter:
     def problems(self) -> Iterator[Problem]:
         for flaw in proof.flaws(self._chapter):
             yield self._problem(flaw.message, *flaw.where)
-        unknown = list(self._unknown())
-        yield from unknown
-        if not unknown:
-            yield from self._boot()
+        wrong = list(self._no_values())
+        yield from wrong
+        yield from self._boot()
         seen: dict[str, Seen] = {}
         for key in (BEFORE, AFTER):
             try:
-                yield from self._read(key, seen, look=not unknown)
+                yield from self._read(key, seen, look=not wrong)
             except WorkshopError as error:
                 yield self._problem(f"{self._name(key)}: {error.sentence()}", key)
         if len(seen) == 2:
@@ -74,8 +73,8 @@ class _Chapter:
         name: str = getattr(self._chapter, key)
         return name
 
-    def _unknown(self) -> Iterator[Problem]:
-        """Ids that no tunable has, and values where none is taken."""
+    def _no_values(self) -> Iterator[Problem]:
+        """Values where none is taken."""
         for word in self._chapter.tunables:
             try:
                 registry.parse_wanted([word])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, LessonError, UsageError
 from jitter_workshop.flow.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
@@ -18,6 +18,8 @@ from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active
 from jitter_workshop.tuning.planning import plan
+
+_CHECK = "'jitter-workshop lessons check' says in which line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,14 @@ class Seen:
 
 
 def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None = None) -> Seen:
-    """Read a chapter's tunables. Raises HostError where the host shows no CPU."""
+    """Read a chapter's tunables. Raises HostError where the host shows no CPU, LessonError for a tunable that there is
+    not."""
     hot = choose_hot(root, None, topology)
     host = Host(root, hot.cpus, topology)
-    tunables = tuple(registry.find(word) for word in chapter.tunables)
+    try:
+        tunables = tuple(registry.find(word.partition("=")[0]) for word in chapter.tunables)
+    except UsageError as error:
+        raise LessonError(f"the chapter '{chapter.id}': {error.sentence()}", _CHECK) from error
     checks = status.assess_all(host, tunables, () if root.recorded else active(root))
     missing = [c for c in checks if c.state == "unavailable"]
     asked = tuple(word for word in chapter.tunables if "=" in word)

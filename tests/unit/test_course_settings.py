@@ -153,8 +153,8 @@ def test_every_word_of_evidence(tmp_path: Path, word: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "at", "what"),
     [
-        ('    "governor",', '    "../x",', "tunables = [", "'../x' is no ID or ID=VALUE"),
-        ('    "governor",', '    "Governor",', "tunables = [", "'Governor' is no ID or ID=VALUE"),
+        ('    "governor",', '    "../x",', '"../x"', "'../x' is no ID or ID=VALUE"),
+        ('    "governor",', '    "Governor",', '"Governor"', "'Governor' is no ID or ID=VALUE"),
         ('    "governor",', '    "stat-interval",\n    "governor",', "tunables = [", "names one of them twice"),
         ('    "governor",', "    3,", "tunables = [", "list of at most 20 texts"),
         ('changes = "tunables"', 'changes = "nothing"', "tunables = [", "and so has no tunables"),
@@ -274,6 +274,21 @@ def test_a_course_with_a_mistake_still_gives_its_other_chapters(tmp_path: Path) 
     assert reading.course is None
     assert [(folder, chapter.id) for folder, chapter in reading.chapters] == [("one", "clock")]
     assert {p.file for p in reading.problems.found} == {"two/lesson.toml", "two/lesson.md"}
+
+
+def test_tunables_that_there_are_not(tmp_path: Path) -> None:
+    """Who reads a course without their ids takes any; who gives them is told the nearest, on the word's own line."""
+    written(
+        tmp_path, LESSON.replace('"governor",', '"govenor",').replace('tunable = "governor"', 'tunable = "govenor"')
+    )
+    assert read_course(tmp_path).problems.found == []
+    known = ("governor", "stat-interval")
+    told = [problem.sentence() for problem in read_course(tmp_path, known).problems.found]
+    assert told == ["one/lesson.toml:9: there is no tunable 'govenor'; did you mean 'governor'?"]
+    far = read_course(written(tmp_path, LESSON.replace("stat-interval=5", "zzz=5")), known).problems.found
+    assert [p.sentence() for p in far] == [
+        "one/lesson.toml:10: there is no tunable 'zzz'; 'jitter-workshop status' lists them"
+    ]
 
 
 def test_where_a_word_of_a_long_list_stands(tmp_path: Path) -> None:
