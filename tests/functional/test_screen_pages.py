@@ -23,6 +23,7 @@ from jitter_workshop.tui.screens.question import Question
 from jitter_workshop.tui.screens.runs import MOST_DRAWN, RunsScreen
 from jitter_workshop.tui.screens.settings import SettingsPage
 from jitter_workshop.tui.screens.status import StatusScreen
+from jitter_workshop.tui.screens.summary import SummaryScreen
 from jitter_workshop.tui.settings import load
 from jitter_workshop.tui.theme import PALETTES
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -207,6 +208,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "cpus": CpuPicker,
         "settings": SettingsPage,
         "status": StatusScreen,
+        "summary": SummaryScreen,
         "dialog": ErrorDialog,
         "question": Question,
     }

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
+from jitter_workshop.flow.course_summary import all_done_here
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.scale import nice_ns
@@ -150,6 +151,7 @@ class HomeScreen(HomeSettings):
         following = self.workshop.next_chapter()
         if following is None:
             yield Text("All chapters are done. Enter opens one again; c shows all curves.", style=palette.text)
+            yield from self._offer(palette)
         else:
             left = Text.assemble(
                 ("▸ NEXT  ", f"bold {palette.accent}"),
@@ -160,7 +162,16 @@ class HomeScreen(HomeSettings):
             yield two_ends(
                 left, Text.assemble(("Enter", f"bold {palette.text}"), f"   {about}", style=palette.dim), width
             )
+            if all_done_here(self.workshop.path()):
+                yield from self._offer(palette)
         yield from self._bars(width, palette)
+
+    def _offer(self, palette: Palette) -> Iterable[Text]:
+        """The summary, once all is done that this host can do."""
+        line = Text("▸ SUMMARY  ", style=f"bold {palette.accent}")
+        line.append("the course from first to last, and what each step bought", palette.text)
+        line.append("   x", f"bold {palette.text}")
+        yield line
 
     def _bars(self, width: int, palette: Palette) -> Iterable[Text]:
         """p99.9 of the newest own run beside the laptop of 2015, on a logarithmic scale."""
@@ -217,6 +228,8 @@ class HomeScreen(HomeSettings):
         following = self.workshop.next_chapter()
         if following is not None:
             self.workshop_app.open_chapter(following.chapter_id)
+        else:
+            self.workshop_app.action_summary()
 
     def action_measure(self) -> None:
         entry = self.query_one(PathList).entry

@@ -34,6 +34,7 @@ class ChartView(Widget):
         self._marks: tuple[Mark, ...] = ()
         self._highlight: int | None = None
         self._empty = "No curve yet."
+        self._with_legend = True
 
     def show_curves(
         self,
@@ -42,12 +43,15 @@ class ChartView(Widget):
         highlight: int | None = None,
         marks: Sequence[Mark] = (),
         empty: str = "No curve yet.",
+        legend: bool = True,
     ) -> None:
-        """Draw these. ``highlight``: an index (negative counts from the end), None = all alike."""
+        """Draw these. ``highlight``: an index (negative counts from the end), None = all alike. ``legend``: False where
+        a table beside the chart says which curve is which."""
         self._curves = tuple(curves)
         self._marks = tuple(marks)
         self._highlight = highlight % len(self._curves) if highlight is not None and self._curves else None
         self._empty = empty
+        self._with_legend = legend
         self.refresh()
 
     @property
@@ -77,6 +81,8 @@ class ChartView(Widget):
 
         theme = app.palette.chart
         drawn = [shown.curve for shown in self._curves]
+        if not self._with_legend:
+            return canvas.render(drawn, width, height, theme, self._highlight, self._marks)
         beside = width >= _LEGEND_BESIDE_FROM
         legend_width = _LEGEND_WIDTH if beside else width
         legend = list(

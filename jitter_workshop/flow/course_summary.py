@@ -1,0 +1,158 @@
+"""The course from first to last: what each chapter's run measured, what stands, what is still open.
+
+Single runs are described here, not judged: each curve stands for one run, and no cause is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.findings import Finding
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.curve import Comparison
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.walk import PathEntry, RunCurve
+from jitter_workshop.stats.comparison import MAX, compare
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.workshop import Workshop
+
+MEASURES = ("p50", "p99", "p99.9", MAX)
+
+Ratios = tuple[float | None, ...]
+"""One for each of ``MEASURES``; None where it cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """One curve of the stack. ``values``: ns at ``MEASURES``. ``to_before``: divided by those of the nearest one before
+    that was measured in the same way, ``to_first`` by the first's. ``unlike``: in words, why it does not compare with
+    the first, () where it does. ``applied``: what this tool had set then, as ``ID=VALUE``."""
+
+    chapter_id: str
+    chapter: str
+    shown: RunCurve
+    run: Run
+    values: tuple[int | None, ...]
+    to_before: Ratios
+    to_first: Ratios
+    unlike: tuple[str, ...]
+    applied: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CourseSummary:
+    """``steps``: one curve a measured chapter, in the order of the course; of the first chapter its first run, of all
+    others their last. ``standing``: ``ID=VALUE`` that this tool has set and not given back. ``open_here``,
+    ``open_recorded``: chapters not done that this host can do, and those taught on a recording. ``improvable``: checks
+    that could be better, () with ``unread`` saying why where the host could not be read. ``near``, ``far``: titles of
+    chapters whose prediction was near, or not; ``unjudged``: how many others ask for one."""
+
+    steps: tuple[Bought, ...]
+    standing: tuple[str, ...]
+    open_here: tuple[PathEntry, ...]
+    open_recorded: tuple[PathEntry, ...]
+    improvable: tuple[Finding, ...]
+    unread: str
+    near: tuple[str, ...]
+    far: tuple[str, ...]
+    unjudged: int
+    done: int
+    chapters: int
+    recorded: bool
+
+
+def all_done_here(path: Iterable[PathEntry]) -> bool:
+    """Whether every chapter that this host can do is done, and there is one."""
+    here = [entry.done for entry in path if entry.here]
+    return bool(here) and all(here)
+
+
+def sum_up(workshop: Workshop) -> CourseSummary:
+    """The summary as things stand; reads the host, the session's runs and their curves."""
+    path = workshop.path()
+    unread = ""
+    improvable: tuple[Finding, ...] = ()
+    try:
+        improvable = workshop.findings().improvable
+    except HostError as error:
+        unread = error.sentence()
+    judged = {entry.chapter_id: entry.guess for entry in path if entry.guess is not None}
+    asking = [chapter.id for chapter in workshop.course.chapters if chapter.prediction is not None]
+    return CourseSummary(
+        steps=_steps(workshop),
+        standing=tuple(words_of(workshop.standing())),
+        open_here=tuple(e for e in path if e.here and not e.done),
+        open_recorded=tuple(e for e in path if not e.here and not e.done),
+        improvable=improvable,
+        unread=unread,
+        near=tuple(e.title for e in path if e.guess is True),
+        far=tuple(e.title for e in path if e.guess is False),
+        unjudged=sum(1 for ident in asking if ident not in judged),
+        done=sum(1 for e in path if e.done),
+        chapters=len(path),
+        recorded=workshop.recorded,
+    )
+
+
+def _steps(workshop: Workshop) -> tuple[Bought, ...]:
+    chosen = _chosen(workshop)
+    curves = {curve.key: curve for curve in workshop.curves(tuple(run.id for _, run in chosen))}
+    found: list[Bought] = []
+    for chapter, run in chosen:
+        if run.id in curves:
+            found.append(_bought(chapter, run, curves[run.id], [one.run for one in found]))
+    return tuple(found)
+
+
+def _chosen(workshop: Workshop) -> list[tuple[Chapter, Run]]:
+    """The first run of the first measured chapter, the last one of every other; both where only one was measured."""
+    measured: list[tuple[Chapter, list[Run]]] = []
+    for chapter in workshop.course.chapters:
+        walk = workshop.walk(chapter.id)
+        runs = [run for slot in ("measure", "again") if (run := walk.run_in(slot)) is not None]
+        if runs:
+            measured.append((chapter, runs))
+    if len(measured) == 1:
+        chapter, runs = measured[0]
+        return [(chapter, run) for run in runs]
+    return [(chapter, runs[-1] if number else runs[0]) for number, (chapter, runs) in enumerate(measured)]
+
+
+def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> Bought:
+    summary = run.histograms.get(run.main_histogram)
+    values = (*(summary.percentiles.get(p) for p in ("50", "99", "99.9")), summary.max) if summary else ()
+    first = _compared(earlier[0], run) if earlier else None
+    before = next((c for one in reversed(earlier) if (c := _compared(one, run)) is not None and c.comparable), None)
+    return Bought(
+        chapter_id=chapter.id,
+        chapter=chapter.title,
+        shown=shown,
+        run=run,
+        values=values or (None,) * len(MEASURES),
+        to_before=_ratios(before),
+        to_first=_ratios(first),
+        unlike=first.differences if first else (),
+        applied=tuple(words_of(run.applied)),
+    )
+
+
+def _compared(a: Run, b: Run) -> Comparison | None:
+    """``b`` against ``a``; None where one of them lost its histogram."""
+    name = a.main_histogram
+    return compare(a, b, name) if name in a.histograms and b.main_histogram in b.histograms else None
+
+
+def _ratios(comparison: Comparison | None) -> Ratios:
+    known = {row.measure: row.ratio for row in comparison.rows} if comparison is not None else {}
+    return tuple(known.get(measure) for measure in MEASURES)
+
+
+def words_of(stack: Iterable[dict[str, str]]) -> Iterator[str]:
+    """``ID=VALUE``, or ``ID`` for a tunable's good value."""
+    for one in stack:
+        ident = one.get("id", "")
+        yield f"{ident}={one['value']}" if one.get("value") else ident

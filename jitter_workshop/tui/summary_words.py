@@ -1,0 +1,116 @@
+"""What the course's summary says, in words and rows: for the screen and for the plain walk alike. Needs no Textual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.flow.course_summary import MEASURES, Bought, CourseSummary
+from jitter_workshop.flow.findings import Finding
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.status_text import value_in_words
+from jitter_workshop.stats.scale import nice_ns
+
+NOTE = (
+    "Single runs are described here, not judged: the same thing measured twice also differs, and a chapter's run "
+    "differs from the one before by more than its settings."
+)
+NO_STEPS = "Nothing is measured yet: each chapter that measures adds its curve here."
+
+MOST_DRAWN = 6
+"""More than six curves cannot be told apart."""
+
+HEAD = ("", *MEASURES)
+
+
+def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
+    """Which curves a chart shows: those that compare with the first, at most six: the first, the last, the one under
+    the cursor where it is one of them, and some between."""
+    alike = [number for number, step in enumerate(steps) if not step.unlike]
+    if len(alike) <= MOST_DRAWN:
+        return tuple(alike)
+    picked = [alike[round(i * (len(alike) - 1) / (MOST_DRAWN - 1))] for i in range(MOST_DRAWN)]
+    if under in alike and under not in picked:
+        nearest = min(range(1, MOST_DRAWN - 1), key=lambda i: abs(picked[i] - under))
+        picked[nearest] = under
+    return tuple(sorted(picked))
+
+
+def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
+    """A step's rows: its values, and how many times those of the one before and of the first they are. What is said of
+    both is said once, of the first."""
+    rows = [(f"{number} {clean(step.chapter, 60)}", *(nice_ns(value) for value in step.values))]
+    for name, ratios in (("before", step.to_before), ("first", step.to_first)):
+        same = name == "before" and step.to_before == step.to_first
+        if not same and any(ratio is not None for ratio in ratios):
+            rows.append((f"  ÷ the {'one before' if name == 'before' else name}", *map(times, ratios)))
+    return rows
+
+
+def about(step: Bought) -> str:
+    """How a step's run was made, in a line."""
+    run = step.run
+    parts = [f"'{clean(step.shown.label, 40)}'", clean(run.workload, 20)]
+    parts += ["the scheduler was free"] if run.placement.mode == "none" else ["pinned"]
+    parts += [f"{clean(run.noise, 20)} awake"] if run.noise else []
+    parts += [clean(run.sched, 20)] if run.sched != "other" else []
+    parts += ["set then: " + ", ".join(clean(one, 60) for one in step.applied)] if step.applied else []
+    parts += ["others used these CPUs meanwhile"] if run.disturbed else []
+    text = " · ".join(parts)
+    if step.unlike:
+        text += f". Not comparable with the first: {'; '.join(clean(one, 120) for one in step.unlike)}"
+    return text + "."
+
+
+def standing(summary: CourseSummary) -> list[str]:
+    """What stands on the host now."""
+    if summary.recorded:
+        return ["This is a recorded host: nothing is set on it."]
+    return [clean(one, 100) for one in summary.standing] or ["Nothing that this tool has set."]
+
+
+def open_chapters(summary: CourseSummary) -> list[str]:
+    """Chapters that are not done, a line each; those that can only be rehearsed say why."""
+    lines = [
+        f"{clean(e.title, 60)}: {'at ' + e.next_step if e.started else 'not begun'}"
+        for e in (*summary.open_here, *(e for e in summary.open_recorded if e.started))
+    ]
+    waiting = [e for e in summary.open_recorded if not e.started]
+    if waiting:
+        lines.append(f"On a recording, not begun: {', '.join(clean(e.title, 60) for e in waiting)}")
+    return lines or [f"All {summary.chapters} chapters are done."]
+
+
+def open_check(finding: Finding) -> str:
+    """A check that could be better, and which chapter treats it."""
+    told = value_in_words(finding.check)
+    between = "" if not told else " " if told.startswith("→") else ": "
+    where = f"chapter '{clean(finding.chapter, 60)}'" if finding.chapter_id else "no chapter"
+    drifted = " · drifted" if finding.check.drifted is not None else ""
+    return f"{clean(finding.check.id, 30)}{between}{clean(told, 120)}{drifted} · {where}"
+
+
+def open_checks(summary: CourseSummary) -> list[str]:
+    """All of them; why not, where the host could not be read."""
+    if summary.unread:
+        return [f"The host could not be read: {clean(summary.unread, 300)}."]
+    return [open_check(f) for f in summary.improvable] or ["No check of this host could be better."]
+
+
+def predictions(summary: CourseSummary) -> list[str]:
+    """How the guesses came out."""
+    lines = []
+    for name, titles in (("Near", summary.near), ("Not near", summary.far)):
+        told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""
+        lines.append(f"{name}: {len(titles)}{told}")
+    if summary.unjudged:
+        lines.append(f"Without a guess, or not yet known: {summary.unjudged}")
+    return lines
+
+
+def times(ratio: float | None) -> str:
+    """A ratio in figures: ``0.52×``, ``57×``, ``1/57``."""
+    if ratio is None:
+        return "–"
+    if 0.1 <= ratio < 10:
+        return f"{ratio:.2f}×"
+    return f"{ratio:,.0f}×" if ratio >= 10 else f"1/{1 / ratio:,.0f}" if ratio > 0 else "0"

@@ -1,0 +1,251 @@
+"""The course from first to last: which runs stand for it, how they are divided, and what is said to be open."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.course_summary import MEASURES, Bought, CourseSummary, all_done_here, sum_up, words_of
+from jitter_workshop.flow.findings import Findings
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.tui import summary_words as words
+from jitter_workshop.tui.plain_summary import summary_lines
+from tests import madeup
+from tests.fakes import FakeWorkshop, open_workshop
+
+BASE = (100, 110, 120, 5_000)
+
+
+def kept(workshop: FakeWorkshop, chapter: str, slot: Any, values: Sequence[int], **changed: Any) -> Run:
+    """A made-up run in a chapter's slot, as if it had been measured there."""
+    number = len(workshop.runs())
+    fields = {
+        "run_id": f"20260101-{number:06d}-aaaa",
+        "label": f"{chapter} {slot}",
+        "started_at": f"2026-01-01T00:{number:02d}:00.000Z",
+    }
+    run, blocks = madeup.make_run((tuple(values), tuple(values)), **{**fields, **changed})
+    workshop._desk.handle.add_run(run, blocks)
+    workshop.walk(chapter).record(slot, run)
+    return run
+
+
+def done(workshop: FakeWorkshop, *chapters: str) -> None:
+    for chapter in chapters:
+        progress = workshop.walk(chapter).progress
+        workshop._desk.save_progress(chapter, dataclasses.replace(progress, done=True))
+
+
+@pytest.fixture
+def guest(host_tree: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    """The fake on a made guest of two CPUs, taken for the host itself, so that its chapters can be done."""
+    workshop = open_workshop(host_tree("guest"))
+    monkeypatch.setattr(workshop._desk.root, "recorded", False)
+    monkeypatch.setattr(FakeWorkshop, "standing", lambda self: ({"id": "thp", "value": "never"}, {"id": "ksm"}))
+    return workshop
+
+
+def test_nothing_measured_is_no_stack_but_all_that_is_open(guest: FakeWorkshop) -> None:
+    summary = sum_up(guest)
+    assert summary.steps == ()
+    assert [e.chapter_id for e in summary.open_here] == ["baseline", "migration", "pinning"]
+    assert (summary.done, summary.chapters) == (0, 3)
+    assert summary.standing == ("thp=never", "ksm")
+    assert {f.check.state for f in summary.improvable} == {"improve"}
+    assert summary.unjudged == 3
+    assert words.NO_STEPS.split(":")[0] in " ".join(summary_lines(summary, 80))
+
+
+def test_the_first_run_of_the_first_chapter_and_the_last_of_all_others(guest: FakeWorkshop) -> None:
+    kept(guest, "pinning", "measure", BASE)
+    last = kept(guest, "pinning", "again", (50, 55, 60, 2_500))
+    first = kept(guest, "baseline", "measure", BASE)
+    kept(guest, "baseline", "again", BASE)
+    only = kept(guest, "migration", "measure", (200, 220, 240, 20_000))
+    steps = sum_up(guest).steps
+    assert [s.chapter_id for s in steps] == ["baseline", "migration", "pinning"]
+    assert [s.run.id for s in steps] == [first.id, only.id, last.id]
+    assert [s.shown.key for s in steps] == [first.id, only.id, last.id]
+
+
+def test_a_single_measured_chapter_shows_both_its_runs(guest: FakeWorkshop) -> None:
+    first = kept(guest, "migration", "measure", BASE)
+    again = kept(guest, "migration", "again", BASE)
+    assert [s.run.id for s in sum_up(guest).steps] == [first.id, again.id]
+
+
+def test_ratios_are_to_the_one_before_and_to_the_first(guest: FakeWorkshop) -> None:
+    kept(guest, "baseline", "measure", [1_000] * 50 + [100_000])
+    kept(guest, "migration", "again", [2_000] * 50 + [400_000])
+    kept(guest, "pinning", "again", [500] * 50 + [10_000])
+    first, second, third = sum_up(guest).steps
+    assert first.values[0] == pytest.approx(1_000, rel=0.01)
+    assert first.values[-1] == 100_000
+    assert first.to_first == first.to_before == (None,) * len(MEASURES)
+    at = MEASURES.index("p50"), MEASURES.index("max")
+    assert [second.to_first[i] for i in at] == pytest.approx([2.0, 4.0], rel=0.01)
+    assert second.to_before == second.to_first
+    assert [third.to_before[i] for i in at] == pytest.approx([0.25, 0.025], rel=0.01)
+    assert [third.to_first[i] for i in at] == pytest.approx([0.5, 0.1], rel=0.01)
+    said = [row for number, step in enumerate((first, second, third), 1) for row in words.rows_of(step, number)]
+    assert [row[0] for row in said] == [
+        "1 Why so slow?",
+        "2 Who moves my threads?",
+        "  ÷ the first",
+        "3 Pinning",
+        "  ÷ the one before",
+        "  ÷ the first",
+    ]
+    assert said[4][1] == "0.25×"
+    assert said[4][-1] == "1/40"
+
+
+def test_what_was_measured_otherwise_is_divided_by_its_like_only(guest: FakeWorkshop) -> None:
+    kept(guest, "baseline", "measure", BASE)
+    spin = kept(guest, "migration", "again", (30, 40), workload="spin", name="spin_gap", noise="spinners")
+    third = kept(
+        guest, "pinning", "again", BASE, applied=({"id": "governor", "value": ""}, {"id": "thp", "value": "never"})
+    )
+    steps = sum_up(guest).steps
+    assert "workload: ring against spin" in steps[1].unlike
+    assert steps[1].to_before == steps[1].to_first == (None,) * len(MEASURES)
+    assert words.rows_of(steps[1], 2) == [words.rows_of(steps[1], 2)[0]]
+    assert "Not comparable with the first: workload: ring against spin" in words.about(steps[1])
+    assert "spinners awake" in words.about(steps[1])
+    assert steps[2].to_before == steps[2].to_first
+    assert (steps[2].to_first[0], steps[2].to_first[-1]) == (1.0, 1.0)
+    assert steps[2].applied == ("governor", "thp=never")
+    assert "set then: governor, thp=never" in words.about(steps[2])
+    assert words.drawn(steps, 1) == (0, 2)
+    assert {spin.id, third.id} == {steps[1].run.id, steps[2].run.id}
+
+
+def test_predictions_are_counted_as_they_came_out(guest: FakeWorkshop) -> None:
+    walk = guest.walk("migration")
+    task = walk.chapter.prediction
+    assert task is not None
+    assert task.kind == "mark"
+    walk.predict(Prediction(value_ns=1_000))
+    kept(guest, "migration", "again", [1_000] * 2_000)
+    summary = sum_up(guest)
+    assert summary.near == (walk.chapter.title,)
+    assert summary.far == ()
+    assert summary.unjudged == 2
+    walk.restart()
+    walk.predict(Prediction(value_ns=1_000_000))
+    kept(guest, "migration", "again", [1_000] * 2_000)
+    assert sum_up(guest).far == (walk.chapter.title,)
+    assert "Not near: 1 (Who moves my threads?)" in words.predictions(sum_up(guest))
+
+
+def test_a_host_that_cannot_be_read_is_said_and_the_rest_stands(
+    guest: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(self: FakeWorkshop) -> Findings:
+        raise HostError("no CPU is shown", "look at /sys")
+
+    kept(guest, "baseline", "measure", BASE)
+    monkeypatch.setattr(FakeWorkshop, "findings", refuses)
+    summary = sum_up(guest)
+    assert len(summary.steps) == 1
+    assert "no CPU is shown" in summary.unread
+    assert "The host could not be read: no CPU is shown" in words.open_checks(summary)[0]
+
+
+def test_it_is_offered_when_all_is_done_that_can_be_done_here(guest: FakeWorkshop) -> None:
+    assert not all_done_here(guest.path())
+    assert not all_done_here(())
+    done(guest, "baseline", "migration")
+    assert not all_done_here(guest.path())
+    done(guest, "pinning")
+    assert all_done_here(guest.path())
+    assert words.open_chapters(sum_up(guest)) == ["All 3 chapters are done."]
+
+
+def test_a_recorded_host_has_nothing_set_and_is_never_done(host_tree: Callable[[str], Path]) -> None:
+    workshop = open_workshop(host_tree("guest"))
+    summary = sum_up(workshop)
+    assert summary.recorded
+    assert summary.standing == ()
+    assert "recorded host" in words.standing(summary)[0]
+    assert summary.open_here == ()
+    assert len(summary.open_recorded) == 3
+    assert not all_done_here(workshop.path())
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100])
+def test_plain_lines_fit_and_say_everything(guest: FakeWorkshop, width: int) -> None:
+    kept(guest, "baseline", "measure", BASE, label="\x1b[31mred")
+    kept(guest, "migration", "again", (200, 220, 240, 9_000))
+    kept(guest, "pinning", "again", (10, 20, 30, 400))
+    done(guest, "baseline")
+    summary = sum_up(guest)
+    lines = summary_lines(summary, width)
+    assert max(map(len, lines)) <= width
+    assert "\x1b" not in "".join(lines)
+    text = " ".join(" ".join(lines).split())
+    for said in (
+        "What stands on this host now: - thp=never - ksm",
+        "1 of 3 chapters done",
+        "Single runs are described",
+    ):
+        assert said in text
+    if width >= 60:
+        assert "÷ the one before" in text
+        for title in ("1 Why so slow?", "2 Who moves my", "3 Pinning"):
+            assert title in text
+        for finding in summary.improvable:
+            assert f"- {finding.check.id}" in text
+
+
+def steps_alike(flags: Sequence[bool], made: Bought) -> list[Bought]:
+    return [dataclasses.replace(made, unlike=() if alike else ("workload",)) for alike in flags]
+
+
+@given(flags=st.lists(st.booleans(), min_size=0, max_size=30), under=st.integers(0, 40))
+def test_at_most_six_comparable_curves_are_drawn_in_order(flags: list[bool], under: int) -> None:
+    run, _ = madeup.make_run()
+    nothing: Any = None
+    made = Bought("c", "C", nothing, run, (), (), (), (), ())
+    shown = words.drawn(steps_alike(flags, made), under)
+    alike = [n for n, flag in enumerate(flags) if flag]
+    assert list(shown) == sorted(set(shown))
+    assert set(shown) <= set(alike)
+    assert len(shown) == min(len(alike), words.MOST_DRAWN)
+    if alike:
+        assert (shown[0], shown[-1]) == (alike[0], alike[-1])
+    assert (under in shown) == (under in alike) or under not in alike
+
+
+@given(st.floats(min_value=1e-6, max_value=1e6))
+def test_ratios_are_figures_without_a_verdict(ratio: float) -> None:
+    said = words.times(ratio)
+    if said.startswith("1/"):
+        assert 1 / int(said[2:].replace(",", "")) == pytest.approx(ratio, rel=0.06)
+    else:
+        assert float(said.rstrip("×").replace(",", "")) == pytest.approx(ratio, rel=0.06)
+
+
+def test_words_of_a_stack() -> None:
+    stack = ({"id": "governor", "value": ""}, {"id": "boost", "value": "off"})
+    assert list(words_of(stack)) == ["governor", "boost=off"]
+    assert words.times(None) == "–"
+    assert words.times(0.0) == "0"
+
+
+def test_no_word_of_the_summary_judges(guest: FakeWorkshop) -> None:
+    kept(guest, "baseline", "measure", BASE)
+    kept(guest, "pinning", "again", (10, 20, 30, 400))
+    summary: CourseSummary = dataclasses.replace(sum_up(guest), improvable=())
+    text = " ".join(summary_lines(summary, 100)).lower().replace("what could still be better", "")
+    text = text.replace("no check of this host could be better", "")
+    for verdict in ("better", "worse", "improve", "faster", "slower", "thanks to", "because"):
+        assert verdict not in text
