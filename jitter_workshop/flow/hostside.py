@@ -122,11 +122,12 @@ class HostSide:
         if not self.rehearsed or not chapter.recording_after:
             return ()
         pair = [recorded_host(name, self._desk.course_dir) for name in (chapter.recording, chapter.recording_after)]
-        before, after = (look_at_settings(root, chapter).checks for root in pair)
+        before, after = (look_at_settings(root, chapter) for root in pair)
+        there, settled = before.settled(), after.settled()
         return tuple(
-            SettingChange(b.title, _value(b), _value(a), a.state != "improve")
-            for b, a in zip(before, after, strict=True)
-            if "unavailable" not in (b.state, a.state)
+            SettingChange(b.title, _value(b), _value(a), settled[a.id])
+            for b, a in zip(before.checks, after.checks, strict=True)
+            if b.id in there and a.id in settled
         )
 
     def _missing(self) -> str:

@@ -23,6 +23,7 @@ from jitter_workshop.course.listing import with_chapter
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.flow.settings import look_at_settings
+from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.host.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model import course as words
@@ -453,6 +454,20 @@ def test_a_value_that_is_asked_for_is_settled_once_it_stands(
         seen = look_at_settings(HostRoot(folder_of(name)), chapter)
         assert (seen.state, seen.settled()) == (state, settled), name
         assert bool(seen.reason) == (state == "not_here")
+
+
+@pytest.mark.parametrize(("word", "settled"), [("stat-interval=5", False), ("stat-interval=10", True)])
+def test_what_a_recording_shows_as_settled_is_the_value_that_was_asked_for(
+    tmp_path: Path, word: str, settled: bool
+) -> None:
+    follow(tmp_path)
+    lesson = tmp_path / "my-course" / "01-statistics" / "lesson.toml"
+    lesson.write_text(lesson.read_text().replace('["stat-interval"]', f'["{word}"]'))
+    workshop = Workshop.open(course_dir=tmp_path / "my-course", root=folder_of("lab-stock"))
+    walk = workshop.walk("statistics")
+    assert walk.rehearsed
+    assert [(c.before, c.after, c.settled) for c in walk.settings_compared()] == [("1", "10", settled)]
+    workshop.close()
 
 
 def test_a_workshop_with_a_tunable_that_there_is_not_says_which_chapter(
