@@ -7,7 +7,7 @@ from typing import Literal
 
 from textual.binding import Binding
 
-Scope = Literal["app", "home", "chapter", "runs", "cpus", "settings", "status", "dialog", "question"]
+Scope = Literal["app", "home", "chapter", "runs", "cpus", "settings", "status", "summary", "dialog", "question"]
 
 SCOPE_TITLES: dict[Scope, str] = {
     "app": "EVERYWHERE",
