@@ -65,7 +65,8 @@ class FakeHands(Hands):
         for change in made:
             self._write(change.path, change.after)
         self.made += made
-        self._leased = self._leased or bool(made)
+        if made:
+            self._leased |= {word.partition("=")[0] for word in words}
         applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
         refused = tuple(Refused(c.tunable, c.path, "the kernel says EIO") for c in shown if c.path in self.refuse)
         return ApplyResult("made-up" if made else None, applied, refused, self.needs_reboot)
@@ -74,17 +75,20 @@ class FakeHands(Hands):
         self.calls.append(("restore", *tunables))
         if self.fail is not None:
             raise self.fail
+        self._leased -= set(tunables) or self._leased.copy()
         return self._give_back(tunables)
 
     def keep(self) -> None:
         self.calls.append(("keep",))
         if self.fail is not None:
             raise self.fail
-        self._leased = False
+        self._leased.clear()
 
     def close(self) -> RestoreResult:
         self.calls.append(("close",))
-        leased, self._leased = self._leased, False
+        leased, self._leased = self._leased, set()
+        if leased and self.fail is not None:
+            self.trouble = self.fail.sentence()
         if not leased or self.fail is not None:
             return NOTHING
         return self._give_back(())

@@ -28,17 +28,19 @@ def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
 
 
 class Hands:
-    """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. Not for several threads at once."""
+    """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. ``trouble``: what kept :meth:`close`
+    from giving back, a sentence, or "". Not for several threads at once."""
 
     def __init__(self, ask: Ask = ask_here) -> None:
         self.ask = ask
         self._agent: AgentClient | None = None
-        self._leased = False
+        self.trouble = ""
+        self._leased: set[str] = set()
 
     @property
     def holding(self) -> bool:
         """Whether something would be given back on leaving."""
-        return self._leased
+        return bool(self._leased)
 
     @property
     def notice(self) -> str:
@@ -49,14 +51,17 @@ class Hands:
         """Make the changes that were shown, and no others. Raises HostError where root's rights are not to be had, the
         host is another agent's, or the journal cannot be kept."""
         result = self._connected().apply(words, str(cpus), [digest(change) for change in shown], lease=True)
-        self._leased = self._leased or bool(result.applied)
+        if result.applied:
+            self._leased |= _ids(words)
         return result
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
         """Give back these tunables, or all. Raises HostError."""
         if not journal.read_journals(HostRoot()):
             return NOTHING
-        return self._connected().restore(tunables)
+        result = self._connected().restore(tunables)
+        self._leased -= _ids(tunables) if tunables else self._leased.copy()
+        return result
 
     def place(self, pid: int) -> CpuSet:
         """Put a process of this user's on the isolated CPUs; which ones. Raises HostError."""
@@ -66,18 +71,19 @@ class Hands:
         """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""
         if self._agent is not None and self._leased:
             self._agent.keep()
-            self._leased = False
+            self._leased.clear()
 
     def close(self) -> RestoreResult:
-        """Let go: what is leased is given back. Never raises: what went wrong is in ``left_alone``'s stead found by
-        ``restore``, which goes by the host's own values."""
+        """Let go: what is leased is given back. Never raises: what went wrong is in ``trouble``, and ``restore`` finds
+        it, which goes by the journal and the host's own values."""
         agent, self._agent = self._agent, None
-        leased, self._leased = self._leased, False
+        leased, self._leased = self._leased, set()
         if agent is None:
             return NOTHING
         try:
             return agent.bye() if leased else NOTHING
-        except WorkshopError:
+        except WorkshopError as error:
+            self.trouble = error.sentence()
             return NOTHING
         finally:
             agent.close()
@@ -89,3 +95,7 @@ class Hands:
             except NeedsPassword:
                 self._agent = self.ask(connect)
         return self._agent
+
+
+def _ids(words: Sequence[str]) -> set[str]:
+    return {word.partition("=")[0] for word in words}

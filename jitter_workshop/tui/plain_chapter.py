@@ -5,11 +5,12 @@ from __future__ import annotations
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.walk import SLOTS, Walk
 from jitter_workshop.flow.workshop import Workshop
-from jitter_workshop.model.course import PredictionTask, StepName
+from jitter_workshop.model.course import StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui import plain_rehearsal as rehearsal
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_input import parse_cpus, parse_time_ns
@@ -137,7 +138,10 @@ class PlainChapter:
         """One typed command; True when the step should be shown again."""
         walk, talk = self._walk, self._talk
         word, _, rest = answer.partition(" ")
-        if answer in ("?", "help"):
+        if self._answers(step, answer):
+            # Before the commands: b and c are answers, too, where there are that many.
+            self._predict(answer)
+        elif answer in ("?", "help"):
             for line in _HELP.split("\n"):
                 key, _, does = line.partition("  ")
                 talk.tell(f"{key:<7}{does}", "  ", "         ")
@@ -163,14 +167,26 @@ class PlainChapter:
         elif word == "cpus":
             walk.choose_cpus(*parse_cpus(rest))
             talk.say("", *self._plan(step), "")
-        elif step == "predict" and self._can_predict():
-            # Before the numbers of steps: who types "300" here means a time and is told that it lacks a unit.
+        elif step == "predict" and self._can_predict() and self._a_guess(answer):
             self._predict(answer)
         elif answer.isascii() and answer.isdigit():
             self._jump(int(answer[:4]))
         else:
             talk.tell(f"'{clean(answer, 20)}' is nothing here; ? lists what is.")
         return False
+
+    def _answers(self, step: StepName, answer: str) -> bool:
+        """Whether this is the letter of an answer that can be given now."""
+        task = self._walk.chapter.prediction
+        if step != "predict" or task is None or task.kind != "choice" or not self._can_predict():
+            return False
+        return len(answer) == 1 and 0 <= _LETTERS.find(answer.lower()) < len(task.answers)
+
+    def _a_guess(self, answer: str) -> bool:
+        """Whether what is no command is a guess. Who types "300" at a mark means a time and is told that it lacks a
+        unit; beside letters a number is that of a step."""
+        task = self._walk.chapter.prediction
+        return task is not None and (task.kind == "mark" or not answer.isdigit())
 
     def _jump(self, number: int) -> None:
         steps = [s.name for s in self._walk.steps() if s.state != "left_out"]
@@ -194,7 +210,7 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         width = talk.width
         talk.say("", *views.loop_line(walk.chapter, walk.steps(), width), "─" * width)
-        self._show_where()
+        rehearsal.tell_where(self._workshop, walk, talk)
         talk.page(walk.page(step))
         if step == "look":
             talk.say(*views.fact_lines(walk.look(), width), "")
@@ -208,24 +224,6 @@ class PlainChapter:
             self._show_comparison()
         elif step == "explain":
             self._show_evidence()
-
-    def _show_where(self) -> None:
-        """Whether what follows is this host or a recording, and why."""
-        walk = self._walk
-        if walk.rehearsed:
-            self._talk.tell(f"{self._recording()}. Nothing is measured or written.")
-        elif walk.not_here:
-            self._talk.tell(f"NOT ON THIS HOST: {clean(walk.not_here, 300)}.")
-        else:
-            return
-        self._talk.say("")
-
-    def _recording(self) -> str:
-        walk = self._walk
-        if not walk.recording:
-            return "ON A RECORDING, because --root names one"
-        why = "the one that was given lacks this" if self._workshop.recorded else clean(walk.not_here, 300)
-        return f"ON A RECORDING ({clean(walk.recording, 40)}): {why}"
 
     def _plan(self, step: StepName) -> list[str]:
         """The plan; at ``apply`` no second time what was shown just now and is the same still."""
@@ -274,7 +272,7 @@ class PlainChapter:
     def _show_comparison(self) -> None:
         walk, talk = self._walk, self._talk
         if walk.rehearsed:
-            self._show_rehearsal()
+            rehearsal.tell_comparison(walk, talk)
             return
         view, first = walk.compare(), walk.run_in("measure")
         if view is None or first is None:
@@ -284,34 +282,6 @@ class PlainChapter:
         if (outcome := walk.outcome()) is not None:
             talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
             talk.say("")
-
-    def _show_rehearsal(self) -> None:
-        """What the recordings say before and after, in the place of two curves; and what each answer stands for."""
-        walk, talk = self._walk, self._talk
-        chapter = walk.chapter
-        changes = walk.settings_compared()
-        if changes:
-            talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
-            talk.say("", *settings.compared_lines(changes, talk.width), "")
-        talk.tell("Nothing was measured, so there are no curves to compare.")
-        talk.say("")
-        task = chapter.prediction
-        if task is None or task.slot is None:
-            return
-        talk.tell("What the answers stand for:")
-        for answer in task.answers:
-            yours = " (your guess)" if self._is_guess(task, answer.id) else ""
-            talk.tell(f"{answer.text}{yours}: {answer.explanation}", "  - ", "    ")
-        talk.say("")
-
-    def _is_guess(self, task: PredictionTask, ident: str) -> bool:
-        kept = self._walk.progress.prediction
-        if kept is None:
-            return False
-        if kept.value_ns is None:
-            return kept.choice == ident
-        fits = (a.id for a in task.answers if a.up_to_ns is None or (kept.value_ns or 0) <= a.up_to_ns)
-        return next(fits, "") == ident
 
     def _show_evidence(self) -> None:
         walk, talk = self._walk, self._talk

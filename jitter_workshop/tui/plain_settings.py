@@ -181,11 +181,9 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
             hands.keep()
         except WorkshopError as error:
             talk.refused(error)
-    giving = hands.holding
-    lines = given_back_lines(hands.close(), talk.width)
-    if giving and not lines:
-        lines = views.wrap("! It is not certain that all was given back: run 'jitter-workshop restore'.", talk.width)
-    talk.say(*lines)
+    talk.say(*given_back_lines(hands.close(), talk.width))
+    if hands.trouble:
+        talk.tell(f"! Not all is given back: {hands.trouble}. Run 'jitter-workshop restore'.", "", "  ")
     if standing := workshop.standing():
         talk.tell(f"Still applied: {named(standing)}. {_RESTORE}.", "", "  ")
     return held
