@@ -62,9 +62,10 @@ class ChapterShow(ChapterState):
             self.mark_ns = kept.value_ns
         if kept is not None and task is not None and kept.choice is not None:
             self._choice = next((i for i, a in enumerate(task.answers) if a.id == kept.choice), 0)
-        # On a narrow screen a question about the chart is read first, and the chart is the next key.
-        first_read = self.step == "predict" and self._marking and not self._locked and bool(self.walk.page("predict"))
-        self._view = "lesson" if first_read else "work"
+        # On a narrow screen a question about the chart is read first, and the chart is the next key; so is a plan.
+        question = self.step == "predict" and self._marking and not self._locked
+        plan = self.step == "plan" and self._plan_alone and not self.wide
+        self._view = "lesson" if (question or plan) and self.walk.page(self.step) else "work"
         self._show()
         self.query_one("#data", Pane).scroll_home(animate=False)
         self.query_one("#lesson", Pane).scroll_home(animate=False)
@@ -131,7 +132,7 @@ class ChapterShow(ChapterState):
             numbers = percentile_table(self._curves(), palette, width)
             return [*compared, Text(), *numbers] if compared else numbers
         figures = self._figures(width, palette)
-        if self.wide or self.step == "compare":
+        if self.wide or self.step == "compare" or self._plan_alone:
             return figures
         page = prose(self.walk.page(self.step), width, palette)
         return [*page, Text(), *figures] if page and figures else [*page, *figures]
@@ -242,8 +243,10 @@ class ChapterShow(ChapterState):
         step = self.step
         if self.walk.measures(step) and self.walk.run_in(step) is None:
             return "measure"
+        if self._reading_first:
+            return "to the plan" if step == "plan" else "to the chart"
         if step == "predict" and not self._locked:
-            return "to the chart" if self._reading_first else "keep guess"
+            return "keep guess"
         if step == "apply" and self._sets:
             return "home" if self._reboot_first else "apply" if self._tried is None else "go on"
         if step == "apply" and not self.walk.rehearsed:
@@ -268,6 +271,8 @@ class ChapterShow(ChapterState):
                 shown.append(("chapter.lesson", "chart" if self._view == "lesson" else "lesson"))
             if not self._reading_first:
                 shown.append(("chapter.table", "chart" if self._table else "table"))
+        elif self._plan_alone and not self.wide and not self._reading_first:
+            shown.append(("chapter.lesson", "plan" if self._view == "lesson" else "lesson"))
         elif self.wide:
             shown.append(("chapter.lesson", "scroll figures" if self._view == "lesson" else "scroll lesson"))
         if step == "explain":

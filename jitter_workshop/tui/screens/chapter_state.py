@@ -63,8 +63,14 @@ class ChapterState(HandWork):
 
     @property
     def _reading_first(self) -> bool:
-        """On a narrow screen, is the page of a question read before its chart?"""
-        return not self.wide and self._view == "lesson" and self.step == "predict" and self._marking
+        """On a narrow screen, is a page read before what it is about: a question's before its chart, a plan's?"""
+        about = self._marking if self.step == "predict" else self._plan_alone and self.step == "plan"
+        return about and not self.wide and self._view == "lesson"
+
+    @property
+    def _plan_alone(self) -> bool:
+        """Does a narrow screen show a plan, or what came of it, without its page above?"""
+        return self.step in ("plan", "apply") and self.walk.chapter.changes == "tunables"
 
     @property
     def _reboot_first(self) -> bool:

@@ -53,6 +53,7 @@ class HandWork(WorkshopScreen):
         self.workshop_app.end_work()
         if not leaving:
             message.tell()
+            self.sheet("#title").show(self.title_lines)
             self.refresh_keys()
             self.work_over()
 

@@ -1,0 +1,486 @@
+"""Chapters that set something on the host, on the screen, by keys: plan, apply, undo, recordings, leaving."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
+
+from jitter_workshop.agent.client import NeedsPassword
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow import hands as flow_hands
+from jitter_workshop.model.change import ApplyResult, Change
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.question import Question
+from jitter_workshop.tui.settings_words import farewell
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.keybar import KeyBar
+from tests import hosttrees, madecourse, tuned_tree
+from tests.fakehands import FakeHands
+from tests.fakes import FakeWorkshop
+from tests.livehost import give_agent, open_live
+from tests.screens import settled, text_of
+
+SIZES = [(80, 24), (160, 48)]
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return madecourse.write(tmp_path / "course")
+
+
+@pytest.fixture
+def live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    return open_live(tree, course, monkeypatch)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    """A host that has none of the chapters' tunables."""
+    return open_live(hosttrees.small(tmp_path / "bare", 4), course, monkeypatch)
+
+
+def at(workshop: FakeWorkshop, chapter: str, step: StepName) -> WorkshopApp:
+    """The screen with a chapter at a step, as a session would have left it there."""
+    walk = workshop.walk(chapter)
+    seen = walk.chapter.steps[: walk.chapter.steps.index(step)]
+    walk._save(dataclasses.replace(walk.progress, step=step, seen=seen))
+    return WorkshopApp(workshop, chapter)
+
+
+async def to_apply(pilot: Pilot[None]) -> None:
+    """From ``measure`` by Enter alone: measure, read and see the plan, go to apply."""
+    screen = pilot.app.screen
+    assert isinstance(screen, ChapterScreen)
+    for _ in range(4):
+        if screen.step != "apply":
+            await pilot.press("enter")
+            await settled(pilot)
+    assert screen.step == "apply"
+
+
+def figures(app: WorkshopApp) -> str:
+    """All of the figures, also those below the screen's end, as one line."""
+    assert isinstance(app.screen, ChapterScreen)
+    return " ".join(app.screen.sheet("#data-sheet").plain().split())
+
+
+def said(app: WorkshopApp) -> str:
+    assert isinstance(app.screen, ChapterScreen)
+    return " ".join(app.screen.sheet("#say").plain().split())
+
+
+def offered(app: WorkshopApp) -> dict[str, str]:
+    return dict(app.screen.query_one(KeyBar).shown)
+
+
+# -- applying and undoing ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_plan_shows_every_write_and_the_way_without_rights(live: FakeWorkshop, size: tuple[int, int]) -> None:
+    app = at(live, "pages", "plan")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        shown = figures(app)
+        plan = live.walk("pages").plan()
+        assert plan.changes
+        if size[0] < 100:
+            assert "The page of pages for plan." in text_of(app)
+            assert offered(app)["chapter.enter"] == "to the plan"
+            await pilot.press("enter")
+            await settled(pilot)
+        assert plan.changes[0].path in text_of(app)
+        for change in plan.changes:
+            assert change.path in shown.replace(" ", "")
+            assert f"{change.before} → {change.after}" in shown
+            assert shown.count(change.why) == 1
+        assert "risk low" in shown
+        assert "jitter-workshop plan --sh thp stat-interval > plan.sh" in shown
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_enter_applies_shows_the_result_and_then_goes_on(
+    live: FakeWorkshop, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_agent(live, tree, monkeypatch)
+    before = tuned_tree.contents(tree)
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await to_apply(pilot)
+        assert offered(app)["chapter.enter"] == "apply"
+        assert "given back when you leave" in said(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "apply"
+        assert "made and read back" in figures(app)
+        assert "READ AGAIN ON THIS HOST" in figures(app)
+        assert tuned_tree.contents(tree) != before
+        assert "2 changed" in text_of(app).splitlines()[0]
+        assert offered(app)["chapter.enter"] == "go on"
+        assert "chapter.undo" in offered(app)
+        assert app.screen.walk.progress.marks["setting"]
+        await pilot.press("u")
+        await settled(pilot)
+        assert "given back: " in said(app)
+        assert tuned_tree.contents(tree) == before
+        assert offered(app)["chapter.enter"] == "apply"
+        await pilot.press("enter")
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.screen.step == "again"
+        assert live.hands.holding
+        assert live.hands.close().restored
+    assert tuned_tree.contents(tree) == before
+
+
+async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
+    app = at(live, "pages", "look")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("u")
+        assert "Nothing of this chapter's stands" in said(app)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
+    live: FakeWorkshop, tree: Path, size: tuple[int, int]
+) -> None:
+    live._desk.hands = FakeHands(None)
+    before = tuned_tree.contents(tree)
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await to_apply(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert "changing this host needs root's rights" in figures(app)
+        assert "jitter-workshop plan --sh thp stat-interval > plan.sh" in figures(app)
+        assert tuned_tree.contents(tree) == before
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.screen.step == "again"
+
+
+async def test_what_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -> None:
+    live._desk.hands = FakeHands(tree, refuse=(THP,))
+    app = at(live, "pages", "apply")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert f"✗ {THP}: the kernel says EIO" in figures(app)
+        assert "1 refused" in figures(app)
+
+
+class SlowHands(FakeHands):
+    """Waits in the middle of an apply."""
+
+    def __init__(self, tree: Path) -> None:
+        super().__init__(tree)
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
+        self.begun.set()
+        assert self.may_end.wait(30)
+        return super().apply(words, cpus, shown)
+
+
+async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(live: FakeWorkshop, tree: Path) -> None:
+    slow = live._desk.hands = SlowHands(tree)
+    app = at(live, "pages", "apply")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        assert slow.begun.wait(30)
+        await pilot.pause()
+        assert "Applying 2 settings…" in said(app)
+        await pilot.press("enter", "escape", "b", "u", "m", "c", "s", "e", "ctrl+p", "ctrl+c")
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "apply"
+        assert not offered(app)
+        app.end_by_signal(15)
+        await pilot.pause()
+        assert app.is_running
+        slow.may_end.set()
+        with contextlib.suppress(WorkerCancelled):  # the app may have gone before the thread itself has
+            await settled(pilot)
+    assert app.exit_code == 143
+    assert [call[0] for call in slow.calls] == ["apply"]
+
+
+async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
+    live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    @contextlib.contextmanager
+    def suspend(self: WorkshopApp) -> Iterator[None]:
+        seen.append("below")
+        yield
+        seen.append("back")
+
+    def connect(ask: bool = True) -> None:
+        if not ask:
+            raise NeedsPassword("sudo asks for a password")
+        seen.append(threading.current_thread().name)
+        raise HostError("sudo does not let you change this host", "ask an administrator")
+
+    monkeypatch.setattr(WorkshopApp, "suspend", suspend)
+    monkeypatch.setattr(flow_hands, "connect", connect)
+    live._desk.hands = flow_hands.Hands()
+    app = at(live, "pages", "apply")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert seen == ["below", threading.main_thread().name, "back"]
+        assert "sudo does not let you change this host" in figures(app)
+
+
+async def test_a_chapter_that_waits_for_a_reboot_says_so_and_goes_home(live: FakeWorkshop) -> None:
+    walk = live.walk("pages")
+    walk._save(dataclasses.replace(walk.progress, step="apply", reboot_from=walk._side.boot_id))
+    assert walk.awaits_reboot
+    app = WorkshopApp(live, "pages")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert "reboot, then start the workshop again" in said(app)
+        assert offered(app)["chapter.enter"] == "home"
+        await pilot.press("enter")
+        assert isinstance(app.screen, HomeScreen)
+        walk._save(dataclasses.replace(walk.progress, reboot_from="another boot"))
+        app.open_chapter("pages")
+        await settled(pilot)
+        assert "was rebooted since its boot parameters were written" in said(app)
+
+
+# -- on a recording, and without a run ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("chapter", ["pages", "clock"])
+async def test_enter_alone_rehearses_a_chapter_on_its_recording(
+    bare: FakeWorkshop, chapter: str, size: tuple[int, int]
+) -> None:
+    app = WorkshopApp(bare, chapter)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        walk = app.screen.walk
+        assert walk.rehearsed
+        seen: dict[str, str] = {}
+        for _ in range(20):
+            if not isinstance(app.screen, ChapterScreen):
+                break
+            shown = " ".join(text_of(app).split())
+            assert "ON A RECORDING" in shown
+            assert walk.not_here[1:30] in shown
+            assert "chapter.again" not in offered(app)
+            seen[walk.current] = f"{seen.get(walk.current, '')} {figures(app)} {said(app)}"
+            await pilot.press("m")
+            assert not app.measuring
+            assert "Nothing is measured on a recording." in said(app)
+            await pilot.press("enter")
+            await settled(pilot)
+        assert tuple(seen) == walk.chapter.steps
+        assert walk.progress.done
+        assert "Nothing is measured on a recording" in seen["measure"]
+        assert "Nothing is written on a recording" in seen["apply"]
+        assert all(change.path in seen["plan"].replace(" ", "") for change in walk.plan().changes)
+        for change in walk.settings_compared():
+            assert change.before in seen["compare"]
+            assert change.after in seen["compare"]
+        assert f"Take this along from {chapter}." in seen["explain"]
+        assert bare.runs() == ()
+        assert isinstance(bare.hands, FakeHands)
+        assert bare.hands.calls == []
+
+
+async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
+    bare: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for ident, expected in (("governor", ["baseline", "performance governor"]), ("other", [])):
+        chapters = tuple(dataclasses.replace(c, id=ident) if c.id == "clock" else c for c in bare.course.chapters)
+        monkeypatch.setattr(bare, "course", dataclasses.replace(bare.course, chapters=chapters))
+        app = at(bare, ident, "again")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            assert isinstance(app.screen, ChapterScreen)
+            shown = app.screen.query_one(ChartView).curves if app.screen.has_class("-chart") else ()
+            assert [curve.label for curve in shown] == [f"laptop, {name}" for name in expected]
+            assert all(curve.curve.origin == "published 2015" for curve in shown)
+            assert ("were published in 2015" in said(app)) is bool(expected)
+        chapters = tuple(dataclasses.replace(c, id="clock") if c.id == ident else c for c in bare.course.chapters)
+        monkeypatch.setattr(bare, "course", dataclasses.replace(bare.course, chapters=chapters))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("key", "near"), [("1", True), ("2", False)])
+async def test_an_answer_that_no_run_decides_is_judged_at_once(
+    live: FakeWorkshop, size: tuple[int, int], key: str, near: bool
+) -> None:
+    app = at(live, "reading", "predict")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert offered(app)["chapter.enter"] == "keep guess"
+        await pilot.press(key, "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "predict"
+        assert ("✓ You said" if near else "✗ You said") in figures(app)
+        assert "vmstat_update folds them, on each CPU." in figures(app)
+        await pilot.press("1" if key == "2" else "2")
+        assert app.screen.walk.progress.prediction is not None
+        assert app.screen.walk.progress.prediction.choice == ("vmstat" if near else "nobody")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.screen.step == "explain"
+        assert "on CPU PRODUCER_CPU among others" in figures(app)
+        assert "Take this along from reading." in figures(app)
+        await pilot.press("y")
+        assert app.clipboard == "vmstat 1 5"
+        await pilot.press("enter")
+        assert isinstance(app.screen, HomeScreen)
+
+
+# -- home and leaving --------------------------------------------------------------------------------------------------
+
+
+def applied(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apply the chapter ``pages`` with the real hands."""
+    give_agent(workshop, tree, monkeypatch)
+    assert workshop.walk("pages").apply().applied == 2
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_home_says_what_stands_and_gives_it_back_after_a_question(
+    live: FakeWorkshop, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    applied(live, tree, monkeypatch)
+    app = WorkshopApp(live)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert "2 settings stand: thp, stat-interval" in text_of(app)
+        assert "home.undo" in offered(app)
+        await pilot.press("u")
+        assert isinstance(app.screen, Question)
+        assert "thp" in text_of(app)
+        assert "stat-interval" in text_of(app)
+        await pilot.press("escape")
+        assert tuned_tree.contents(tree) != before
+        await pilot.press("u", "enter")
+        await settled(pilot)
+        assert "2 settings given back: thp, stat-interval." in text_of(app)
+        assert "home.undo" not in offered(app)
+        assert "nothing changed" in text_of(app)
+    assert tuned_tree.contents(tree) == before
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
+    live: FakeWorkshop, tree: Path, course: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    applied(live, tree, monkeypatch)
+    live.close()
+    assert tuned_tree.contents(tree) == before
+    later = open_live(tree, course, monkeypatch)
+    give_agent(later, tree, monkeypatch)
+    app = WorkshopApp(later)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert "This session had applied thp, stat-interval" in text_of(app)
+        assert "nothing changed" in text_of(app)
+        await pilot.press("a")
+        assert isinstance(app.screen, Question)
+        plan = " ".join(app.screen.query_one("#question-sheet").plain().split())
+        assert THP in plan
+        assert "/proc/sys/vm/stat_interval" in plan
+        assert "Enter applies" in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "2 settings made and read back." in text_of(app)
+        assert [one["id"] for one in later.standing()] == ["thp", "stat-interval"]
+        assert later.resumable() == ()
+    later.close()
+    assert tuned_tree.contents(tree) == before
+
+
+@pytest.mark.parametrize(("leave", "code"), [("q", 0), ("ctrl+q", 0), ("ctrl+c", 130)])
+async def test_leaving_asks_and_enter_gives_back(
+    live: FakeWorkshop, tree: Path, leave: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    applied(live, tree, monkeypatch)
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press(leave)
+        assert isinstance(app.screen, Question)
+        assert "2 settings stand: thp, stat-interval." in text_of(app)
+        await pilot.press("escape")
+        assert isinstance(app.screen, HomeScreen)
+        await pilot.press(leave, "enter")
+        await pilot.pause()
+    assert app.exit_code == code
+    assert farewell(live) == "2 settings given back: thp, stat-interval.\n"
+    assert tuned_tree.contents(tree) == before
+
+
+async def test_k_keeps_what_is_applied(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tuned_tree.contents(tree)
+    applied(live, tree, monkeypatch)
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("q", "k")
+        await pilot.pause()
+    assert farewell(live) == "2 settings stand: thp, stat-interval. 'jitter-workshop restore' gives it back.\n"
+    assert tuned_tree.contents(tree) != before
+    assert live.undo_all().restored
+    assert tuned_tree.contents(tree) == before
+
+
+async def test_a_signal_leaves_without_a_question(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        app.end_by_signal(15)
+        await pilot.pause()
+    assert app.exit_code == 143
+    assert farewell(live).startswith("2 settings given back")
+
+
+async def test_leaving_with_nothing_held_asks_nothing(live: FakeWorkshop) -> None:
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("q")
+        await pilot.pause()
+    assert app.exit_code == 0
+    assert farewell(live) == ""
