@@ -23,7 +23,9 @@ _ALIKE = 3
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asked for. ``mode``: auto | none; any CPU given wins over it. ``cpu`` is ``spin``'s."""
+    """What a person asked for. ``mode``: auto | none; any CPU given wins over it. ``cpu`` is ``spin``'s.
+    ``within``: the only CPUs that the measured threads may have, because their process is in an isolated set; None
+    where it is not."""
 
     workload: str = "ring"
     mode: str = "auto"
@@ -32,6 +34,7 @@ class Wish:
     journaller: int | None = None
     no_journaller: bool = False
     cpu: int | None = None
+    within: CpuSet | None = None
 
 
 def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placement:
@@ -44,6 +47,8 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placem
     if not allowed:
         raise HostError("this process may not run on any CPU that is online", "widen its affinity mask or cpuset")
     _check_wish(topology, wish)
+    if wish.within is not None:
+        _check_within(wish, wish.within & allowed)
     if wish.workload == "ring":
         if len(allowed) == 1:
             raise HostError(
@@ -53,12 +58,17 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placem
     return _single(topology, wish, isolated & allowed)
 
 
-def check_realtime(topology: Topology, placement: Placement, threads: int) -> None:
+def check_realtime(topology: Topology, placement: Placement, threads: int, within: CpuSet | None = None) -> None:
     """Refuse SCHED_FIFO unless a CPU outside the run stays free: busy-waiting FIFO threads would stop the host.
 
-    ``threads``: how many threads the run measures with. Raises HostError.
+    ``threads``: how many threads the run measures with. ``within``: see :class:`Wish`; the measuring process has other
+    threads, which are in the set too. Raises HostError.
     """
     used = CpuSet.of(_used(placement))
+    if within is not None and not within - used:
+        raise HostError(
+            f"SCHED_FIFO on all of CPU {within} would leave no CPU for the measuring process's other threads"
+        )
     free = bool(topology.online - used) if used else len(topology.online) > threads
     if not free:
         raise HostError(
@@ -90,6 +100,17 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
                 f"CPU {cpu} is given twice ({seen[cpu]} and {name})", "threads that wait for each other need a CPU each"
             )
         seen[cpu] = name
+
+
+def _check_within(wish: Wish, within: CpuSet) -> None:
+    """Refuse what a process in an isolated set cannot do. Raises HostError."""
+    given = CpuSet.of(c for c in (wish.producer, wish.accumulator, wish.journaller, wish.cpu) if c is not None)
+    if wish.mode == "none" and not given:
+        raise HostError("the scheduler is to be free, and it moves nothing between isolated CPUs")
+    if given - within:
+        raise HostError(f"CPU {given - within} was asked for, and isolated is CPU {within}")
+    if wish.workload == "ring" and len(within) < 2:
+        raise HostError(f"the ring needs two CPUs, and isolated is CPU {within}")
 
 
 def check_cpu(topology: Topology, number: int) -> None:
@@ -175,7 +196,7 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
     fits = [
         c
         for c in (_cpu(topology, n) for n in topology.allowed - busy)
-        if topology.allowed - busy - CpuSet.of([c.id]) - c.smt_siblings
+        if (wish.within is None or c.id in wish.within) and topology.allowed - busy - CpuSet.of([c.id]) - c.smt_siblings
     ]
 
     def rank(c: Cpu) -> tuple[object, ...]:
@@ -230,7 +251,7 @@ def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
     """Allowed CPUs, at most a few of those that are alike: enough to find the best, few enough to compare in pairs."""
     groups: dict[tuple[object, ...], list[Cpu]] = {}
     for cpu in topology.cpus:
-        if not (cpu.online and cpu.allowed):
+        if not (cpu.online and cpu.allowed) or (wish.within is not None and cpu.id not in wish.within):
             continue
         cache = topology.last_level_cache(cpu.id)
         alike = (cpu.package, cpu.node, cache.cpus.cpus if cache else None, cpu.core_type, cpu.id in isolated)
@@ -285,6 +306,8 @@ def _why_none(topology: Topology, wish: Wish, journaller_on: bool) -> str:
 def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if wish.no_journaller:
         return " No journaller, as asked."
+    if wish.within is not None:
+        return f" Journaller off: CPU {wish.within} leaves no core for it."
     count = len(topology.allowed)
     return f" Journaller off: {count} CPUs leave no core for it." if count < 4 else " Journaller off: no core is left."
 

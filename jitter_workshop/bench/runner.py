@@ -77,10 +77,13 @@ def run(
     command: Sequence[str] | None = None,
     sensor: Sensor | None = None,
     pause_s: float = PAUSE_S,
+    placed: Callable[[int], None] | None = None,
 ) -> RunResult:
     """Measure ``spec``. Must be called on a thread that lives until it returns (see ``launch``).
 
-    ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling.
+    ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling. ``placed``
+    is called with the child's process number once it has started and before it pins its threads; what it raises ends
+    the run.
     Raises Cancelled or MeasureError when not one block was finished, UsageError for a noise that is not known. The
     child is always ended and reaped.
     """
@@ -89,6 +92,8 @@ def run(
     if cancel.reason is not None:
         raise Cancelled(cancel.reason)
     with _noise(spec) as noise, launch.Child(command or launch.command(launch.WORKER)) as child:
+        if placed is not None:
+            placed(child.pid)
         return _Conductor(spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s).run()
 
 

@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if args.evidence:
         raise UsageError("--evidence is not built yet", "measure without it")
     from jitter_workshop.flow import measure as flow
+    from jitter_workshop.flow.hands import place_once
     from jitter_workshop.flow.resolve import check
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     token = flow.CancelToken()
     try:
         with _signals(token) as received:
-            measured = flow.measure(request, session, progress, token, queued=_say_queued)
+            measured = flow.measure(request, session, progress, token, queued=_say_queued, place=place_once)
     except flow.RunNotKept as error:
         measured, not_kept = error.run, error.sentence()
     except Exception as error:

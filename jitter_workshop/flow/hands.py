@@ -64,8 +64,11 @@ class Hands:
         return result
 
     def place(self, pid: int) -> CpuSet:
-        """Put a process of this user's on the isolated CPUs; which ones. Raises HostError."""
-        return CpuSet.parse_list(self._connected().place(pid))
+        """Put a process of this user's on the isolated CPUs; which ones. Raises HostError, also where sudo would have
+        to ask: a run that is about to begin is no moment for a question."""
+        if self._agent is None:
+            self._agent = connect(ask=False)
+        return CpuSet.parse_list(self._agent.place(pid))
 
     def keep(self) -> None:
         """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""
@@ -99,3 +102,12 @@ class Hands:
 
 def _ids(words: Sequence[str]) -> set[str]:
     return {word.partition("=")[0] for word in words}
+
+
+def place_once(pid: int) -> CpuSet:
+    """The same over a connection of its own, closed before the run begins. Raises HostError."""
+    hands = Hands()
+    try:
+        return hands.place(pid)
+    finally:
+        hands.close()

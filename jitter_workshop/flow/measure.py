@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from jitter_workshop import paths
 from jitter_workshop.bench import foreign, runner
@@ -15,6 +17,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import Holder, host_turn
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError, SessionError
+from jitter_workshop.flow.isolated import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.notes import cpu_limit, with_notes
 from jitter_workshop.flow.resolve import check, resolve
 from jitter_workshop.host.isolation import read_isolation
@@ -22,11 +25,13 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import FORMAT_VERSION, PlacementRecord, Run
-from jitter_workshop.model.spec import Pacing, Placement, WorkloadName
+from jitter_workshop.model.spec import Pacing, Placement, RunSpec, WorkloadName
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
 from jitter_workshop.session.ids import new_id
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.tuning.journal import stack
@@ -99,9 +104,11 @@ def measure(
     observer: RunObserver,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
+    place: Place | None = None,
 ) -> Run:
     """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits,
-    in a sentence, and "" once the turn has come.
+    in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
+    isolated, where it has; where that cannot be, the run is made outside, and its notes say why.
 
     Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
@@ -112,7 +119,7 @@ def measure(
     check(request)
     root = HostRoot()
     topology = read_topology(root)
-    spec = resolve(request, topology, read_isolation(root).isolated, _scratch_dir())
+    places = _Places(request, root, topology, place)
     behind: list[Holder] = []
 
     def waiting(holder: Holder) -> None:
@@ -125,17 +132,59 @@ def measure(
         summary = summarise(root, topology)
         applied = stack(root)
         before = foreign.snapshot()
-        result = runner.run(spec, observer, cancel)
-        company = foreign.since(before, _watched(spec.placement))
+        result = places.run(observer, cancel)
+        company = foreign.since(before, _watched(result.spec.placement))
     run = _as_run(request, result, summary, company, applied)
+    if places.why_outside:
+        run = dataclasses.replace(run, notes={**run.notes, NOTE: not_used(places.why_outside)})
     not_kept = _keep(session, run, result)
     if result.failure is not None:
         where = not_kept or (f"the finished blocks are kept as run {run.id}" if session is not None else "")
-        message = f"{result.failure.message} after {len(run.blocks)} of {spec.blocks} blocks"
+        message = f"{result.failure.message} after {len(run.blocks)} of {result.spec.blocks} blocks"
         raise MeasurementStopped(message, where or result.failure.advice, run)
     if not_kept:
         raise RunNotKept(not_kept, run)
     return run
+
+
+class _Places:
+    """Where a run is made: within the isolated set where there is one and the child can be put there, else outside.
+    ``why_outside``: why a set that is there is not used. The constructor raises what ``resolve`` raises."""
+
+    def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: Place | None) -> None:
+        self.why_outside = ""
+        self._place = place
+        self._resolve = partial(resolve, request, topology, read_isolation(root).isolated, _scratch_dir())
+        self._inside = self._resolve_inside(own_cpus(root))
+        self._outside = self._resolve_outside() if self._inside is None else None
+
+    def run(self, observer: RunObserver, cancel: CancelToken) -> runner.RunResult:
+        """Measure. Raises what ``bench.runner.run`` raises, and HostError where it cannot be done outside either."""
+        if self._inside is not None and self._place is not None:
+            try:
+                return runner.run(self._inside, observer, cancel, placed=placed_by(self._place, self._inside.placement))
+            except NotPlaced as refusal:
+                self.why_outside = refusal.sentence()
+        return runner.run(self._outside or self._resolve_outside(), observer, cancel)
+
+    def _resolve_inside(self, cpus: CpuSet) -> RunSpec | None:
+        if not cpus:
+            return None
+        try:
+            if self._place is None:
+                raise HostError("nobody is here to put the measuring process on them")
+            return self._resolve(within=cpus)
+        except HostError as refusal:
+            self.why_outside = refusal.sentence()
+            return None
+
+    def _resolve_outside(self) -> RunSpec:
+        try:
+            return self._resolve()
+        except HostError as error:
+            if not self.why_outside:
+                raise
+            raise HostError(error.message, not_used(self.why_outside)) from error
 
 
 def warnings(host: HostSummary) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.bench import placement as placing
 from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.isolated import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.spec import DUTIES, NOISE_KINDS, PRESETS, RunSpec
 from jitter_workshop.model.text import clean
@@ -101,9 +102,14 @@ def threads(spec: RunSpec) -> int:
     return (3 if spec.placement.journaller_on else 2) if spec.workload == "ring" else 1
 
 
-def resolve(request: MeasureRequest, topology: Topology, isolated: CpuSet, scratch_dir: str) -> RunSpec:
-    """The whole spec of a run on this host. Raises UsageError and HostError."""
+def resolve(
+    request: MeasureRequest, topology: Topology, isolated: CpuSet, scratch_dir: str, within: CpuSet | None = None
+) -> RunSpec:
+    """The whole spec of a run on this host. ``within``: an isolated set of CPUs into which the measuring child will be
+    put; they count as allowed then, and the measured threads get no others. Raises UsageError and HostError."""
     check(request)
+    if within is not None:
+        topology, isolated = with_allowed(topology, within), isolated | within
     cut = blocks(request)
     placement = placing.choose(
         topology,
@@ -115,6 +121,7 @@ def resolve(request: MeasureRequest, topology: Topology, isolated: CpuSet, scrat
             journaller=request.journaller_cpu,
             no_journaller=request.no_journaller,
             cpu=request.cpu,
+            within=within,
         ),
         isolated,
     )
@@ -134,7 +141,7 @@ def resolve(request: MeasureRequest, topology: Topology, isolated: CpuSet, scrat
         preset=cut.preset,
     )
     if request.sched_priority:
-        placing.check_realtime(topology, placement, threads(spec))
+        placing.check_realtime(topology, placement, threads(spec), within)
     return spec
 
 

@@ -140,7 +140,7 @@ class Workshop:
             raise HostError("a recorded host can be looked at, not measured", "leave out --root")
         desk = self._desk
         try:
-            run = measuring.measure(request, desk.handle, observer, cancel, queued)
+            run = measuring.measure(request, desk.handle, observer, cancel, queued, desk.hands.place)
         except measuring.RunNotKept as error:
             desk.notices.append(f"{error.title}: {error.sentence()}.")
             run = error.run

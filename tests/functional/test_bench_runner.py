@@ -17,7 +17,7 @@ import pytest
 from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.stall import STALL_NS
-from jitter_workshop.errors import MeasureError, UsageError
+from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.model.observe import Progress, RunStarted, SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
 
@@ -203,6 +203,33 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     cut = run("ok", spec, Watching(kill))
     assert (cut.complete, len(cut.gathered.blocks)) == (False, 2)
     assert str(cut.failure) == "the noise process was killed by SIGKILL"
+
+
+def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
+    seen: list[int] = []
+    watching = Watching()
+
+    def placed(pid: int) -> None:
+        assert not watching.tids
+        os.kill(pid, 0)
+        seen.append(pid)
+
+    command = launch.command("scripted_worker", "ok")
+    result = runner.run(SPEC, watching, CancelToken(), command=command, sensor=lambda: (None, None), placed=placed)
+    assert result.complete
+    assert seen == [result.tids["accumulator"]]
+
+
+def test_what_placing_raises_ends_the_child() -> None:
+    seen: list[int] = []
+
+    def refuse(pid: int) -> None:
+        seen.append(pid)
+        raise HostError("not there")
+
+    with pytest.raises(HostError, match="not there"):
+        runner.run(SPEC, Watching(), CancelToken(), command=launch.command("scripted_worker", "ok"), placed=refuse)
+    assert gone(seen[0])
 
 
 STALL = dataclasses.replace(SPEC, block_ns=250_000_000, noise="stall")

@@ -1,0 +1,111 @@
+"""Measuring where this tool has isolated CPUs: the child is put there, or the run says why not (a scripted child)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop import cli
+from jitter_workshop.bench import launch
+from jitter_workshop.bench.lock import TURN_VARIABLE
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow import measure as measuring
+from jitter_workshop.flow.isolated import NOTE
+from jitter_workshop.flow.measure import CancelToken, MeasureRequest, measure
+from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.topology import Cpu, Topology
+from jitter_workshop.session.store import SessionStore
+
+SPIN = MeasureRequest(workload="spin", duration_s=0.5)
+HOT = CpuSet((7,))
+
+
+@pytest.fixture(autouse=True)
+def made_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight CPUs; CPU 7 is isolated by this tool, so this process may not use it. The child measures nothing."""
+    cpus = tuple(Cpu(n, 0, n, 0, True, n != 7, CpuSet.of([n])) for n in range(8))
+    real = launch.command
+    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setattr(launch, "command", lambda module, *arguments: real("scripted_worker", "ok"))
+    monkeypatch.setattr(measuring, "read_topology", lambda root: Topology(cpus, ()))
+    monkeypatch.setattr(measuring, "own_cpus", lambda root: HOT)
+
+
+def run(request: MeasureRequest, place: Callable[[int], CpuSet] | None) -> measuring.Run:
+    return measure(request, None, SilentObserver(), CancelToken(), place=place)
+
+
+def refuse(pid: int) -> CpuSet:
+    raise HostError("changing this host needs root's rights", "run it as root")
+
+
+def test_the_child_is_put_on_the_isolated_cpus() -> None:
+    placed: list[int] = []
+
+    def place(pid: int) -> CpuSet:
+        os.kill(pid, 0)
+        placed.append(pid)
+        return HOT
+
+    made = run(SPIN, place)
+    assert placed == [thread.tid for thread in made.threads]
+    assert made.placement.sampler == 7
+    assert "isolated from the scheduler" in made.placement.why
+    assert NOTE not in made.notes
+
+
+@pytest.mark.parametrize(
+    ("request_", "place", "reason"),
+    [
+        (SPIN, None, "nobody is here to put the measuring process on them"),
+        (SPIN, refuse, "changing this host needs root's rights; run it as root"),
+        (SPIN, lambda pid: CpuSet((6,)), "CPU 7 is not isolated any more"),
+        (MeasureRequest(duration_s=0.5), refuse, "the ring needs two CPUs, and isolated is CPU 7"),
+        (MeasureRequest(workload="spin", duration_s=0.5, cpu=3), refuse, "CPU 3 was asked for, and isolated is CPU 7"),
+    ],
+)
+def test_a_run_outside_says_why(request_: MeasureRequest, place: Callable[[int], CpuSet] | None, reason: str) -> None:
+    made = run(request_, place)
+    assert made.complete
+    assert 7 not in (made.placement.sampler, made.placement.producer, made.placement.accumulator)
+    assert made.notes[NOTE] == f"the isolated CPUs were not used: {reason}"
+
+
+def test_where_neither_can_be_both_reasons_are_told() -> None:
+    with pytest.raises(HostError) as caught:
+        run(MeasureRequest(workload="spin", cpu=7), refuse)
+    assert caught.value.sentence() == (
+        "CPU 7 is outside this process's affinity mask or cgroup; the isolated CPUs were not used: "
+        "changing this host needs root's rights; run it as root"
+    )
+
+
+def test_without_a_set_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "own_cpus", lambda root: CpuSet())
+    made = run(SPIN, lambda pid: pytest.fail("asked"))
+    assert NOTE not in made.notes
+
+
+def test_the_verb_places_by_a_short_connection(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jitter_workshop.flow.hands.place_once", lambda pid: HOT)
+    assert cli.main(["measure", "--workload", "spin", "--duration", "0.5", "--session", "s"]) == 0
+    assert "CPU 7, which is isolated" in " ".join(capsys.readouterr().out.split())
+    with SessionStore().open("s") as session:
+        assert session.runs()[0].placement.sampler == 7
+
+
+def test_the_workshop_places_with_its_own_hands(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = Workshop.open()
+    try:
+        monkeypatch.setattr(workshop.hands, "place", lambda pid: HOT)
+        made = workshop.measure(SPIN, SilentObserver(), CancelToken())
+    finally:
+        workshop.close()
+    assert made.placement.sampler == 7

@@ -1,0 +1,163 @@
+"""Which CPUs count as isolated by this tool, and what a run does with them or says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow import hands as handwork
+from jitter_workshop.flow.hands import Hands, place_once
+from jitter_workshop.flow.isolated import NotPlaced, own_cpus, placed_by, with_allowed
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.resolve import resolve
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.topology import Cache, Cpu, Topology
+from tests import hosttrees
+
+FOUR = CpuSet((0, 1, 2, 3))
+HOT = CpuSet((2, 3))
+
+
+def host(allowed: CpuSet = FOUR - HOT, cpus: int = 4) -> Topology:
+    """Cores without siblings that share a cache; this process may use ``allowed``."""
+    return Topology(
+        tuple(Cpu(n, 0, n, 0, True, n in allowed, CpuSet.of([n])) for n in range(cpus)),
+        (Cache(3, "Unified", 1 << 20, CpuSet.of(range(cpus))),),
+    )
+
+
+def tree(tmp_path: Path, partition: str, folder: str = "jitter-workshop") -> HostRoot:
+    files = {
+        "cgroup.controllers": "cpuset\n",
+        f"{folder}/cpuset.cpus": "2-3\n",
+        f"{folder}/cpuset.cpus.effective": "2-3\n",
+        f"{folder}/cpuset.cpus.partition": f"{partition}\n",
+    }
+    return HostRoot(hosttrees.write(tmp_path, hosttrees.cgroup2("/", files)))
+
+
+@pytest.mark.parametrize(
+    ("partition", "folder", "cpus"),
+    [
+        ("isolated", "jitter-workshop", HOT),
+        ("member", "jitter-workshop", CpuSet()),
+        ("isolated invalid (Cpu list in cpuset.cpus not exclusive)", "jitter-workshop", CpuSet()),
+        ("isolated", "somebody-elses", CpuSet()),
+    ],
+)
+def test_only_our_own_set_counts_and_only_while_it_holds(
+    tmp_path: Path, partition: str, folder: str, cpus: CpuSet
+) -> None:
+    assert own_cpus(tree(tmp_path, partition, folder)) == cpus
+
+
+def test_a_host_without_control_groups_has_no_set(tmp_path: Path) -> None:
+    assert own_cpus(HostRoot(tmp_path)) == CpuSet()
+
+
+@given(st.sets(st.integers(0, 5)), st.sets(st.integers(0, 5)))
+def test_the_sets_cpus_are_allowed_in_addition(allowed: set[int], more: set[int]) -> None:
+    wider = with_allowed(host(CpuSet.of(allowed), 6), CpuSet.of(more))
+    assert wider.allowed == CpuSet.of(allowed | more)
+    assert wider.online == CpuSet.of(range(6))
+
+
+def test_a_run_inside_has_the_sets_cpus_and_leaves_the_others_to_the_host() -> None:
+    ring = resolve(MeasureRequest(), host(), CpuSet(), "/nowhere", within=HOT).placement
+    assert (ring.producer, ring.accumulator, ring.journaller) == (2, 3, None)
+    assert (ring.hot, ring.housekeeping) == ((2, 3), (0, 1))
+    assert "isolated from the scheduler" in ring.why
+    assert "Journaller off: CPU 2-3 leaves no core for it." in ring.why
+    spin = resolve(MeasureRequest(workload="spin"), host(), CpuSet(), "/nowhere", within=HOT).placement
+    assert spin.sampler in HOT
+    assert "isolated from the scheduler" in spin.why
+
+
+def test_a_journaller_stays_in_the_set_too() -> None:
+    placement = resolve(MeasureRequest(), host(CpuSet((0, 1, 2)), 6), CpuSet(), "/", within=CpuSet((3, 4, 5))).placement
+    assert {placement.producer, placement.accumulator, placement.journaller} == {3, 4, 5}
+    outside = resolve(MeasureRequest(journaller_cpu=5), host(FOUR, 6), CpuSet(), "/", within=CpuSet((3, 4, 5)))
+    assert outside.placement.journaller == 5
+
+
+@pytest.mark.parametrize(
+    ("request_", "within", "sentence"),
+    [
+        (MeasureRequest(placement="none"), HOT, "the scheduler is to be free"),
+        (MeasureRequest(producer_cpu=0), HOT, "CPU 0 was asked for, and isolated is CPU 2-3"),
+        (MeasureRequest(workload="spin", cpu=1), HOT, "CPU 1 was asked for, and isolated is CPU 2-3"),
+        (MeasureRequest(journaller_cpu=1), HOT, "CPU 1 was asked for"),
+        (MeasureRequest(), CpuSet((3,)), "the ring needs two CPUs, and isolated is CPU 3"),
+        (MeasureRequest(sched_priority=10), HOT, "SCHED_FIFO on all of CPU 2-3 would leave no CPU"),
+    ],
+)
+def test_what_cannot_be_measured_inside(request_: MeasureRequest, within: CpuSet, sentence: str) -> None:
+    with pytest.raises(HostError, match=sentence):
+        resolve(request_, host(), CpuSet(), "/nowhere", within=within)
+
+
+def test_realtime_is_possible_where_the_set_has_a_cpu_to_spare() -> None:
+    spec = resolve(MeasureRequest(workload="spin", sched_priority=10), host(), CpuSet(), "/nowhere", within=HOT)
+    assert spec.sched_priority == 10
+
+
+def test_the_child_is_put_there_by_its_number() -> None:
+    seen: list[int] = []
+
+    def place(pid: int) -> CpuSet:
+        seen.append(pid)
+        return HOT
+
+    placed_by(place, Placement("auto", sampler=3))(4711)
+    assert seen == [4711]
+    with pytest.raises(NotPlaced, match="CPU 1 is not isolated any more"):
+        placed_by(place, Placement("auto", producer=1, accumulator=2))(4711)
+
+
+class Agent:
+    """What ``Hands`` needs of a connection."""
+
+    def __init__(self) -> None:
+        self.said: list[object] = []
+
+    def place(self, pid: int) -> str:
+        self.said.append(pid)
+        return "2-3"
+
+    def close(self) -> None:
+        self.said.append("closed")
+
+
+def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent()
+    monkeypatch.setattr(handwork, "connect", lambda ask: agent)
+    assert place_once(4711) == HOT
+    assert agent.said == [4711, "closed"]
+
+
+def test_the_workshops_hands_stay_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = [Agent()]
+    monkeypatch.setattr(handwork, "connect", lambda ask: agents.pop())
+    hands = Hands()
+    assert (hands.place(1), hands.place(2)) == (HOT, HOT)
+
+
+def test_nobody_is_asked_for_a_password_when_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def connect(ask: bool = True) -> Agent:
+        if ask:
+            asked.append("password")
+        raise handwork.NeedsPassword("sudo asks for a password")
+
+    monkeypatch.setattr(handwork, "connect", connect)
+    hands = Hands(ask=lambda start: asked.append("screen") or start())  # type: ignore[func-returns-value]
+    with pytest.raises(HostError, match="asks for a password"):
+        hands.place(1)
+    assert asked == []
