@@ -1,0 +1,288 @@
+"""``lessons check``: every chapter proved on recorded hosts, and every way in which one can fail that."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.cli import main
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.flow.checkup import look
+from jitter_workshop.flow.settings import look_at_settings
+from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.tuning import registry
+from tests.lessonverbs import REPOSITORY, built_in_chapter, folder_of, follow, found, lessons
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _one_cache(cache: Path, monkeypatch: pytest.MonkeyPatch, _own_home: None) -> None:
+    """Recordings are unpacked once for this file."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+
+
+def test_the_built_in_course_is_proved() -> None:
+    chapters = load_course().chapters
+    assert lessons("check") == (0, f"{len(chapters)} chapters, no mistakes\n", "")
+    code, out, _ = lessons("check", "--json")
+    assert (code, json.loads(out)) == (
+        0,
+        {"format_version": 1, "problems": [], "chapters": len(chapters), "unlisted": []},
+    )
+    assert sum(bool(chapter.tunables) for chapter in chapters) >= 5, "the recordings are asked about many tunables"
+
+
+SPOILT = [
+    ('["governor"', '["govenor"', "tunables =", "there is no tunable 'govenor'; did you mean 'governor'?"),
+    ('"min-frequency"', '"min-frequency=5", "ksm=9"', "tunables =", "ksm cannot be|ksm takes no value"),
+    ('["governor"', '["governor=fast"', "tunables =", "governor cannot be 'fast' here"),
+    ('"lab-stock"', '"lab-stok"', "recording =", "lab-stok: there is no recording 'lab-stok'"),
+    ('"lab-stock"', '"lab-tuned"', 'tunable = "governor"', "must be to improve before the change; on lab-tuned it is"),
+    ('"lab-tuned"', '"lab-stock"', 'tunable = "governor"', "must be good after the change; on lab-stock it is still"),
+    ('tunable = "governor"', 'tunable = "epp"', 'tunable = "epp"', "epp cannot be checked: neither lab-stock nor"),
+    ('changes = "tunables"', 'changes = "tunables"\nreboot = true', "reboot =", "none of the chapter's tunables is"),
+    ('slot = "again"\nplacement = "auto"', 'slot = "again"\nplacement = "none"', 'placement = "none"', "never be"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "at", "what"), SPOILT)
+def test_what_a_recording_contradicts_is_a_mistake_with_its_line(
+    tmp_path: Path, old: str, new: str, at: str, what: str
+) -> None:
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    lesson = course / "02-governor" / "lesson.toml"
+    text = lesson.read_text()
+    assert found(course) == []
+    before, here, after = text.partition(old)
+    assert here
+    spoilt = before + new + after
+    lesson.write_text(spoilt)
+    line = _line(spoilt, at)
+    told = found(course)
+    assert any(
+        file == "02-governor/lesson.toml" and number == line and re.search(what, message)
+        for file, number, message in told
+    ), (line, told)
+
+
+def _line(text: str, part: str) -> int:
+    return next(n for n, line in enumerate(text.split("\n"), start=1) if line.startswith(part))
+
+
+@pytest.mark.parametrize(
+    ("tunables", "checked", "what"),
+    [
+        ('["stat-interval=10"]', "stat-interval", ""),
+        ('["stat-interval=1"]', "stat-interval", "on lab-stock nothing is to be written for stat-interval=1"),
+        ('["stat-interval=20"]', "stat-interval", "on lab-tuned 1 writes would be needed for stat-interval=20"),
+        ('["thp=madvise"]', "thp", ""),
+        ('["boost=off"]', "boost", "boost cannot be checked: neither lab-stock nor lab-tuned has it"),
+        ('["timer-migration"]', "timer-migration", "on lab-stock there is nothing to do: 1"),
+        ('["isolcpus"]', "isolcpus", "say reboot = true"),
+        ('["swap"]', "swap", "must be to improve before the change; on lab-stock it is good already: none"),
+    ],
+)
+def test_a_value_is_proved_by_what_would_be_written(tmp_path: Path, tunables: str, checked: str, what: str) -> None:
+    course = tmp_path / "c"
+    assert lessons("new", "mine", "--course", course)[0] == 0
+    lesson = course / "01-mine" / "lesson.toml"
+    text = lesson.read_text().replace('changes = "placement"', 'changes = "tunables"').replace(
+        'mark = "setting"\nslot = "again"\nplacement = "auto"', f'mark = "setting"\ntunable = "{checked}"'
+    )  # fmt: skip
+    named = f'tunables = {tunables}\nrecording = "lab-stock"\nrecording_after = "lab-tuned"\n'
+    lesson.write_text(text.replace('title = "Mine"', f'title = "Mine"\n{named}'))
+    told = found(course)
+    if what:
+        assert any(what in message for _, _, message in told), told
+        assert {file for file, _, _ in told} == {"01-mine/lesson.toml"}
+    else:
+        assert told == []
+
+
+def test_a_boot_chapter_needs_the_recording_that_was_booted_so(tmp_path: Path) -> None:
+    folder = next(c.name for c in builtin_course().iterdir() if c.is_dir() and "reboot = true" in _toml(c))
+    course = built_in_chapter(folder, tmp_path / "c")
+    assert found(course) == []
+    lesson = course / folder / "lesson.toml"
+    lesson.write_text(lesson.read_text().replace('"lab-boot"', '"lab-stock"'))
+    assert any("must be good after the change; on lab-stock" in message for _, _, message in found(course))
+    lesson.write_text(lesson.read_text().replace("reboot = true", "reboot = false"))
+    assert any("say reboot = true" in message for _, _, message in found(course))
+
+
+def _toml(folder: Path) -> str:
+    lesson = folder / "lesson.toml"
+    return lesson.read_text() if lesson.is_file() else ""
+
+
+def damage_archive(place: Path) -> None:
+    (place / "lab-stock.tar.xz").write_bytes(b"no archive at all")
+
+
+def damage_empty(place: Path) -> None:
+    (place / "lab-stock").mkdir()
+
+
+def damage_link(place: Path) -> None:
+    (place / "lab-stock").symlink_to("/")
+
+
+def damage_archive_link(place: Path) -> None:
+    outside = place.parent.parent / "outside.tar.xz"
+    shutil.copyfile(REPOSITORY / "assets" / "recordings" / "lab-stock.tar.xz", outside)
+    (place / "lab-stock.tar.xz").symlink_to(outside)
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (damage_archive, "it is no whole tar archive"),
+        (damage_empty, "no CPU of it can be read"),
+        (damage_link, "lies outside the course's folder"),
+        (damage_archive_link, "lies outside the course's folder"),
+    ],
+)
+def test_a_recording_of_the_course_is_read_before_the_built_in_one(
+    tmp_path: Path, damage: Callable[[Path], None], what: str
+) -> None:
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    (course / "recordings").mkdir()
+    damage(course / "recordings")
+    line = _line((course / "02-governor" / "lesson.toml").read_text(), "recording =")
+    told = found(course)
+    assert [(file, number) for file, number, _ in told] == [("02-governor/lesson.toml", line)]
+    assert what in told[0][2]
+
+
+def test_a_recording_may_be_a_folder_of_the_course(tmp_path: Path) -> None:
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    for name in ("lab-stock", "lab-tuned"):
+        shutil.copytree(folder_of(name), course / "recordings" / f"{name}-copy")
+    lesson = course / "02-governor" / "lesson.toml"
+    lesson.write_text(re.sub(r'"(lab-\w+)"', r'"\1-copy"', lesson.read_text()))
+    assert found(course) == []
+    governor = next((course / "recordings" / "lab-tuned-copy").glob("sys/**/scaling_governor"))
+    for path in governor.parent.parent.glob("*/scaling_governor"):
+        path.write_text("powersave\n")
+    told = found(course)
+    assert len(told) == 1
+    assert "governor must be good after the change; on lab-tuned-copy it is still to improve" in told[0][2]
+
+
+@pytest.mark.parametrize(("before", "after"), [("lab-stock", "lab-tuned"), ("lab-stock", "lab-boot")])
+def test_every_tunable_is_judged_by_what_it_says_of_itself(tmp_path: Path, before: str, after: str) -> None:
+    """A check of it stands exactly where status says that it can be better before, and after that it cannot."""
+    ids = [tunable.id for tunable in registry.tunables()]
+    course = tmp_path / "c"
+    at_most = 20
+    chunks = [ids[n : n + at_most] for n in range(0, len(ids), at_most)]
+    for number, some in enumerate(chunks):
+        lesson = course / f"c{number}" / "lesson.toml"
+        lesson.parent.mkdir(parents=True)
+        checks = "".join(f'[[check]]\nmark = "setting"\ntunable = "{ident}"\n' for ident in some)
+        lesson.write_text(
+            f'format_version = 1\nid = "c{number}"\ntitle = "C"\nsummary = "c"\nminutes = 1\nhot_cpus = 1\n'
+            f'changes = "tunables"\nsteps = ["look"]\ntunables = {json.dumps(some)}\n'
+            f'recording = "{before}"\nrecording_after = "{after}"\n{checks}'
+        )
+        (lesson.parent / "lesson.md").write_text("## look\n\nLook.\n")
+    folders = json.dumps([f"c{number}" for number in range(len(chunks))])
+    (course / "course.toml").write_text(f'format_version = 1\nid = "c"\ntitle = "C"\nchapters = {folders}\n')
+    told = [(file, line) for file, line, message in found(course) if "reboot = true" not in message]
+    refused = {(course / file).read_text().split("\n")[line - 1].split('"')[1] for file, line in told}
+    states = [{c.id: c.state for c in look(folder_of(name), [], None).checks} for name in (before, after)]
+    stands = {i for i in ids if states[0][i] == "improve" and states[1][i] not in ("improve", "unavailable")}
+    assert refused == set(ids) - stands
+    assert stands
+
+
+def test_one_chapter_with_a_mistake_does_not_hide_those_of_the_others(tmp_path: Path) -> None:
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    assert lessons("new", "second", "--course", course)[0] == 0
+    first, second = (course / name / "lesson.toml" for name in ("02-governor", "03-second"))
+    first.write_text(first.read_text().replace('"lab-tuned"', '"lab-stock"'))
+    second.write_text(second.read_text().replace("minutes = 5", "minutes = 0"))
+    code, out, _ = lessons("check", "--course", course)
+    assert code == 1
+    assert re.search(r"^03-second/lesson.toml:\d+: minutes must be", out, re.MULTILINE)
+    assert re.search(r"^02-governor/lesson.toml:\d+: governor must be good", out, re.MULTILINE)
+
+
+def test_a_draft_is_named_and_not_checked(tmp_path: Path) -> None:
+    course = tmp_path / "c"
+    assert lessons("new", "one", "--course", course)[0] == 0
+    for name in ("draft", ".hidden"):
+        (course / name).mkdir()
+        (course / name / "lesson.toml").write_text("nothing")
+    assert lessons("check", "--course", course) == (
+        0,
+        "1 chapter, no mistakes\nnot checked, because course.toml does not list it: draft\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("tunables", "stock", "tuned"),
+    [
+        (("stat-interval",), ("available", {"stat-interval": False}), ("good", {"stat-interval": True})),
+        (("stat-interval=10",), ("available", {"stat-interval": False}), ("good", {"stat-interval": True})),
+        (("stat-interval=1",), ("good", {"stat-interval": True}), ("available", {"stat-interval": False})),
+        (("thp=never",), ("available", {"thp": False}), ("available", {"thp": False})),
+        (("timer-migration=0",), ("available", {"timer-migration": False}), ("available", {"timer-migration": False})),
+        (("boost=off",), ("not_here", {}), ("not_here", {})),
+        (("governor=fast",), ("not_here", {}), ("not_here", {})),
+        (("boost=off", "ksm"), ("good", {"ksm": True}), ("good", {"ksm": True})),
+    ],
+)
+def test_a_value_that_is_asked_for_is_settled_once_it_stands(
+    tunables: tuple[str, ...], stock: tuple[str, dict[str, bool]], tuned: tuple[str, dict[str, bool]]
+) -> None:
+    """Whatever the tunable itself thinks better: the lesson asks for its own value."""
+    chapter = dataclasses.replace(load_course().chapters[0], changes="tunables", tunables=tunables)
+    for name, (state, settled) in (("lab-stock", stock), ("lab-tuned", tuned)):
+        seen = look_at_settings(HostRoot(folder_of(name)), chapter)
+        assert (seen.state, seen.settled()) == (state, settled), name
+        assert bool(seen.reason) == (state == "not_here")
+
+
+@pytest.mark.parametrize(("word", "settled"), [("stat-interval=5", False), ("stat-interval=10", True)])
+def test_what_a_recording_shows_as_settled_is_the_value_that_was_asked_for(
+    tmp_path: Path, word: str, settled: bool
+) -> None:
+    follow(tmp_path)
+    lesson = tmp_path / "my-course" / "01-statistics" / "lesson.toml"
+    lesson.write_text(lesson.read_text().replace('["stat-interval"]', f'["{word}"]'))
+    workshop = Workshop.open(course_dir=tmp_path / "my-course", root=folder_of("lab-stock"))
+    walk = workshop.walk("statistics")
+    assert walk.rehearsed
+    assert [(c.before, c.after, c.settled) for c in walk.settings_compared()] == [("1", "10", settled)]
+    workshop.close()
+
+
+def test_a_workshop_with_a_tunable_that_there_is_not_says_which_chapter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    lesson = course / "02-governor" / "lesson.toml"
+    lesson.write_text(
+        lesson.read_text().replace('"governor"', '"govenor"').replace('id = "govenor"', 'id = "governor"')
+    )
+    for typed in (["lessons", "list"], ["--plain"]):
+        assert main([*typed, "--course", str(course)]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        assert "the chapter 'governor': there is no tunable 'govenor'; did you mean 'governor'?" in captured.err
+        assert "lessons check" in captured.err
