@@ -109,6 +109,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("status", "chapter", "g", "g", "chapter", "Go to the chapter that treats the check under the cursor"),
     _a("status", "improve", "i", "i", "can be better", "Show only what can be better"),
     _a("status", "all", "a", "a", "all", "Show all checks"),
+    _a("status", "copy", "y", "y", "copy", "Copy the commands that show the check by hand"),
     _a("status", "again", "r", "r", "look again", "Read this host once more"),
     _a("status", "up", "up,k", "↑", "up", "Check above; scroll", palette=False),
     _a("status", "down", "down,j", "↓", "down", "Check below; scroll", palette=False),

@@ -127,6 +127,24 @@ async def test_a_narrow_screen_opens_the_explanation_first(server: FakeWorkshop)
         assert isinstance(app.screen, ChapterScreen)
 
 
+async def test_the_commands_by_hand_are_copied(server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr(WorkshopApp, "copy_to_clipboard", lambda self, text: copied.append(text))
+    app = WorkshopApp(server)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        screen = status_of(app)
+        await pilot.press("y")
+        assert copied == ["\n".join(screen.shown()[0].explained.by_hand)]
+        assert copied[0].startswith("cat ")
+        assert "in the clipboard" in text_of(app)
+        nothing = next(f.check.id for f in screen.shown() if not f.explained.by_hand)
+        await pilot.press(*["down"] * go_to(screen, nothing), "y")
+        assert len(copied) == 1
+
+
 async def test_what_no_chapter_treats_is_said(server: FakeWorkshop) -> None:
     app = WorkshopApp(server)
     async with app.run_test(size=(80, 24)) as pilot:

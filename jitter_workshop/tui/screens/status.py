@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,20 +16,15 @@ from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.findings import Finding, Findings
-from jitter_workshop.model.assessment import State
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.status_text import MARKS, value_in_words
 from jitter_workshop.tui.actions import Scope, bindings
-from jitter_workshop.tui.screens.base import WorkshopScreen, two_ends
+from jitter_workshop.tui.screens import status_views as views
+from jitter_workshop.tui.screens.base import WorkshopScreen
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.prose import clean_code, wrap
+from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-WORDS: dict[State, str] = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
-
-_ID = 17
-_FACT = 13
 _PAGE_OF_ROWS = 10
 
 
@@ -153,24 +148,10 @@ class StatusScreen(WorkshopScreen):
         self.refresh_keys()
 
     def _head(self, width: int, palette: Palette) -> Iterable[Text]:
-        found = self._found
-        if found is None:
-            yield Text("Looking at this host…" if self._looking else "Nothing could be read.", style=palette.dim)
-            return
-        if found.recorded:
-            yield Text("A recorded host, not this machine.", style=f"bold {palette.accent}")
-        rest = f"housekeeping {found.housekeeping}" if found.housekeeping else "no housekeeping CPU"
-        hot = f"Hot {'CPU' if found.hot.isdigit() else 'CPUs'} {found.hot}, {rest}: {clean(found.why_hot, 400)}"
-        yield from wrap(Text(hot, style=palette.dim), width)
-        if found.note:
-            yield from wrap(Text(clean(found.note, 300), style=palette.accent), width, "▲ ")
-        counts = Text()
-        for state, word in WORDS.items():
-            number = found.summary[state]
-            counts.append("   " if counts else "")
-            counts.append(f"{MARKS[state][0]} {number} {word}", _colour(state, palette) if number else palette.dim)
-        what = "looking…" if self._looking else "only what can be better" if self._only_improve else "all checks"
-        yield two_ends(counts, Text(what, style=palette.dim), width)
+        if self._found is None:
+            return [Text("Looking at this host…" if self._looking else "Nothing could be read.", style=palette.dim)]
+        shows = "only what can be better" if self._only_improve else "all checks"
+        return views.head(self._found, "looking…" if self._looking else shows, width, palette)
 
     def _rows(self) -> list[Finding | str]:
         """What each line of the list is: a family's heading or a check."""
@@ -191,66 +172,19 @@ class StatusScreen(WorkshopScreen):
             if isinstance(row, str):
                 yield Text(clean(row, 60).upper(), style=f"bold {palette.dim}")
             else:
-                yield self._line(row, row is under, width, palette)
-
-    def _line(self, finding: Finding, under: bool, width: int, palette: Palette) -> Text:
-        check = finding.check
-        quiet = check.state == "unavailable"
-        line = Text()
-        line.append("▸ " if under else "  ", palette.accent)
-        line.append(f"{MARKS[check.state][0]} ", _colour(check.state, palette))
-        line.append(f"{clean(check.id, _ID):<{_ID}} ", palette.dim if quiet else f"bold {palette.text}")
-        if check.drifted is not None:
-            line.append("drifted ", f"bold {palette.bad}")
-        line.append(clean(check.title, 60), palette.dim if quiet else palette.text)
-        told = value_in_words(check)
-        if told:
-            between = " " if told.startswith("→") else ": "
-            line.append(between + clean(told, 200), palette.text if check.state == "improve" else palette.dim)
-        line.truncate(max(width, 1), overflow="ellipsis")
-        if under:
-            line.append(" " * max(width - line.cell_len, 0))
-            line.stylize(f"on {palette.panel}")
-        return line
+                yield views.line(row, row is under, width, palette)
 
     def _about(self, width: int, palette: Palette) -> Iterable[Text]:
         """Of the check under the cursor, where its page is not beside the list."""
         finding = self.finding
-        if finding is None or self.wide or self._reading:
-            return
-        yield from wrap(Text(clean(finding.check.reason, 300), style=palette.dim), width)[:2]
-        yield _treated(finding, palette, "g")
+        return () if finding is None or self.wide or self._reading else views.about(finding, width, palette)
 
     def _page(self, width: int, palette: Palette) -> Iterable[Text]:
         """All about the check under the cursor."""
         finding = self.finding
         if finding is None or self._found is None:
-            return
-        check = finding.check
-        yield from wrap(Text(f"{clean(check.title, 80)} ({clean(check.id, 40)})", f"bold {palette.text}"), width)
-        state = Text(f"{MARKS[check.state][0]} {WORDS[check.state]}", _colour(check.state, palette))
-        if check.drifted is not None:
-            state.append(" · drifted", f"bold {palette.bad}")
-        state.append(" · a recorded host" if self._found.recorded else "", palette.accent)
-        yield state
-        yield from wrap(_treated(finding, palette, "Enter"), width)
-        yield Text()
-        if check.drifted is not None:
-            drift = check.drifted
-            told = f"{clean(drift.path, 200)}: set to {clean(drift.set, 80)}, found {clean(drift.found or '', 80)}"
-            yield from _fact("drifted", told, width, palette)
-        for name, text in finding.explained.facts:
-            yield from _fact(name, text, width, palette)
-        if finding.explained.files:
-            yield from (Text(), Text("files", style=palette.cool))
-            for path, now in finding.explained.files:
-                yield from _file(path, now, width, palette)
-            if finding.explained.more_files:
-                yield Text(f"  … {finding.explained.more_files} more", style=palette.dim)
-        if finding.explained.by_hand:
-            yield from (Text(), Text("by hand", style=palette.cool))
-            for command in finding.explained.by_hand:
-                yield from wrap(Text(clean_code(command), style=palette.code), width, "  ", "    ")
+            return ()
+        return views.page(finding, self._found.recorded, width, palette)
 
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._said:
@@ -316,6 +250,13 @@ class StatusScreen(WorkshopScreen):
             self._said = f"No chapter of this course treats '{clean(finding.check.id, 40)}'."
             self._redraw()
 
+    def action_copy(self) -> None:
+        finding = self.finding
+        if finding is not None and finding.explained.by_hand:
+            self.app.copy_to_clipboard("\n".join(finding.explained.by_hand))
+            self._said = "The commands that show it by hand are in the clipboard, where this terminal allows it."
+            self._redraw()
+
     def action_improve(self) -> None:
         self._only_improve = True
         self._refilter()
@@ -352,33 +293,3 @@ class StatusScreen(WorkshopScreen):
             self.action_go()
         else:
             self._put(row)
-
-
-def _colour(state: State, palette: Palette) -> str:
-    return {"ok": palette.good, "improve": palette.accent, "unavailable": palette.dim, "info": palette.cool}[state]
-
-
-def _treated(finding: Finding, palette: Palette, key: str) -> Text:
-    """Which chapter is about a check, and the key that goes there."""
-    if not finding.chapter_id:
-        return Text("No chapter of this course treats it.", style=palette.dim)
-    return Text.assemble(
-        ("Chapter: ", palette.dim), (clean(finding.chapter, 60), palette.text), (f" · {key} goes there", palette.dim)
-    )
-
-
-def _fact(name: str, text: str, width: int, palette: Palette) -> Iterator[Text]:
-    for number, part in enumerate(wrap(Text(clean(text, 1_000), style=palette.text), max(width - _FACT, 10))):
-        yield Text.assemble((f"{name if number == 0 else '':<{_FACT}}", palette.cool), part)
-
-
-def _file(path: str, now: str, width: int, palette: Palette) -> Iterator[Text]:
-    """A path with what it says, below it where both have no room in a line."""
-    first = Text(f"  {path}", style=palette.text)
-    if not now:
-        yield from wrap(Text(path, style=palette.dim), width, "  ", "    ")
-    elif first.cell_len + 2 + len(now) <= width:
-        yield Text.assemble(first, "  ", (now, palette.accent))
-    else:
-        yield from wrap(Text(path, style=palette.text), width, "  ", "    ")
-        yield from wrap(Text(now, style=palette.accent), width, "      ")
