@@ -25,6 +25,7 @@ from jitter_workshop.tui.screens.question import Question
 from jitter_workshop.tui.settings_words import farewell
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
+from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import hosttrees, madecourse, tuned_tree
 from tests.fakehands import FakeHands
 from tests.fakes import FakeWorkshop
@@ -130,14 +131,15 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         await pilot.press("enter")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
-        assert app.screen.step == "apply"
+        walk = app.screen.walk
+        assert walk.current == "apply"
         assert "made and read back" in figures(app)
         assert "READ AGAIN ON THIS HOST" in figures(app)
         assert tuned_tree.contents(tree) != before
         assert "2 changed" in text_of(app).splitlines()[0]
         assert offered(app)["chapter.enter"] == "go on"
         assert "chapter.undo" in offered(app)
-        assert app.screen.walk.progress.marks["setting"]
+        assert walk.progress.marks["setting"]
         await pilot.press("u")
         await settled(pilot)
         assert "given back: " in said(app)
@@ -147,7 +149,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         await settled(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        assert app.screen.step == "again"
+        assert walk.progress.step == "again"
         assert live.hands.holding
         assert live.hands.close().restored
     assert tuned_tree.contents(tree) == before
@@ -347,15 +349,17 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
         await pilot.press(key, "enter")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
-        assert app.screen.step == "predict"
+        walk = app.screen.walk
+        assert walk.current == "predict"
         assert ("✓ You said" if near else "✗ You said") in figures(app)
         assert "vmstat_update folds them, on each CPU." in figures(app)
         await pilot.press("1" if key == "2" else "2")
-        assert app.screen.walk.progress.prediction is not None
-        assert app.screen.walk.progress.prediction.choice == ("vmstat" if near else "nobody")
+        kept = walk.progress.prediction
+        assert kept is not None
+        assert kept.choice == ("vmstat" if near else "nobody")
         await pilot.press("enter")
         await settled(pilot)
-        assert app.screen.step == "explain"
+        assert walk.progress.step == "explain"
         assert "on CPU PRODUCER_CPU among others" in figures(app)
         assert "Take this along from reading." in figures(app)
         await pilot.press("y")
@@ -415,7 +419,7 @@ async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
         assert "nothing changed" in text_of(app)
         await pilot.press("a")
         assert isinstance(app.screen, Question)
-        plan = " ".join(app.screen.query_one("#question-sheet").plain().split())
+        plan = " ".join(app.screen.query_one("#question-sheet", Sheet).plain().split())
         assert THP in plan
         assert "/proc/sys/vm/stat_interval" in plan
         assert "Enter applies" in text_of(app)

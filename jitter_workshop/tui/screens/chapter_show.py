@@ -231,7 +231,7 @@ class ChapterShow(ChapterState):
         if self.step in SLOTS and self._with_chart:
             return ["Nothing is measured on a recording. These curves were published in 2015, of a laptop: for scale."]
         if self.step == "predict" and self._marking:
-            return ["Nothing is measured on a recording: your mark is kept, and nothing judges it."]
+            return ["Nothing is measured on a recording: your mark is kept, not judged."]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:

@@ -300,13 +300,20 @@ def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: in
 
 
 def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
-    """A command as it can be typed: broken lines end with a backslash."""
-    shown = clean_code(command)
-    parts = wrap(Text(shown), max(width - 6, 10))
-    for number, part in enumerate(parts):
-        lead = "$ " if number == 0 else "    "
-        more = " \\" if number < len(parts) - 1 else ""
-        yield Text.assemble((lead, palette.dim), (part.plain + more, palette.code))
+    """A command as it can be typed: broken lines end with a backslash. A word that is longer than a line goes on at the
+    margin of the next, where no blank comes into it."""
+    room = max(width - 6, 10)
+    line, lead = "", "$ "
+    for word in clean_code(command).split(" "):
+        if line and len(line) + 1 + len(word) > room:
+            yield Text.assemble((lead, palette.dim), (f"{line} \\", palette.code))
+            line, lead = word, "    "
+        else:
+            line = f"{line} {word}" if line else word
+        while len(line) > room:
+            yield Text.assemble((lead, palette.dim), (f"{line[:room]}\\", palette.code))
+            line, lead = line[room:], ""
+    yield Text.assemble((lead, palette.dim), (line, palette.code))
 
 
 def residence(thread: ThreadEvidence, width: int, palette: Palette) -> Lines:

@@ -41,7 +41,7 @@ def recording_lines(reason: str, recording: str, width: int, palette: Palette) -
     line = Text(style=palette.text)
     line.append("ON A RECORDING", f"bold {palette.accent}")
     line.append(f" {clean(recording, 30)}" if recording else "", palette.dim)
-    line.append(f"  {_sentence(reason)}")
+    line.append(f" · {_sentence(reason)}")
     return wrap(line, width, "", "  ")[:2]
 
 
