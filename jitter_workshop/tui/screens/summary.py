@@ -60,6 +60,7 @@ class SummaryScreen(WorkshopScreen):
                     yield Sheet(self._steps, id="summary-steps")
             with Pane(id="summary-rest-pane"):
                 yield Sheet(self._rest, id="summary-rest")
+        yield Sheet(self._about, id="summary-about")
 
     def heading(self) -> str:
         return "The course from first to last"
@@ -112,10 +113,12 @@ class SummaryScreen(WorkshopScreen):
         chart.show_curves([steps[n].shown for n in shown], highlight=highlight, empty=empty, legend=False)
         self.sheet("#summary-steps").show(self._steps)
         self.sheet("#summary-rest").show(self._rest)
+        self.sheet("#summary-about").show(self._about)
+        self.sheet("#summary-about").set_class(not steps, "-empty")
         self.refresh_keys()
 
     def _steps(self, width: int, palette: Palette) -> Iterable[Text]:
-        """Each step's values and ratios with its mark in the chart, and how the one under the cursor was measured."""
+        """Each step's values and ratios, with its mark in the chart."""
         steps = self._summary.steps if self._summary is not None else ()
         if not steps:
             return
@@ -126,7 +129,7 @@ class SummaryScreen(WorkshopScreen):
         owner: list[int] = [-1]
         for number, step in enumerate(steps):
             for row in words.rows_of(step, number + 1):
-                rows.append((clean_to(row[0], max(min(_NAME, width - 46), 16)), *row[1:]))
+                rows.append((clean_to(row[0], max(min(_NAME, width - 42), 16)), *row[1:]))
                 owner.append(number)
         lines = table(rows, palette, right=range(1, len(words.HEAD)), width=width - 4)
         for at, (line, number) in enumerate(zip(lines, owner, strict=True)):
@@ -143,10 +146,15 @@ class SummaryScreen(WorkshopScreen):
                 whole.append(" " * max(width - whole.cell_len, 0))
                 whole.stylize(f"on {palette.panel}")
             yield whole
-        yield Text()
-        yield from wrap(Text(words.about(steps[self._under]), style=palette.dim), width, f"{self._under + 1}: ", "   ")
         if len(shown) < len(steps):
             yield from wrap(Text("The chart draws those with a mark.", style=palette.dim), width)
+
+    def _about(self, width: int, palette: Palette) -> Iterable[Text]:
+        """How the step under the cursor was measured."""
+        steps = self._summary.steps if self._summary is not None else ()
+        if not steps:
+            return ()
+        return wrap(Text(words.about(steps[self._under]), style=palette.text), width, f"{self._under + 1}: ", "   ")
 
     def _rest(self, width: int, palette: Palette) -> Iterable[Text]:
         """All else; below the steps where they have no room beside it."""
