@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
     from jitter_workshop.flow.workshop import Workshop, find_chapter
     from jitter_workshop.report.terminal import output_style
-    from jitter_workshop.tui.plain_settings import given_back_lines
+    from jitter_workshop.tui.plain_settings import closing_lines
 
     no_screen = _no_screen()
     plain = args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(no_screen)
@@ -51,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
         return run_screen(workshop, args.chapter)
     finally:
         # What leaving gave back where nobody was left to tell of it: after the screen, and after a signal.
-        _tell(given_back_lines(workshop.close(), output_style().width))
+        lines = closing_lines(workshop, output_style().width)
+        # A signal comes at a prompt, whose line is still open.
+        _tell(["", *lines] if lines and plain else lines)
 
 
 def _tell(lines: list[str]) -> None:

@@ -84,7 +84,7 @@ def _change(change: Change, style: Style) -> list[str]:
     room = style.width - _NUMBER
     if len(path) + 2 + len(values) <= room:
         return [f"{number}{path}  {values}"]
-    paths = wrap(path, room)
+    paths = wrap(path, room) or [""]
     lines = [number + paths[0], *(" " * (_NUMBER + 2) + line for line in paths[1:])]
     return lines + [" " * (_NUMBER + 2) + line for line in wrap(values, room - 2)]
 

@@ -181,12 +181,25 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
             hands.keep()
         except WorkshopError as error:
             talk.refused(error)
-    talk.say(*given_back_lines(hands.close(), talk.width))
-    if hands.trouble:
-        talk.tell(f"! Not all is given back: {hands.trouble}. Run 'jitter-workshop restore'.", "", "  ")
+    talk.say(*_after(hands.close(), hands.trouble, talk.width))
     if standing := workshop.standing():
         talk.tell(f"Still applied: {named(standing)}. {_RESTORE}.", "", "  ")
     return held
+
+
+def closing_lines(workshop: Workshop, width: int) -> list[str]:
+    """Close the workshop, and say what that gave back; [] where it was told already, or there was nothing."""
+    told = workshop.hands.trouble
+    result = workshop.close()
+    trouble = workshop.hands.trouble
+    return _after(result, "" if trouble == told else trouble, width)
+
+
+def _after(result: RestoreResult, trouble: str, width: int) -> list[str]:
+    lines = given_back_lines(result, width)
+    if trouble:
+        lines += views.wrap(f"! Not all is given back: {trouble}. Run 'jitter-workshop restore'.", width, "", "  ")
+    return lines
 
 
 def _kept(talk: Talk) -> bool:

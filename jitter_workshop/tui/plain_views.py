@@ -113,7 +113,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
                 curve = "✓" if e.curve else "·"
                 state = f"  {setting:^7}  {curve:^5}  {mark(e.guess):^5}"
             else:
-                state = "" if same else f"  {clean(e.reason, 120)}"
+                state = "" if same else f"  {clean(e.reason, max(width - wide - 8, 1))}"
             lines.append(f"{n:>2} {sign} {title:<{wide + 1}}{state}"[:width].rstrip())
     return lines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from jitter_workshop.commands import workshop as command
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.host.packed import unpacked
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.tui.plain import PlainWalk
@@ -214,6 +217,34 @@ def test_keeping_leaves_it_and_says_how_it_is_given_back(live: FakeWorkshop, tre
     live.close()
     assert "[madvise]" in (tree / THP).read_text()
     assert [one["id"] for one in live.standing()] == ["thp", "stat-interval"]
+
+
+@pytest.mark.parametrize("leaves", [KeyboardInterrupt, SystemExit])
+def test_what_is_given_back_after_a_signal_is_told(
+    live: FakeWorkshop,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    leaves: type[BaseException],
+) -> None:
+    before = tuned_tree.contents(tree)
+    answers = iter(APPLIED.split("|"))
+
+    def typed() -> str:
+        try:
+            return next(answers)
+        except StopIteration:
+            assert tuned_tree.contents(tree) != before
+            raise leaves from None
+
+    monkeypatch.setattr("builtins.input", typed)
+    monkeypatch.setattr(command, "_is_terminal", lambda stream: True)
+    monkeypatch.setattr(Workshop, "open", lambda *given: live)
+    given = argparse.Namespace(session=None, course=None, root=Path("/"), plain=True, chapter=None)
+    with pytest.raises(leaves):
+        command.run(given)
+    assert re.search(r" > \nGiven back: 2 settings \(.*\)\.\n$", capsys.readouterr().out)
+    assert tuned_tree.contents(tree) == before
 
 
 def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> None:

@@ -1,0 +1,78 @@
+"""Lines about settings: widths, hostile names, and that nothing of a plan is left out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
+from jitter_workshop.model.walk import PlanView, SettingChange
+from jitter_workshop.tui import plain_settings as settings
+
+WORDS = st.text(max_size=60)
+WIDTHS = st.integers(24, 120)
+
+
+def change(n: int = 1, **fields: str) -> Change:
+    made = {"tunable": "thp", "path": f"/sys/a/{n}", "before": "1", "after": "0", "why": "because", **fields}
+    return Change(n=n, when="runtime", risk="low", **made)  # type: ignore[arg-type]
+
+
+@given(WORDS, WORDS, WORDS, WIDTHS)
+def test_no_plan_is_wider_than_the_terminal_or_steers_it(path: str, before: str, after: str, width: int) -> None:
+    plan = PlanView((change(path=path, before=before, after=after),), 1, f"Left out: {path}.")
+    for line in settings.plan_lines(plan, width):
+        assert len(line) <= width
+        assert line.isprintable()
+
+
+@pytest.mark.parametrize("width", [24, 40, 80, 100])
+def test_every_write_is_in_the_plan_with_both_values(width: int) -> None:
+    changes = tuple(change(n, path=f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor") for n in range(1, 13))
+    text = "".join("".join(settings.plan_lines(PlanView(changes, 12, "That is all."), width)).split())
+    for one in changes:
+        assert f"{one.n}{one.path}{one.before}→{one.after}" in text
+    assert "12writesto12filesofthehost." in text
+    assert text.endswith("Thatisall.")
+
+
+def test_what_follows_the_writes_is_said_once() -> None:
+    changes = tuple(change(n, then="update-grub") for n in (1, 2))
+    lines = settings.plan_lines(PlanView(changes, 1, ""), 80)
+    assert lines.count("Then, once: update-grub") == 1
+    assert "2 writes to 1 file of the host." in lines
+
+
+def test_an_empty_plan_is_its_sentence() -> None:
+    assert settings.plan_lines(PlanView((), 0, "Nothing is to be written here."), 80) == [
+        "Nothing is to be written here."
+    ]
+
+
+def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:
+    restored = tuple(Restored(ident, f"/sys/{n}", "1", "0") for n, ident in enumerate(("thp", "ksm", "thp")))
+    left = (LeftAlone("ksm", "/sys/b", "1", "7", "somebody else changed it"), LeftAlone("ksm", "/c", "1", None, "gone"))
+    lines = settings.given_back_lines(RestoreResult(restored, left, True), 100)
+    assert lines == [
+        "Given back: 3 settings (thp, ksm).",
+        "! Left alone: /sys/b: somebody else changed it (it says 7).",
+        "! Left alone: /c: gone.",
+        "A part of it takes effect with the next boot.",
+    ]
+    assert settings.given_back_lines(RestoreResult(restored[:1], (), False), 100) == ["Given back: 1 setting (thp)."]
+    assert settings.given_back_lines(RestoreResult((), (), False), 100) == []
+
+
+@given(WORDS, WORDS, WIDTHS)
+def test_what_others_wrote_is_made_fit_for_the_terminal(path: str, found: str, width: int) -> None:
+    result = RestoreResult((), (LeftAlone("ksm", path, "1", found, path),), False)
+    compared = [SettingChange(path, found, path, False)]
+    for line in [*settings.given_back_lines(result, width), *settings.compared_lines(compared, width)]:
+        assert len(line) <= width
+        assert line.isprintable()
+
+
+def test_what_stands_is_named_with_its_values() -> None:
+    standing = ({"id": "governor", "value": "performance"}, {"id": "thp", "value": ""}, {"id": "x", "value": "\x1b[2J"})
+    assert settings.named(standing) == "governor=performance, thp, x= [2J"
