@@ -63,8 +63,11 @@ class _Chapter:
             except WorkshopError as error:
                 yield self._problem(f"{self._name(key)}: {error.sentence()}", key)
         if len(seen) == 2:
-            yield from self._values(seen)
-            yield from self._before_and_after(seen[BEFORE], seen[AFTER])
+            refused = self._refused(seen)
+            for word, said in refused.items():
+                yield self._problem(said, "tunables", word=word)
+            not_asked = {word.partition("=")[0] for word in refused}
+            yield from self._before_and_after(seen[BEFORE], seen[AFTER], not_asked)
 
     def _problem(self, message: str, *where: str | int, word: str = "") -> Problem:
         return Problem(self._places.file, self._places.line(*where, word=word), clean(message, 300))
@@ -101,37 +104,43 @@ class _Chapter:
         elif self._chapter.tunables and look:
             seen[key] = look_at_settings(root, self._chapter, topology)
 
-    def _values(self, seen: dict[str, Seen]) -> Iterator[Problem]:
-        """Values that a tunable does not take, or not on the recording."""
+    def _refused(self, seen: dict[str, Seen]) -> dict[str, str]:
+        """Words with values that a tunable does not take on a recording, with what it says of them."""
+        said: dict[str, str] = {}
         for word in self._chapter.tunables:
             for key, there in seen.items():
                 try:
                     planned(there, [word])
                 except UsageError as error:
-                    yield self._problem(f"on {self._name(key)}: {error.sentence()}", "tunables", word=word)
-                    break
+                    said.setdefault(word, f"on {self._name(key)}: {error.sentence()}")
+        return said
 
-    def _before_and_after(self, before: Seen, after: Seen) -> Iterator[Problem]:
+    def _before_and_after(self, before: Seen, after: Seen, leave_out: set[str]) -> Iterator[Problem]:
         first, then = before.settled(), after.settled()
+        at_first, at_last = self._chapter.recording, self._chapter.recording_after
         for n, check in enumerate(self._chapter.checks):
             ident = check.tunable
-            if ident is None:
+            if ident is None or ident in leave_out:
                 continue
             where = ("check", n, "tunable")
             if ident not in first and ident not in then:
-                both = f"neither {self._chapter.recording} nor {self._chapter.recording_after} has it"
-                yield self._problem(f"{ident} cannot be checked: {both}: {_reason(before, ident)}", *where)
+                both = f"neither {at_first} nor {at_last} has it: {_reason(before, ident)}"
+                yield self._problem(f"{ident} cannot be checked: {both}", *where)
                 continue
             if first.get(ident, True):
                 what = _words(before, ident) if ident in first else f"it is not there: {_reason(before, ident)}"
-                yield self._problem(
-                    f"{ident} must be to improve before the change; on {self._chapter.recording} {what}", *where
-                )
+                yield self._problem(f"{ident} must be to improve before the change; on {at_first} {what}", *where)
+            elif registry.find(ident).when != "boot" and (why := self._nothing_planned(before, ident)):
+                yield self._problem(f"{ident}: applying changes nothing on {at_first}: {why}", *where)
             if not then.get(ident, False):
                 what = _words(after, ident) if ident in then else f"it is not there: {_reason(after, ident)}"
-                yield self._problem(
-                    f"{ident} must be good after the change; on {self._chapter.recording_after} {what}", *where
-                )
+                yield self._problem(f"{ident} must be good after the change; on {at_last} {what}", *where)
+
+    def _nothing_planned(self, seen: Seen, ident: str) -> str:
+        """Why the chapter's plan has no write for a tunable, "" where it has. A boot parameter is written only where
+        the boot loader's files are, which no recording of a machine started from outside has."""
+        drawn = planned(seen, [word for word in self._chapter.tunables if word.partition("=")[0] == ident])
+        return "" if drawn.changes else "; ".join(one.reason for one in drawn.skipped) or "nothing is to be written"
 
 
 def _words(seen: Seen, ident: str) -> str:
@@ -139,7 +148,8 @@ def _words(seen: Seen, ident: str) -> str:
     word = next((word for word in seen.asked if word.partition("=")[0] == ident), "")
     if word:
         changes = len(planned(seen, [word]).changes)
-        return f"{changes} writes would be needed for {word}" if changes else f"nothing is to be written for {word}"
+        writes = "write" if changes == 1 else "writes"
+        return f"{word} would need {changes} {writes}" if changes else f"nothing is to be written for {word}"
     check = next(c for c in seen.checks if c.id == ident)
     state = {"ok": "it is good already", "improve": "it is still to improve"}.get(check.state, "there is nothing to do")
     return f"{state}: {check.value if check.value is not None else check.reason}"

@@ -86,7 +86,7 @@ def _line(text: str, part: str) -> int:
     [
         ('["stat-interval=10"]', "stat-interval", ""),
         ('["stat-interval=1"]', "stat-interval", "on lab-stock nothing is to be written for stat-interval=1"),
-        ('["stat-interval=20"]', "stat-interval", "on lab-tuned 1 writes would be needed for stat-interval=20"),
+        ('["stat-interval=20"]', "stat-interval", "on lab-tuned stat-interval=20 would need 1 write"),
         ('["thp=madvise"]', "thp", ""),
         ('["boost=off"]', "boost", "boost cannot be checked: neither lab-stock nor lab-tuned has it"),
         ('["timer-migration"]', "timer-migration", "on lab-stock there is nothing to do: 1"),
@@ -109,6 +109,39 @@ def test_a_value_is_proved_by_what_would_be_written(tmp_path: Path, tunables: st
         assert {file for file, _, _ in told} == {"01-mine/lesson.toml"}
     else:
         assert told == []
+
+
+def test_what_this_tool_cannot_change_is_no_mark_of_a_chapter(tmp_path: Path) -> None:
+    """Mains power can be better before and good after, and yet no plan brings it about."""
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    for name, online in (("desk-before", 0), ("desk-after", 1)):
+        supplies = course / "recordings" / name / "sys" / "class" / "power_supply"
+        shutil.copytree(folder_of("lab-stock"), course / "recordings" / name)
+        for supply, files in (
+            ("AC", {"type": "Mains", "online": online}),
+            ("BAT0", {"type": "Battery", "status": "Discharging"}),
+        ):
+            (supplies / supply).mkdir(parents=True)
+            for file, text in files.items():
+                (supplies / supply / file).write_text(f"{text}\n")
+    lesson = course / "02-governor" / "lesson.toml"
+    text = lesson.read_text().replace('["governor", "epp", "min-frequency"]', '["mains"]')
+    text = text.replace('[[check]]\nmark = "setting"\ntunable = "min-frequency"\n', "")
+    text = text.replace('tunable = "governor"', 'tunable = "mains"')
+    lesson.write_text(text.replace('"lab-stock"', '"desk-before"').replace('"lab-tuned"', '"desk-after"'))
+    line = _line(lesson.read_text(), 'tunable = "mains"')
+    said = "mains: applying changes nothing on desk-before: it is reported, not changed, by this tool: Mains power"
+    assert found(course) == [("02-governor/lesson.toml", line, said)]
+
+
+def test_a_value_that_no_host_takes_is_told_once(tmp_path: Path) -> None:
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    lesson = course / "02-governor" / "lesson.toml"
+    lesson.write_text(lesson.read_text().replace('["governor"', '["governor=fast"'))
+    assert [(line, message) for _, line, message in found(course)] == [
+        (8, "on lab-stock: governor cannot be 'fast' here; this host offers: userspace, conservative, "
+            "powersave, ondemand, performance, schedutil"),
+    ]  # fmt: skip
 
 
 def test_a_boot_chapter_needs_the_recording_that_was_booted_so(tmp_path: Path) -> None:
