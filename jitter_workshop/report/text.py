@@ -22,8 +22,16 @@ _RESIDENCE = 52
 _UNKNOWN = "–"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
 
-_SHOWN_NOTES = ("complete", "disturbed", "cpu_max", "blocks", "suspended", "mlocked")
+_SHOWN_NOTES = ("complete", "isolation", "noise", "duty", "disturbed", "cpu_max", "blocks", "suspended", "mlocked")
 """Notes that change how a run is read; the others give reasons for nulls and are in the JSON."""
+
+
+def remark(run: Run) -> str:
+    """What happened to a run that whoever asked for it should be told at once, in sentences; "" for nothing."""
+    said = [run.notes.get("suspended", "")]
+    if run.placement.mode != "none":
+        said.append(run.notes.get("isolation", ""))
+    return " ".join(f"{clean(one[:1].upper() + one[1:], 400)}." for one in said if one)
 
 
 def render(run: Run) -> str:
@@ -39,6 +47,8 @@ def _headline(run: Run) -> str:
         what.append(paced if run.pacing == "spin" else f"{paced}, on schedule")
     if run.sched != "other":
         what.append(clean(run.sched, 20))
+    if run.duty != 100:
+        what.append(f"busy {run.duty} % of the time")
     if run.noise:
         what.append(f"with {clean(run.noise, 20)}")
     what.append(f"{nice_ns(run.duration_s * 1e9)} in {_count(len(run.blocks), 'block')}")
@@ -145,7 +155,8 @@ def _facts(run: Run) -> str:
         seen.append(f"the workshop itself woke {sum(own):,} times during blocks")
     if seen:
         facts.append(("seen", "; ".join(seen)))
-    facts += [("note", clean(run.notes[name], 400)) for name in _SHOWN_NOTES if name in run.notes]
+    nothing = () if run.noise else ("noise",)
+    facts += [("note", clean(run.notes[n], 400)) for n in _SHOWN_NOTES if n in run.notes and n not in nothing]
     return "\n".join(_fact(name, text) for name, text in facts if text)
 
 

@@ -13,6 +13,7 @@ from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
+from jitter_workshop.report.text import remark
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.plain_views import wrap
@@ -52,7 +53,10 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width
     pending: list[int] = []
     try:
         with _signals(token, pending):
-            return workshop.measure(request, PlainObserver(write, width), token, _queued(write, width))
+            run = workshop.measure(request, PlainObserver(write, width), token, _queued(write, width))
+            if said := remark(run):
+                write("".join(f"{line}\n" for line in wrap(said, width, "  ")))
+            return run
     finally:
         for signum in pending:
             signal.raise_signal(signum)

@@ -10,6 +10,7 @@ from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
+from jitter_workshop.report.text import remark
 from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
 from jitter_workshop.tui.screens.chapter_show import ChapterShow
 from jitter_workshop.tui.screens.chapter_state import SLOTS
@@ -123,8 +124,7 @@ class ChapterRun(ChapterShow):
         except WorkshopError as error:
             self.workshop_app.show_error(error)
         blocks = len(message.run.blocks)
-        suspended = message.run.notes.get("suspended", "")
-        self._message = f"{suspended[:1].upper()}{suspended[1:]}." if suspended else ""
+        self._message = remark(message.run)
         if not message.run.complete:
             self._message = f"Stopped after {blocks} blocks; they are kept among the curves."
         self._show()
