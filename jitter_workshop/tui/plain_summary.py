@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jitter_workshop.flow.course_summary import CourseSummary
+from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.tui import summary_words as words
 from jitter_workshop.tui.plain_views import table, wrap
 
@@ -33,7 +36,7 @@ def _steps(summary: CourseSummary, width: int) -> list[str]:
 
     steps = summary.steps
     shown = words.drawn(steps, len(steps) - 1)
-    lines = chart_lines([steps[n].shown for n in shown], width, _CHART_ROWS)
+    lines = chart_lines([_numbered(steps[n].shown, n + 1) for n in shown], width, _CHART_ROWS)
     if len(shown) < len(steps):
         lines += wrap(f"Drawn: {', '.join(str(n + 1) for n in shown)} of {len(steps)}.", width)
     rows: list[tuple[str, ...]] = [words.HEAD]
@@ -45,3 +48,9 @@ def _steps(summary: CourseSummary, width: int) -> list[str]:
     for number, step in enumerate(steps, 1):
         lines += wrap(f"{number}: {words.about(step)}", width, "", "   ")
     return [*lines, "", *wrap(words.NOTE, width)]
+
+
+def _numbered(shown: RunCurve, number: int) -> RunCurve:
+    """The curve under the number that the table has it under."""
+    label = f"{number} {shown.label}"
+    return replace(shown, label=label, curve=replace(shown.curve, label=label))

@@ -162,7 +162,7 @@ class HomeScreen(HomeSettings):
             yield two_ends(
                 left, Text.assemble(("Enter", f"bold {palette.text}"), f"   {about}", style=palette.dim), width
             )
-            if all_done_here(self.workshop.path()):
+            if not following.here and all_done_here(self.workshop.path()):
                 yield from self._offer(palette)
         yield from self._bars(width, palette)
 
