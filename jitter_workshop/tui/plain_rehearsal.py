@@ -34,7 +34,13 @@ def tell_comparison(walk: Walk, talk: Talk) -> None:
     if changes:
         talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
         talk.say("", *compared_lines(changes, talk.width), "")
-    talk.tell("Nothing was measured, so there are no curves to compare.")
+    curves, source = walk.recorded_curves("compare")
+    if curves:
+        talk.chart(curves)
+        talk.table(curves)
+        talk.tell(f"Nothing was measured here. These curves were {clean(source, 200)}.")
+    else:
+        talk.tell("Nothing was measured, so there are no curves to compare.")
     talk.say("")
     task = chapter.prediction
     if task is None or task.slot is None:

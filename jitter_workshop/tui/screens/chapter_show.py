@@ -62,10 +62,11 @@ class ChapterShow(ChapterState):
             self.mark_ns = kept.value_ns
         if kept is not None and task is not None and kept.choice is not None:
             self._choice = next((i for i, a in enumerate(task.answers) if a.id == kept.choice), 0)
-        # On a narrow screen a question about the chart is read first, and the chart is the next key; so is a plan.
-        question = self.step == "predict" and self._marking and not self._locked
-        plan = self.step == "plan" and self._plan_alone and not self.wide
-        self._view = "lesson" if (question or plan) and self.walk.page(self.step) else "work"
+        # On a narrow screen the page of a question or a plan is read first, and what it is about is the next key.
+        question = self.step == "predict" and not self._locked
+        plan = self.step == "plan" and self._alone
+        first = (question or plan) and not (self.wide and not self._marking)
+        self._view = "lesson" if first and self.walk.page(self.step) else "work"
         self._show()
         self.query_one("#data", Pane).scroll_home(animate=False)
         self.query_one("#lesson", Pane).scroll_home(animate=False)
@@ -132,7 +133,7 @@ class ChapterShow(ChapterState):
             numbers = percentile_table(self._curves(), palette, width)
             return [*compared, Text(), *numbers] if compared else numbers
         figures = self._figures(width, palette)
-        if self.wide or self.step == "compare" or self._plan_alone:
+        if self.wide or self.step == "compare" or self._alone:
             return figures
         page = prose(self.walk.page(self.step), width, palette)
         return [*page, Text(), *figures] if page and figures else [*page, *figures]
@@ -228,8 +229,10 @@ class ChapterShow(ChapterState):
 
     def _said_of_recording(self) -> list[str]:
         """A rehearsed chapter measures and writes nothing, and says so where that would happen."""
-        if self.step in SLOTS and self._with_chart:
-            return ["Nothing is measured on a recording. These curves were published in 2015, of a laptop: for scale."]
+        curves, source = self._recorded()
+        if curves:
+            these = "This curve was" if len(curves) == 1 else "These curves were"
+            return [f"Nothing is measured on a recording. {these} {clean(source, 200)}."]
         if self.step == "predict" and self._marking:
             return ["Nothing is measured on a recording: your mark is kept, not judged."]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
@@ -244,7 +247,7 @@ class ChapterShow(ChapterState):
         if self.walk.measures(step) and self.walk.run_in(step) is None:
             return "measure"
         if self._reading_first:
-            return "to the plan" if step == "plan" else "to the chart"
+            return "to the plan" if step == "plan" else "to the chart" if self._marking else "to the question"
         if step == "predict" and not self._locked:
             return "keep guess"
         if step == "apply" and self._sets:
@@ -271,8 +274,9 @@ class ChapterShow(ChapterState):
                 shown.append(("chapter.lesson", "chart" if self._view == "lesson" else "lesson"))
             if not self._reading_first:
                 shown.append(("chapter.table", "chart" if self._table else "table"))
-        elif self._plan_alone and not self.wide and not self._reading_first:
-            shown.append(("chapter.lesson", "plan" if self._view == "lesson" else "lesson"))
+        elif self._alone and not self.wide and not self._reading_first:
+            work = "question" if step == "predict" else "plan"
+            shown.append(("chapter.lesson", work if self._view == "lesson" else "lesson"))
         elif self.wide:
             shown.append(("chapter.lesson", "scroll figures" if self._view == "lesson" else "scroll lesson"))
         if step == "explain":

@@ -9,7 +9,6 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
 from jitter_workshop.tui.measuring import Measuring
-from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.handwork import HandWork
 from jitter_workshop.tui.widgets.chart import Mark
 
@@ -64,12 +63,14 @@ class ChapterState(HandWork):
     @property
     def _reading_first(self) -> bool:
         """On a narrow screen, is a page read before what it is about: a question's before its chart, a plan's?"""
-        about = self._marking if self.step == "predict" else self._plan_alone and self.step == "plan"
+        about = self.step == "predict" or (self.step == "plan" and self._alone)
         return about and not self.wide and self._view == "lesson"
 
     @property
-    def _plan_alone(self) -> bool:
-        """Does a narrow screen show a plan, or what came of it, without its page above?"""
+    def _alone(self) -> bool:
+        """Does a narrow screen show a question, a plan or what came of it without the page above?"""
+        if self.step == "predict":
+            return self.walk.chapter.prediction is not None
         return self.step in ("plan", "apply") and self.walk.chapter.changes == "tunables"
 
     @property
@@ -107,19 +108,27 @@ class ChapterState(HandWork):
         if self.step in SLOTS and not self.walk.rehearsed:
             return self.run_under_way is not None or self.walk.run_in(self.step) is not None
         if self.walk.rehearsed:
-            return self.step in SLOTS and bool(self._curves())
+            return bool(self._recorded()[0])
         return self.step == "compare"
 
     @property
     def _shows_published(self) -> bool:
         return self.workshop_app.settings.show_published if self._published is None else self._published
 
+    @property
+    def _of_transit(self) -> bool:
+        """Does the chapter measure messages, so that its curves compare with the published ones?"""
+        return all(m.workload == "ring" for m in self.walk.chapter.measurements)
+
+    def _recorded(self) -> tuple[tuple[RunCurve, ...], str]:
+        """A rehearsed chapter's curves of another machine, and which that was."""
+        return self.walk.recorded_curves(self.step)
+
     def _curves(self) -> list[RunCurve]:
-        if self.walk.rehearsed and self.step in SLOTS:
-            shown = self.workshop.published() if self._shows_published else ()
-            return settings_views.published_for(self.walk.chapter.id, self.step, shown)
-        # One published curve gives the scale; all of them are on the screen of all curves.
-        published = self.workshop.published()[:1] if self._shows_published else ()
+        # One published curve, of messages in transit, gives the scale; all of them are on the screen of all curves.
+            return list(self._recorded()[0])
+        # One published curve gives the scale; all of them are on the screen of all curves. It is of messages in transit.
+        published = self.workshop.published()[:1] if self._shows_published and self._of_transit else ()
         curves = [*published, *self.walk.curves()]
         running = self.run_under_way
         if running is not None and running.progress is not None:

@@ -9,31 +9,17 @@ from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import Change
-from jitter_workshop.model.course import PredictionTask, StepName
+from jitter_workshop.model.course import PredictionTask
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, PredictionOutcome, RunCurve, SettingChange
 from jitter_workshop.tui.screens.chapter_views import Lines, facts, heading
-from jitter_workshop.tui.settings_words import counted, script_command
+from jitter_workshop.tui.settings_words import script_command
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.figures import table
 from jitter_workshop.tui.widgets.prose import styled, wrap
 
-_PUBLISHED: dict[str, tuple[str, str]] = {
-    "baseline": ("published-baseline", "published-baseline"),
-    "governor": ("published-baseline", "published-performance-governor"),
-    "isolation": ("published-performance-governor", "published-isolated-CPUs"),
-}
-"""Chapter → the curves of 2015 that its two runs would have been on that laptop."""
-
 _LEFT_OUT = " Left out: "
 _VALUE = 400
-
-
-def published_for(chapter_id: str, step: StepName, published: Sequence[RunCurve]) -> list[RunCurve]:
-    """The published curves that stand in a step of a rehearsed chapter: the first run's, and beside it the second's."""
-    first, second = _PUBLISHED.get(chapter_id, ("", ""))
-    wanted = (first,) if step == "measure" else (first, second)
-    return [curve for curve in published if curve.key in wanted]
 
 
 def recording_lines(reason: str, recording: str, width: int, palette: Palette) -> Lines:
@@ -51,7 +37,7 @@ def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palet
     count = len(view.changes)
     files = f" in {view.host_files} {'file' if view.host_files == 1 else 'files'}" if view.host_files != count else ""
     lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette)]
-    lines.append(Text(f"{counted(count)}{files}, in this order." if count else "Nothing.", style=palette.text))
+    lines.append(Text(f"{count} {'write' if count == 1 else 'writes'}{files}, in this order." if count else "Nothing.", style=palette.text))
     for tunable, group in groupby(view.changes, key=lambda change: change.tunable):
         lines += [Text(), *_tunable(tunable, list(group), width, palette)]
     said, *left_out = view.text.split(_LEFT_OUT)
@@ -121,7 +107,9 @@ def applied(view: ApplyView, checks: Sequence[Fact], width: int, palette: Palett
 def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette: Palette) -> Lines:
     """An apply that came to nothing, calmly, with the way out."""
     lines: Lines = [heading("NOT APPLIED", palette)]
-    lines += wrap(Text(clean(error.message, 600) + ".", style=palette.text), width)
+    lines += wrap(Text(_sentence(error.message), style=palette.text), width)
+    if error.advice and "plan --sh" not in error.advice:
+        lines += wrap(Text(_sentence(error.advice), style=palette.text), width, "→ ")
     lines += [Text(), *wrap(styled("Somebody with root's rights can do it for you:", palette), width)]
     for command, why in (
         (script_command(words), "writes the plan down as a script; look at it"),
@@ -171,5 +159,5 @@ def answered(task: PredictionTask, outcome: PredictionOutcome, width: int, palet
 
 
 def _sentence(text: str) -> str:
-    said = clean(text, 300).rstrip(".")
+    said = clean(text, 600).rstrip(".")
     return f"{said[:1].upper()}{said[1:]}."
