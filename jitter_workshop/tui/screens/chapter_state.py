@@ -125,9 +125,9 @@ class ChapterState(HandWork):
         return self.walk.recorded_curves(self.step)
 
     def _curves(self) -> list[RunCurve]:
-        # One published curve, of messages in transit, gives the scale; all of them are on the screen of all curves.
+        if self.walk.rehearsed and self.step != "predict":
             return list(self._recorded()[0])
-        # One published curve gives the scale; all of them are on the screen of all curves. It is of messages in transit.
+        # One published curve, of messages in transit, gives the scale; all of them are on the screen of all curves.
         published = self.workshop.published()[:1] if self._shows_published and self._of_transit else ()
         curves = [*published, *self.walk.curves()]
         running = self.run_under_way
