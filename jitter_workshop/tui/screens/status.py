@@ -150,7 +150,7 @@ class StatusScreen(WorkshopScreen):
     def _head(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._found is None:
             return [Text("Looking at this host…" if self._looking else "Nothing could be read.", style=palette.dim)]
-        shows = "only what can be better" if self._only_improve else "all checks"
+        shows = "▲ only" if self._only_improve else "all checks"
         return views.head(self._found, "looking…" if self._looking else shows, width, palette)
 
     def _rows(self) -> list[Finding | str]:
