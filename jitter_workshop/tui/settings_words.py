@@ -29,11 +29,8 @@ def named(tunables: Iterable[str]) -> str:
 
 
 def stands(standing: Sequence[Mapping[str, str]]) -> str:
-    """``2 settings stand: governor, thp``; "" where nothing does."""
-    if not standing:
-        return ""
-    verb = "stands" if len(standing) == 1 else "stand"
-    return f"{counted(len(standing))} {verb}: {named(one['id'] for one in standing)}"
+    """``Settings stand: governor, thp``; "" where none does. Not how many: one tunable may be many files."""
+    return f"Settings stand: {named(one['id'] for one in standing)}" if standing else ""
 
 
 def came_back(result: RestoreResult) -> str:
@@ -60,7 +57,7 @@ def farewell(workshop: Workshop) -> str:
     elif held:
         lines.append("It is not certain that all was given back: run 'jitter-workshop restore'.")
     standing = stands(workshop.standing())
-    lines += [f"{standing}. 'jitter-workshop restore' gives it back."] if standing else []
+    lines += [f"{standing}. 'jitter-workshop restore' gives them back."] if standing else []
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -90,6 +90,8 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("enter")
+        assert "Enter to the question" in text_of(app)
+        await pilot.press("enter")
         screen = chapter_of(app)
         task = screen.walk.chapter.prediction
         assert task is not None
@@ -98,7 +100,7 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
         kept = screen.walk.progress.prediction
         assert kept is not None
         assert kept.choice == task.answers[1].id
-        await pilot.press("b", "1", "enter")
+        await pilot.press("b", "enter", "1", "enter")
         kept = screen.walk.progress.prediction
         assert kept is not None
         assert kept.choice == task.answers[0].id

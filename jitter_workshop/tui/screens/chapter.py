@@ -107,7 +107,7 @@ class ChapterScreen(ChapterSettings):
 
     def action_lesson(self) -> None:
         """Narrow: turn between lesson and chart. Wide: both are there, and Tab chooses which of them scrolls."""
-        if self.run_under_way is None and (self.wide or self._with_chart or self._table or self._plan_alone):
+        if self.run_under_way is None and (self.wide or self._with_chart or self._table or self._alone):
             self._view = "work" if self._view == "lesson" else "lesson"
             self._show()
 
@@ -181,6 +181,7 @@ class ChapterScreen(ChapterSettings):
             return
         index = int(event.character) - 1
         if self.step == "predict" and not self._marking:
+            self._view = "work"
             self._choose(index)
         elif self._with_chart and index < len(self._curves()):
             self._highlight = index

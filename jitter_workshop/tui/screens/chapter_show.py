@@ -54,7 +54,9 @@ class ChapterShow(ChapterState):
     def _enter_step(self) -> None:
         self._message = ""
         self._tried = self._planned = None
-        self._table = False
+        # Of two recordings the settings are what was compared; where there is room their curves stand above.
+        small = self.size.height < TALL
+        self._table = self.walk.rehearsed and self.step == "compare" and small and bool(self._recorded()[0])
         self._highlight = None
         kept = self.walk.progress.prediction
         task = self.walk.chapter.prediction
@@ -63,10 +65,9 @@ class ChapterShow(ChapterState):
         if kept is not None and task is not None and kept.choice is not None:
             self._choice = next((i for i, a in enumerate(task.answers) if a.id == kept.choice), 0)
         # On a narrow screen the page of a question or a plan is read first, and what it is about is the next key.
-        question = self.step == "predict" and not self._locked
-        plan = self.step == "plan" and self._alone
-        first = (question or plan) and not (self.wide and not self._marking)
-        self._view = "lesson" if first and self.walk.page(self.step) else "work"
+        question = self.step == "predict" and not self._locked and (self._marking or not self.wide)
+        plan = self.step == "plan" and self._alone and not self.wide
+        self._view = "lesson" if (question or plan) and self.walk.page(self.step) else "work"
         self._show()
         self.query_one("#data", Pane).scroll_home(animate=False)
         self.query_one("#lesson", Pane).scroll_home(animate=False)

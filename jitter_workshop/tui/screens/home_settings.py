@@ -66,7 +66,7 @@ class HomeSettings(HandWork):
                 yield from wrap(line, width, f"{number:>3}  ")
 
         keys = "Enter gives all of this back · Esc leaves it as it is"
-        self.app.push_screen(Question(f"Give back {counted(len(standing))}?", about, keys, self._undo_all))
+        self.app.push_screen(Question("Give back what stands on this host?", about, keys, self._undo_all))
 
     def _undo_all(self) -> None:
         self._hands_message = "Giving back…"

@@ -38,5 +38,5 @@ def leave_question(app: WorkshopApp, leave: Callable[[], None]) -> Question:
         else:
             leave()
 
-    keys = "Enter gives them back and leaves · k keeps them and leaves · Esc stays"
+    keys = "Enter gives back and leaves · k keeps and leaves · Esc stays"
     return Question("Leave the workshop?", about, keys, leave, keep)

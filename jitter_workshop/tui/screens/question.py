@@ -46,7 +46,6 @@ class Question(Page):
         yield from wrap(Text(clean(self._title_text, 120), style=f"bold {palette.text}"), width)
         yield Text()
         yield from self._about(width, palette)
-        yield Text()
 
     def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
         yield from wrap(Text(self._keys, style=palette.dim), width)

@@ -36,8 +36,8 @@ def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palet
     rights."""
     count = len(view.changes)
     files = f" in {view.host_files} {'file' if view.host_files == 1 else 'files'}" if view.host_files != count else ""
-    lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette)]
-    lines.append(Text(f"{count} {'write' if count == 1 else 'writes'}{files}, in this order." if count else "Nothing.", style=palette.text))
+    what = f"{count} {'write' if count == 1 else 'writes'}{files}, in this order." if count else "Nothing."
+    lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette), Text(what, style=palette.text)]
     for tunable, group in groupby(view.changes, key=lambda change: change.tunable):
         lines += [Text(), *_tunable(tunable, list(group), width, palette)]
     said, *left_out = view.text.split(_LEFT_OUT)
