@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.course_summary import all_done_here, sum_up
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.text import clean
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_chapter import PlainChapter
+from jitter_workshop.tui.plain_status import status_lines
+from jitter_workshop.tui.plain_summary import summary_lines
 from jitter_workshop.tui.plain_talk import Leave, Talk
 
 _MOST_CURVES = 6
@@ -30,6 +33,7 @@ class PlainWalk:
     ) -> None:
         self._workshop = workshop
         self._talk = Talk(read, write, width)
+        self._summed_up = False
 
     def run(self, chapter_id: str | None = None) -> int:
         """Until the learner leaves, by ``q`` or the end of input; always 0. What is held is then given back, unless the
@@ -68,13 +72,19 @@ class PlainWalk:
             talk.say("", *views.path_lines(path, following.chapter_id if following else None, talk.width), "")
             commands = settings.tell_standing(workshop, talk)
             if following is not None:
+                if not following.here and all_done_here(path):
+                    talk.tell("All that this host can do is done. Type summary for the course from first to last.")
                 where = " · on a recording" if following.rehearsed else ""
                 title = clean(following.title, 40)
                 talk.tell(f"NEXT: {title} · {following.next_step} · about {following.minutes} min{where}")
             else:
-                talk.tell("Every chapter that this host can do is done.")
+                if not self._summed_up:
+                    self._summed_up = True
+                    self._sum_up()
+                done = all(entry.done for entry in path)
+                talk.tell("Every chapter is done." if done else "Every chapter that this host can do is done.")
             menu = ("Enter go on" if following else "Enter leave", f"1-{len(path)} chapter", "c chart of all runs")
-            answer = talk.ask(" · ".join((*menu, *commands, "q quit")))
+            answer = talk.ask(" · ".join((*menu, "status", "summary", *commands, "q quit")))
             if answer == "" and following is None:
                 raise Leave
             if answer == "" and following is not None:
@@ -86,10 +96,19 @@ class PlainWalk:
             except WorkshopError as error:
                 talk.refused(error)
 
+    def _sum_up(self) -> None:
+        """The course from first to last; by itself once, when nothing is left to do."""
+        self._talk.say(*summary_lines(sum_up(self._workshop), self._talk.width), "")
+
     def _command(self, answer: str) -> None:
         if answer == "c":
             curves = self._workshop.curves()[-_MOST_CURVES:]
             self._talk.chart((*self._workshop.published()[:1], *curves))
+        elif answer == "status":
+            lines = status_lines(self._workshop.findings(), self._workshop.path(), self._talk.width)
+            self._talk.say("", *lines)
+        elif answer == "summary":
+            self._sum_up()
         elif answer == "undo":
             settings.undo_everything(self._workshop, self._talk)
         elif answer == "again":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,8 +25,6 @@ def talk(answers: str, workshop: Workshop | None = None, chapter: str | None = N
 def quad() -> FakeWorkshop:
     """The made-up workshop on a machine of four CPUs, with the three chapters that set nothing on a host."""
     made = open_workshop()
-    chapters = tuple(c for c in made.course.chapters if c.id in ("baseline", "migration", "pinning"))
-    made.course = dataclasses.replace(made.course, chapters=chapters)
     machine = Topology(
         tuple(Cpu(i, 0, i, 0, online=True, allowed=True, smt_siblings=CpuSet((i,))) for i in range(4)), ()
     )
@@ -44,7 +41,7 @@ def test_enter_alone_goes_through_everything() -> None:
     assert "This is luck" in said
     assert "sched_setaffinity(accumulator)" in said
     assert "The knee, in figures of this run" in said
-    assert "Every chapter that this host can do is done." in said
+    assert "Every chapter is done." in said
     assert all(e.done for e in workshop.path())
 
 
