@@ -13,7 +13,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 PROGRAM = """
@@ -31,9 +31,9 @@ ALT_SCREEN_OFF, CURSOR_ON, MOUSE_OFF = b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?100
 
 
 class Terminal:
-    """The workshop in a pseudo-terminal of its own."""
+    """The workshop in a pseudo-terminal of its own. ``program``: Python that shows it, with its ``arguments``."""
 
-    def __init__(self, **environment: str) -> None:
+    def __init__(self, program: str = PROGRAM, arguments: Sequence[str] = (), **environment: str) -> None:
         self.seen = b""
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -41,7 +41,7 @@ class Terminal:
         environ = {**os.environ, "TERM": "xterm-256color", **environment}
         root = Path(__file__).parents[1]
         self.child = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], stdin=slave, stdout=slave, stderr=slave, cwd=root, env=environ,
+            [sys.executable, "-c", program, *arguments], stdin=slave, stdout=slave, stderr=slave, cwd=root, env=environ,
             start_new_session=True,
         )  # fmt: skip
         self.slave = slave
@@ -98,9 +98,9 @@ def start_a_run(terminal: Terminal) -> None:
 
 
 @contextlib.contextmanager
-def workshop_terminal() -> Iterator[Terminal]:
+def workshop_terminal(program: str = PROGRAM, *arguments: str) -> Iterator[Terminal]:
     """A terminal with the workshop's screen in it, which is ended if it does not end by itself."""
-    made = Terminal()
+    made = Terminal(program, arguments)
     try:
         yield made
     finally:
