@@ -69,14 +69,13 @@ def standing(summary: CourseSummary) -> list[str]:
 
 
 def open_chapters(summary: CourseSummary) -> list[str]:
-    """Chapters that are not done, a line each; those that can only be rehearsed say why."""
-    lines = [
-        f"{clean(e.title, 60)}: {'at ' + e.next_step if e.started else 'not begun'}"
-        for e in (*summary.open_here, *(e for e in summary.open_recorded if e.started))
-    ]
-    waiting = [e for e in summary.open_recorded if not e.started]
-    if waiting:
-        lines.append(f"On a recording, not begun: {', '.join(clean(e.title, 60) for e in waiting)}")
+    """Chapters that are not done: a line for each that was begun, one for the others here and one for those that are
+    taught on a recording."""
+    every = (*summary.open_here, *summary.open_recorded)
+    lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
+    for name, entries in (("Not begun", summary.open_here), ("On a recording, not begun", summary.open_recorded)):
+        titles = [clean(e.title, 60) for e in entries if not e.started]
+        lines += [f"{name}: {', '.join(titles)}"] if titles else []
     return lines or [f"All {summary.chapters} chapters are done."]
 
 

@@ -170,6 +170,12 @@ def test_it_is_offered_when_all_is_done_that_can_be_done_here(guest: FakeWorksho
     assert words.open_chapters(sum_up(guest)) == ["All 3 chapters are done."]
 
 
+def test_chapters_that_were_begun_say_where_they_stand(guest: FakeWorkshop) -> None:
+    done(guest, "baseline")
+    guest.walk("pinning").go("predict")
+    assert words.open_chapters(sum_up(guest)) == ["Pinning: at predict", "Not begun: Who moves my threads?"]
+
+
 def test_a_recorded_host_has_nothing_set_and_is_never_done(host_tree: Callable[[str], Path]) -> None:
     workshop = open_workshop(host_tree("guest"))
     summary = sum_up(workshop)
