@@ -57,7 +57,8 @@ def about(step: Bought) -> str:
     parts += ["others used these CPUs meanwhile"] if run.disturbed else []
     text = " · ".join(parts)
     if step.unlike:
-        text += f". Not comparable with the first: {'; '.join(clean(one, 120) for one in step.unlike)}"
+        # The first difference tells it; the others (payload, pacing) mostly follow from it.
+        text += f". Not comparable with the first: {clean(step.unlike[0], 120)}"
     return text + "."
 
 
