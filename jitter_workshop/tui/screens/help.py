@@ -32,7 +32,9 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("dotted curve", "fewer than ten samples lie beyond: luck, more than the host, decides where it runs."),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
     ("setting, curve, guess", "of a chapter: the change was made; a run was kept; the prediction was near."),
-    ("✓ ✗ · –", "yes; no; not yet; this chapter has none."),
+    ("✓ ✗ · –", "of a chapter: yes; no; not yet; this chapter has none."),
+    ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; to know."),
+    ("÷ the first", "how many times a value is the same value of the course's first run; 1/57 is 57 times less."),
 )
 
 
