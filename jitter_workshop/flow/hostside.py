@@ -51,8 +51,7 @@ class HostSide:
     def state(self) -> HostState:
         """What the workshop's own host is to the chapter's tunables: not the recording that a chapter brings along, but
         the recorded host that the workshop was given."""
-        given = self._desk.root.recorded
-        if self.reason and not given:
+        if self._missing() or (self.reason and not self._desk.root.recorded):
             return "not_here"
         return self._seen().state if self._chapter.tunables else "available"
 
@@ -131,7 +130,13 @@ class HostSide:
         )
 
     def _missing(self) -> str:
-        return self._seen().reason if self._chapter.tunables else ""
+        """Why the workshop's own host has none of the chapter's tunables, or ""."""
+        if not self._chapter.tunables:
+            return ""
+        try:
+            return self._seen().reason
+        except HostError as error:
+            return error.message
 
     def _seen(self) -> Seen:
         seen = self._here  # a screen may ask while its thread changes the host and forgets what was read

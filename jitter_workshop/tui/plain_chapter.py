@@ -47,9 +47,10 @@ class PlainChapter:
     def run(self) -> None:
         """Raises Leave and EOFError where the learner leaves the workshop."""
         walk, talk = self._walk, self._talk
-        if reboot := walk.rebooted():
-            talk.say("")
-            talk.tell(reboot)
+        try:
+            talk.notices([walk.rebooted()])
+        except WorkshopError as error:
+            talk.refused(error)
         shown: StepName | None = None
         while True:
             step = walk.current

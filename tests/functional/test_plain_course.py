@@ -152,6 +152,16 @@ def test_what_this_host_lacks_is_taught_on_the_chapters_recording(
     assert contents(bare) == before
 
 
+def test_a_tree_that_shows_nothing_is_taught_on_the_chapters_recordings(tmp_path: Path, course: Path) -> None:
+    (tmp_path / "empty" / "proc").mkdir(parents=True)
+    workshop = open_workshop(tmp_path / "empty", course=course)
+    said = talk(workshop, "status|" + ENTERS)
+    assert "! nothing of this host's CPUs can be read" in said
+    assert all(entry.done for entry in workshop.path())
+    lacks = "ON A RECORDING (lab-stock): the one that was given lacks this. Nothing is measured"
+    assert len([page for page in pages(said, 80) if in_a_line(page).startswith(lacks)]) == 16
+
+
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_status_names_the_chapter_that_treats_each_finding(stock: Path, course: Path, width: int) -> None:
     said = talk(open_workshop(stock, course=course), "status|1|p|q", width=width)
