@@ -313,6 +313,11 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
         for change in walk.settings_compared():
             assert change.before in seen["compare"]
             assert change.after in seen["compare"]
+        task = walk.chapter.prediction
+        assert task is not None
+        for answer in task.answers if task.slot is not None else ():
+            assert answer.explanation in seen["compare"]
+        assert ("(your guess)" in seen["compare"]) is (task.slot is not None)
         assert f"Take this along from {chapter}." in seen["explain"]
         assert bare.runs() == ()
         assert isinstance(bare.hands, FakeHands)

@@ -159,7 +159,11 @@ class ChapterShow(ChapterState):
         if step in ("plan", "apply"):
             return self._plan_figures(width, palette)
         if step == "compare" and walk.rehearsed:
-            return settings_views.settings_compared(walk.settings_compared(), width, palette)
+            lines = settings_views.settings_compared(walk.settings_compared(), width, palette)
+            task = walk.chapter.prediction
+            if task is None or task.slot is None:
+                return lines
+            return lines + settings_views.answers_explained(task, walk.progress.prediction, width, palette)
         if step == "compare":
             compared = walk.compare()
             return views.comparison(compared, width, palette) if compared else []
@@ -234,8 +238,9 @@ class ChapterShow(ChapterState):
         if curves:
             these = "This curve was" if len(curves) == 1 else "These curves were"
             return [f"Nothing is measured on a recording. {these} {clean(source, 200)}."]
-        if self.step == "predict" and self._marking:
-            return ["Nothing is measured on a recording: your mark is kept, not judged."]
+        task = self.walk.chapter.prediction
+        if self.step == "predict" and task is not None and task.slot is not None:
+            return ["No run decides this on a recording; compare says what the answers stand for."]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:

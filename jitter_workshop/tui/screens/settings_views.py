@@ -8,8 +8,10 @@ from itertools import groupby
 from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.predictions import answer_for_value
 from jitter_workshop.model.change import Change
-from jitter_workshop.model.course import PredictionTask
+from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, PredictionOutcome, RunCurve, SettingChange
 from jitter_workshop.tui.screens.chapter_views import Lines, facts, heading
@@ -26,8 +28,8 @@ def recording_lines(reason: str, recording: str, width: int, palette: Palette) -
     """The banner of a chapter that is taught on a recording, at most two lines."""
     line = Text(style=palette.text)
     line.append("ON A RECORDING", f"bold {palette.accent}")
-    line.append(f" {clean(recording, 30)}" if recording else "", palette.dim)
-    line.append(f" · {_sentence(reason)}")
+    line.append(f" {clean(recording, 30)}:" if recording else ":", palette.dim)
+    line.append(f" {_sentence(reason)}")
     return wrap(line, width, "", "  ")[:2]
 
 
@@ -124,10 +126,10 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette:
 
 def settings_compared(changes: Sequence[SettingChange], width: int, palette: Palette) -> Lines:
     """A rehearsed chapter's tunables before and after, as the two recordings say."""
-    lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS", palette)]
     if not changes:
-        none = "There is no second recording to set beside the first: nothing was changed between the two steps."
-        return [*lines, *wrap(Text(none, style=palette.text), width)]
+        none = "Nothing is measured on a recording, and this chapter has no second one to set beside the first."
+        return [heading("NOTHING TO COMPARE", palette), *wrap(Text(none, style=palette.text), width)]
+    lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS", palette)]
     rows = [["", "before", "", "after", ""]]
     rows += [
         [clean(c.title, 40), clean(c.before, 40), "→", clean(c.after, 40), "✓" if c.settled else "·"] for c in changes
@@ -135,6 +137,23 @@ def settings_compared(changes: Sequence[SettingChange], width: int, palette: Pal
     lines += table(rows, palette, width=width)
     if any(c.settled for c in changes):
         lines += [Text(), Text("✓  as this chapter wants it", style=palette.dim)]
+    return lines
+
+
+def answers_explained(task: PredictionTask, kept: Prediction | None, width: int, palette: Palette) -> Lines:
+    """What each answer to a question stands for that no run decides on a recording, the learner's own marked."""
+    lines: Lines = [Text(), heading("WHAT THE ANSWERS STAND FOR", palette)]
+    lines += wrap(styled(task.question, palette, f"bold {palette.text}"), width)
+    guess: Answer | None = None
+    if kept is not None and kept.value_ns is not None:
+        guess = answer_for_value(task, kept.value_ns)
+    elif kept is not None:
+        guess = next((answer for answer in task.answers if answer.id == kept.choice), None)
+    for answer in task.answers:
+        line = styled(answer.text, palette, f"bold {palette.text}")
+        line.append(" (your guess)" if answer is guess else "", palette.accent)
+        lines += [Text(), *wrap(line, width, "✓ " if answer.right else "• ", "  ")]
+        lines += wrap(styled(answer.explanation, palette, palette.text), width, "  ")
     return lines
 
 
