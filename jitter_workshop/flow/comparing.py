@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
 
@@ -23,6 +24,22 @@ def compare_runs(a: Run, b: Run) -> CompareView:
     if not same_state(a, b):
         return CompareView(comparison, comparison.text, same_state=False)
     return CompareView(comparison, luck(a, b), same_state=True)
+
+
+def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
+    """What of a chapter's runs was not measured in the state that the chapter means: its settings are to stand in the
+    second run and not in the first, and nothing else is to change between them."""
+    ids = {word.partition("=")[0] for word in chapter.tunables}
+    stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
+    notes = []
+    if early := sorted(ids & stood.keys()):
+        notes.append(f"The first run was made while {', '.join(early)} stood already.")
+    if ids and not ids & stands.keys():
+        notes.append("The second run was made without this chapter's settings.")
+    others = sorted(i for i in stood.keys() | stands.keys() if i not in ids and stood.get(i, "-") != stands.get(i, "-"))
+    if others:
+        notes.append(f"Between the runs {', '.join(others[:4])} changed, too.")
+    return tuple(notes)
 
 
 def same_state(a: Run, b: Run) -> bool:

@@ -11,7 +11,7 @@ import dataclasses
 from jitter_workshop.course.checks import marks
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow import steps as loop
-from jitter_workshop.flow.comparing import compare_runs
+from jitter_workshop.flow.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.desk import Desk
 from jitter_workshop.flow.explain import explain_run, unfilled
 from jitter_workshop.flow.hostside import HostSide
@@ -306,7 +306,13 @@ class Walk:
     def compare(self) -> CompareView | None:
         """``measure`` against ``again``; None until both exist."""
         first, second = self.run_in("measure"), self.run_in("again")
-        return compare_runs(first, second) if first is not None and second is not None else None
+        if first is None or second is None:
+            return None
+        view = compare_runs(first, second)
+        # Where all was good already nothing had to be applied.
+        good = bool(self.chapter.tunables) and self._side.state == "good" and not self.applied
+        strayed = () if good else stack_notes(self.chapter, first, second)
+        return dataclasses.replace(view, headline=" ".join([*strayed, view.headline]))
 
     def explain(self, slot: StepName | None = None) -> Explanation | None:
         """Evidence of the newest run of this chapter, or of the one in ``slot``; None before there is one."""

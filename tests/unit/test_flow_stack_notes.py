@@ -1,0 +1,44 @@
+"""Runs that were not measured in the state that their chapter means are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow.comparing import stack_notes
+
+GOVERNOR = {"id": "governor", "value": "performance"}
+IDLE = {"id": "idle-states", "value": "2"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ((), (GOVERNOR,), ()),
+        ((IDLE,), (IDLE, GOVERNOR), ()),
+        ((), (), ("The second run was made without this chapter's settings.",)),
+        ((GOVERNOR,), (GOVERNOR,), ("The first run was made while governor stood already.",)),
+        ((), (GOVERNOR, IDLE), ("Between the runs idle-states changed, too.",)),
+        ((IDLE,), (GOVERNOR, {"id": "idle-states", "value": "50"}), ("Between the runs idle-states changed, too.",)),
+    ],
+)
+def test_what_strays_from_the_chapter_is_said(
+    make_run: Callable[..., tuple[Any, Any]], first: Any, second: Any, said: tuple[str, ...]
+) -> None:
+    chapter = load_course().chapter("governor")
+    assert chapter is not None
+    run, _ = make_run()
+    assert stack_notes(chapter, replace(run, applied=first), replace(run, applied=second)) == said
+
+
+def test_a_chapter_that_sets_nothing_only_tells_what_changed(make_run: Callable[..., tuple[Any, Any]]) -> None:
+    chapter = load_course().chapter("baseline")
+    assert chapter is not None
+    run, _ = make_run()
+    assert stack_notes(chapter, run, run) == ()
+    (note,) = stack_notes(chapter, run, replace(run, applied=(GOVERNOR,)))
+    assert "governor changed" in note
