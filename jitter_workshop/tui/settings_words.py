@@ -51,12 +51,15 @@ def farewell(workshop: Workshop) -> str:
     stands."""
     held = workshop.hands.holding
     result = workshop.hands.close()
+    standing = stands(workshop.standing())
     lines = []
     if result.restored or result.left_alone:
         lines.append(came_back(result))
+    elif held and standing:
+        lines.append("It is not certain that all was given back.")
     elif held:
-        lines.append("It is not certain that all was given back: run 'jitter-workshop restore'.")
-    standing = stands(workshop.standing())
+        # The agent gives a lease back by itself where this process stood still for too long.
+        lines.append("What was applied had been given back already.")
     lines += [f"{standing}. 'jitter-workshop restore' gives them back."] if standing else []
     return "".join(f"{line}\n" for line in lines)
 

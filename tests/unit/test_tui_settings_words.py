@@ -1,0 +1,62 @@
+"""What is said of settings that stand, came back or are kept."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from jitter_workshop.flow.hands import NOTHING
+from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
+from jitter_workshop.tui.settings_words import came_back, farewell, named, script_command, stands
+
+BACK = RestoreResult(
+    (Restored("governor", "/a", "performance", "powersave"), Restored("governor", "/b", "performance", "powersave")),
+    (LeftAlone("thp", "/c\x1b[2J", "never", "always", "somebody else has changed it"),),
+    True,
+)
+
+
+def test_what_came_back_and_what_was_left_alone() -> None:
+    said = came_back(BACK)
+    assert said.startswith("2 settings given back: governor (2). Left alone: /c")
+    assert "somebody else has changed it." in said
+    assert said.endswith("A part of it takes effect with the next boot.")
+    assert "\x1b" not in said
+    assert came_back(NOTHING) == "There was nothing to give back."
+
+
+def test_many_ids_are_not_all_named() -> None:
+    assert named(f"id{n}" for n in range(8)) == "id0, id1, id2, id3, id4, id5 and 2 more"
+    assert named(["thp", "governor", "thp"]) == "thp (2), governor"
+
+
+def test_nothing_stands_without_a_word() -> None:
+    assert stands(()) == ""
+    assert stands(({"id": "thp", "value": "never"},)) == "Settings stand: thp"
+
+
+def test_the_script_takes_the_words_as_they_are() -> None:
+    assert script_command(("governor", "boost=off")) == "jitter-workshop plan --sh governor boost=off > plan.sh"
+
+
+@pytest.mark.parametrize(
+    ("held", "result", "standing", "said"),
+    [
+        (False, NOTHING, (), ""),
+        (True, RestoreResult(BACK.restored, (), False), (), "2 settings given back: governor (2).\n"),
+        (True, NOTHING, (), "What was applied had been given back already.\n"),
+        (
+            True,
+            NOTHING,
+            ({"id": "thp"},),
+            "It is not certain that all was given back.\n"
+            "Settings stand: thp. 'jitter-workshop restore' gives them back.\n",
+        ),
+        (False, NOTHING, ({"id": "thp"},), "Settings stand: thp. 'jitter-workshop restore' gives them back.\n"),
+    ],
+)
+def test_the_plain_terminal_is_told_how_it_ended(held: bool, result: RestoreResult, standing: Any, said: str) -> None:
+    hands = SimpleNamespace(holding=held, close=lambda: result)
+    assert farewell(cast("Any", SimpleNamespace(hands=hands, standing=lambda: standing))) == said
