@@ -155,6 +155,22 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
     assert tuned_tree.contents(tree) == before
 
 
+async def test_what_somebody_else_changed_is_told_and_left_alone(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    (tree / "proc/sys/vm/stat_interval").write_text("7\n")
+    app = at(live, "pages", "look")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert "drifted: set to 10, found 7" in figures(app)
+        await pilot.press("u")
+        await settled(pilot)
+        assert "1 setting given back: thp." in said(app)
+        assert "Left alone: /proc/sys/vm/stat_interval" in said(app)
+    assert (tree / "proc/sys/vm/stat_interval").read_text() == "7\n"
+
+
 async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
     app = at(live, "pages", "look")
     async with app.run_test(size=(80, 24)) as pilot:
