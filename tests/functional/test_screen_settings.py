@@ -24,7 +24,7 @@ from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.question import Question
 from jitter_workshop.tui.settings_words import farewell
 from jitter_workshop.tui.widgets.chart import ChartView
-from jitter_workshop.tui.widgets.keybar import KeyBar
+from jitter_workshop.tui.widgets.keybar import KeyBar, KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import hosttrees, madecourse, tuned_tree
 from tests.fakehands import FakeHands
@@ -402,7 +402,7 @@ def applied(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch)
     assert workshop.walk("pages").apply().applied == 2
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(60, 16), *SIZES])
 async def test_home_says_what_stands_and_gives_it_back_after_a_question(
     live: FakeWorkshop, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -413,6 +413,7 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
         await settled(pilot)
         assert "Settings stand: thp, stat-interval" in text_of(app)
         assert "home.undo" in offered(app)
+        assert max(hint.region.right for hint in app.screen.query(KeyHint)) <= size[0]
         await pilot.press("u")
         assert isinstance(app.screen, Question)
         assert "thp" in text_of(app)

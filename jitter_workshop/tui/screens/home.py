@@ -65,14 +65,14 @@ class HomeScreen(HomeSettings):
         entry = self.query_one(PathList).entry
         # What is changed on the host is worth a place more than those of the screen.
         hands = self.hands_keys()
-        settings = not hands and self.size.width >= SEVEN_KEYS
+        narrow = self.size.width < SEVEN_KEYS
         return (
             ("home.go", ""),
             *((("home.measure", ""),) if entry is None or entry.here else ()),
             *hands,
-            ("app.curves", ""),
+            *(() if hands and narrow else (("app.curves", ""),)),
             ("app.status", ""),
-            *((("app.settings", ""),) if settings else ()),
+            *(() if hands or narrow else (("app.settings", ""),)),
             ("app.help", ""),
             ("home.quit", ""),
         )
