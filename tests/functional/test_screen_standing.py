@@ -1,0 +1,148 @@
+"""What stands on the host: said, given back and applied again from home, and asked about on leaving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.question import Question
+from jitter_workshop.tui.settings_words import farewell
+from jitter_workshop.tui.widgets.keybar import KeyHint
+from jitter_workshop.tui.widgets.sheet import Sheet
+from tests import madecourse, tuned_tree
+from tests.fakes import FakeWorkshop
+from tests.livehost import give_agent, open_live
+from tests.screens import settled, text_of
+from tests.settings_screen import SIZES, THP, applied, offered
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return madecourse.write(tmp_path / "course")
+
+
+@pytest.fixture
+def live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    return open_live(tree, course, monkeypatch)
+
+
+@pytest.mark.parametrize("size", [(60, 16), *SIZES])
+async def test_home_says_what_stands_and_gives_it_back_after_a_question(
+    live: FakeWorkshop, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    applied(live, tree, monkeypatch)
+    app = WorkshopApp(live)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert "Settings stand: thp, stat-interval" in text_of(app)
+        assert "home.undo" in offered(app)
+        assert max(hint.region.right for hint in app.screen.query(KeyHint)) <= size[0]
+        await pilot.press("u")
+        assert isinstance(app.screen, Question)
+        assert "thp" in text_of(app)
+        assert "stat-interval" in text_of(app)
+        await pilot.press("escape")
+        assert tuned_tree.contents(tree) != before
+        await pilot.press("u", "enter")
+        await settled(pilot)
+        assert "2 settings given back: thp, stat-interval." in text_of(app)
+        assert "home.undo" not in offered(app)
+        assert "nothing changed" in text_of(app)
+    assert tuned_tree.contents(tree) == before
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
+    live: FakeWorkshop, tree: Path, course: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    applied(live, tree, monkeypatch)
+    live.close()
+    assert tuned_tree.contents(tree) == before
+    later = open_live(tree, course, monkeypatch)
+    give_agent(later, tree, monkeypatch)
+    app = WorkshopApp(later)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert "This session had applied thp, stat-interval" in text_of(app)
+        assert "nothing changed" in text_of(app)
+        await pilot.press("a")
+        assert isinstance(app.screen, Question)
+        plan = " ".join(app.screen.query_one("#question-sheet", Sheet).plain().split())
+        assert THP in plan
+        assert "/proc/sys/vm/stat_interval" in plan
+        assert "Enter applies" in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "2 settings made and read back." in text_of(app)
+        assert [one["id"] for one in later.standing()] == ["thp", "stat-interval"]
+        assert later.resumable() == ()
+    later.close()
+    assert tuned_tree.contents(tree) == before
+
+
+@pytest.mark.parametrize(("leave", "code"), [("q", 0), ("ctrl+q", 0), ("ctrl+c", 130)])
+async def test_leaving_asks_and_enter_gives_back(
+    live: FakeWorkshop, tree: Path, leave: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    applied(live, tree, monkeypatch)
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press(leave)
+        assert isinstance(app.screen, Question)
+        assert "Settings stand: thp, stat-interval." in text_of(app)
+        await pilot.press("escape")
+        assert isinstance(app.screen, HomeScreen)
+        await pilot.press(leave, "enter")
+        await pilot.pause()
+    assert app.exit_code == code
+    assert farewell(live) == "2 settings given back: thp, stat-interval.\n"
+    assert tuned_tree.contents(tree) == before
+
+
+async def test_k_keeps_what_is_applied(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tuned_tree.contents(tree)
+    applied(live, tree, monkeypatch)
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("q", "k")
+        await pilot.pause()
+    assert farewell(live) == "Settings stand: thp, stat-interval. 'jitter-workshop restore' gives them back.\n"
+    assert tuned_tree.contents(tree) != before
+    assert live.undo_all().restored
+    assert tuned_tree.contents(tree) == before
+
+
+async def test_a_signal_leaves_without_a_question(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        app.end_by_signal(15)
+        await pilot.pause()
+    assert app.exit_code == 143
+    assert farewell(live).startswith("2 settings given back")
+
+
+async def test_leaving_with_nothing_held_asks_nothing(live: FakeWorkshop) -> None:
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("q")
+        await pilot.pause()
+    assert app.exit_code == 0
+    assert farewell(live) == ""
