@@ -41,7 +41,7 @@ struct jw_ring {
     jw_notes notes[JW_THREADS];
     jw_meeting meeting;
     pthread_t threads[JW_THREADS];
-    bool started[JW_THREADS];
+    atomic_bool started[JW_THREADS]; /* stopped from another thread while a block is asked for */
     int tid[JW_THREADS];
     int failed[JW_THREADS];
     jw_usage at_start[JW_THREADS];
