@@ -45,13 +45,14 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class CourseSummary:
-    """``steps``: one curve a measured chapter, in the order of the course; of the first chapter its first run, of all
-    others their last. ``standing``: ``ID=VALUE`` that this tool has set and not given back. ``open_here``,
+    """``steps``: the curve to begin with, then the second run of each chapter, in the order of the course. ``half``:
+    titles of chapters of which only the run before their step is measured; they have no curve. ``standing``: ``ID=VALUE`` that this tool has set and not given back. ``open_here``,
     ``open_recorded``: chapters not done that this host can do, and those taught on a recording. ``improvable``: checks
     that could be better, () with ``unread`` saying why where the host could not be read. ``near``, ``far``: titles of
     chapters whose prediction was near, or not; ``unjudged``: how many others ask for one."""
 
     steps: tuple[Bought, ...]
+    half: tuple[str, ...]
     standing: tuple[str, ...]
     open_here: tuple[PathEntry, ...]
     open_recorded: tuple[PathEntry, ...]
@@ -82,8 +83,10 @@ def sum_up(workshop: Workshop) -> CourseSummary:
         unread = error.sentence()
     judged = {entry.chapter_id: entry.guess for entry in path if entry.guess is not None}
     asking = [chapter.id for chapter in workshop.course.chapters if chapter.prediction is not None]
+    chosen, half = _chosen(workshop)
     return CourseSummary(
-        steps=_steps(workshop),
+        steps=_steps(chosen, workshop),
+        half=half,
         standing=tuple(words_of(workshop.standing())),
         open_here=tuple(e for e in path if e.here and not e.done),
         open_recorded=tuple(e for e in path if not e.here and not e.done),
@@ -98,8 +101,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     )
 
 
-def _steps(workshop: Workshop) -> tuple[Bought, ...]:
-    chosen = _chosen(workshop)
+def _steps(chosen: list[tuple[Chapter, Run]], workshop: Workshop) -> tuple[Bought, ...]:
     curves = {curve.key: curve for curve in workshop.curves(tuple(run.id for _, run in chosen))}
     found: list[Bought] = []
     for chapter, run in chosen:
@@ -108,18 +110,31 @@ def _steps(workshop: Workshop) -> tuple[Bought, ...]:
     return tuple(found)
 
 
-def _chosen(workshop: Workshop) -> list[tuple[Chapter, Run]]:
-    """The first run of the first measured chapter, the last one of every other; both where only one was measured."""
-    measured: list[tuple[Chapter, list[Run]]] = []
+def _chosen(workshop: Workshop) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
+    """The runs of the stack, and the titles of the chapters that were measured before their step only.
+
+    The stack begins with the first run of the first chapter that was measured with nothing applied (where none was: of
+    the first measured one). A chapter's first run is the state before its step and stands for nothing that it bought,
+    so that every other chapter takes part with its second run alone.
+    """
+    first: list[tuple[Chapter, Run]] = []
+    again: list[tuple[Chapter, Run]] = []
     for chapter in workshop.course.chapters:
         walk = workshop.walk(chapter.id)
-        runs = [run for slot in ("measure", "again") if (run := walk.run_in(slot)) is not None]
-        if runs:
-            measured.append((chapter, runs))
-    if len(measured) == 1:
-        chapter, runs = measured[0]
-        return [(chapter, run) for run in runs]
-    return [(chapter, runs[-1] if number else runs[0]) for number, (chapter, runs) in enumerate(measured)]
+        if (run := walk.run_in("measure")) is not None:
+            first.append((chapter, run))
+        if (run := walk.run_in("again")) is not None:
+            again.append((chapter, run))
+    base = next(((chapter, run) for chapter, run in first if not run.applied), next(iter(first), None))
+    finished = {chapter.id for chapter, _ in again}
+    half = tuple(c.title for c, _ in first if c.id not in finished and (base is None or c.id != base[0].id))
+    if base is None:
+        return again, half
+    later = [one for one in again if one[0].id != base[0].id]
+    # What changes nothing measures the same thing twice: its second run says something only where it has no company.
+    if base[0].changes != "nothing" or not later:
+        later = again
+    return [base, *later], half
 
 
 def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> Bought:

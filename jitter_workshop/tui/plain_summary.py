@@ -47,6 +47,8 @@ def _steps(summary: CourseSummary, width: int) -> list[str]:
     lines += ["", *(line[:width] for line in table(cut, right=range(1, len(words.HEAD)))), ""]
     for number, step in enumerate(steps, 1):
         lines += wrap(f"{number}: {words.about(step)}", width, "", "   ")
+    for line in words.not_finished(summary):
+        lines += ["", *wrap(line, width)]
     return [*lines, "", *wrap(words.NOTE, width)]
 
 

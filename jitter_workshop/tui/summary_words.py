@@ -46,6 +46,12 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
     return rows
 
 
+def not_finished(summary: CourseSummary) -> list[str]:
+    """Chapters that were measured before their step only, or ()."""
+    titles = ", ".join(clean(title, 60) for title in summary.half)
+    return [f"Not finished, measured before the step only, so without a curve: {titles}."] if titles else []
+
+
 def about(step: Bought) -> str:
     """How a step's run was made, in a line."""
     run = step.run

@@ -64,16 +64,30 @@ def test_nothing_measured_is_no_stack_but_all_that_is_open(guest: FakeWorkshop) 
     assert words.NO_STEPS.split(":")[0] in " ".join(summary_lines(summary, 80))
 
 
-def test_the_first_run_of_the_first_chapter_and_the_last_of_all_others(guest: FakeWorkshop) -> None:
+def test_the_stack_begins_with_the_first_run_and_later_chapters_take_part_with_their_second(
+    guest: FakeWorkshop,
+) -> None:
     kept(guest, "pinning", "measure", BASE)
     last = kept(guest, "pinning", "again", (50, 55, 60, 2_500))
     first = kept(guest, "baseline", "measure", BASE)
     kept(guest, "baseline", "again", BASE)
-    only = kept(guest, "migration", "measure", (200, 220, 240, 20_000))
-    steps = sum_up(guest).steps
-    assert [s.chapter_id for s in steps] == ["baseline", "migration", "pinning"]
-    assert [s.run.id for s in steps] == [first.id, only.id, last.id]
-    assert [s.shown.key for s in steps] == [first.id, only.id, last.id]
+    before = kept(guest, "migration", "measure", (200, 220, 240, 20_000))
+    summary = sum_up(guest)
+    assert [s.run.id for s in summary.steps] == [s.shown.key for s in summary.steps] == [first.id, last.id]
+    assert before.id not in {s.run.id for s in summary.steps}
+    assert summary.half == ("Who moves my threads?",)
+    said = " ".join(" ".join(summary_lines(summary, 80)).split())
+    assert "Not finished, measured before the step only, so without a curve: Who moves my threads?." in said
+
+
+def test_a_run_with_something_applied_does_not_begin_the_stack_where_another_has_nothing(guest: FakeWorkshop) -> None:
+    set_then = kept(guest, "baseline", "measure", BASE, applied=({"id": "thp", "value": "never"},))
+    bare = kept(guest, "pinning", "measure", BASE)
+    after = kept(guest, "pinning", "again", BASE)
+    summary = sum_up(guest)
+    assert [s.run.id for s in summary.steps] == [bare.id, after.id]
+    assert summary.half == ("Why so slow?",)
+    assert set_then.id not in {s.run.id for s in summary.steps}
 
 
 def test_a_single_measured_chapter_shows_both_its_runs(guest: FakeWorkshop) -> None:

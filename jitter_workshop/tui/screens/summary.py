@@ -167,7 +167,8 @@ class SummaryScreen(WorkshopScreen):
             yield from self._steps(width, palette)
             yield Text()
         if summary.steps:
-            yield from wrap(Text(words.NOTE, style=palette.dim), width)
+            for line in (*words.not_finished(summary), words.NOTE):
+                yield from wrap(Text(line, style=palette.dim), width)
             yield Text()
         for title, told in (
             ("WHAT STANDS ON THIS HOST NOW", words.standing(summary)),
