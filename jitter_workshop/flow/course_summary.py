@@ -46,10 +46,11 @@ class Bought:
 @dataclass(frozen=True, slots=True)
 class CourseSummary:
     """``steps``: the curve to begin with, then the second run of each chapter, in the order of the course. ``half``:
-    titles of chapters of which only the run before their step is measured; they have no curve. ``standing``: ``ID=VALUE`` that this tool has set and not given back. ``open_here``,
-    ``open_recorded``: chapters not done that this host can do, and those taught on a recording. ``improvable``: checks
-    that could be better, () with ``unread`` saying why where the host could not be read. ``near``, ``far``: titles of
-    chapters whose prediction was near, or not; ``unjudged``: how many others ask for one."""
+    titles of chapters of which only the run before their step is measured; they have no curve. ``standing``:
+    ``ID=VALUE`` that this tool has set and not given back. ``open_here``, ``open_recorded``: chapters not done that
+    this host can do, and those taught on a recording. ``improvable``: checks that could be better, () with ``unread``
+    saying why where the host could not be read. ``near``, ``far``: titles of chapters whose prediction was near, or
+    not; ``unjudged``: how many others ask for one."""
 
     steps: tuple[Bought, ...]
     half: tuple[str, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from jitter_workshop.tui.screens.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint
 from jitter_workshop.tui.widgets.path_list import PathList
+from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.screens import settled, text_of
 
@@ -149,3 +151,31 @@ async def test_an_unknown_chapter_opens_a_dialog_that_can_be_copied() -> None:
         assert "did you mean 'pinning'?" in app.clipboard
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
+
+
+async def test_runs_of_another_workload_are_not_no_runs_at_all() -> None:
+    workshop = open_workshop()
+    run, blocks = madeup.make_run([[100] * 1_000], workload="spin", name="spin_gap")
+    workshop._desk.handle.add_run(run, blocks)
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        text = text_of(app)
+        assert "No run of your own yet" not in text
+        assert "1 run of your own, none of the ring" in text
+
+
+async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tree: Callable[[str], Path]) -> None:
+    app = WorkshopApp(open_workshop(host_tree("guest")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        text = text_of(app)
+        assert "This is a recorded host: nothing is measured on it." in text
+        assert "press m" not in text
+        assert "PATH FOR THIS HOST" not in text
+        assert text.count("a recorded host can be looked at, not measured") == 1
+        assert "a recorded host can be look…" not in text
+        (heads,) = [line for line in text.splitlines() if "ON A RECORDING" in line]
+        assert heads.split()[-3:] == ["setting", "curve", "guess"]
+        for chapter in app.workshop.course.chapters:
+            assert chapter.title in text

@@ -180,7 +180,7 @@ class HomeScreen(HomeSettings):
         pairs = [(c, value_at(c, "99.9")) for c in (newest, laptop) if c is not None]
         largest = max((value for _, value in pairs if value), default=0)
         if newest is None:
-            yield Text("  No run of your own yet: press m, and your curve grows in seconds.", style=palette.dim)
+            yield Text(f"  {self._without_a_ring()}", style=palette.dim)
         name_width = max(min(34, width - 44), 12)
         for shown, value in pairs:
             own = shown is newest
@@ -194,6 +194,16 @@ class HomeScreen(HomeSettings):
             line.append(f" {nice_ns(value):>8}", f"bold {palette.text}" if own else palette.dim)
             line.append("  log" if shown is pairs[0][0] else "", palette.dim)
             yield line
+
+    def _without_a_ring(self) -> str:
+        """Why no run of one's own is among the bars, which are those of the ring."""
+        count = len(self.workshop.runs())
+        if count:
+            own = "1 run" if count == 1 else f"{count} runs"
+            return f"{own} of your own, none of the ring that the laptop ran: c shows the curves."
+        if self.workshop.recorded:
+            return "This is a recorded host: nothing is measured on it."
+        return "No run of your own yet: press m, and your curve grows in seconds."
 
     def _notice_texts(self) -> list[str]:
         texts = [*self.workshop.notices, self.workshop_app.settings_notice]

@@ -64,14 +64,20 @@ class PathList(Widget):
             self.parent.scroll_to_region(Region(0, max(row - 1, 0), 1, 3), animate=False)
 
     def _rows(self) -> list[int | str]:
-        """What each line is: an index into the entries, or a title."""
-        rows: list[int | str] = ["PATH FOR THIS HOST"]
+        """What each line is: an index into the entries, a title, or (indented) what is said below it."""
         here = [i for i, entry in enumerate(self._entries) if entry.here]
         recorded = [i for i, entry in enumerate(self._entries) if not entry.here]
-        rows += here
+        rows: list[int | str] = ["PATH FOR THIS HOST", *here] if here or not recorded else []
         if recorded:
-            rows += ["ON A RECORDING", *recorded]
+            rows += ["ON A RECORDING", *([f"  {self._said_once}"] if self._said_once else []), *recorded]
         return rows
+
+    @property
+    def _said_once(self) -> str:
+        """The reason that all chapters on a recording share, to be said below their heading; "" where each
+        tells its own."""
+        reasons = [entry.reason for entry in self._entries if not entry.here]
+        return clean(reasons[0], 60) if len(reasons) > 1 and len(set(reasons)) == 1 else ""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._rows())
@@ -85,8 +91,9 @@ class PathList(Widget):
         )
 
     def _title(self, title: str, width: int, palette: Palette) -> Text:
-        line = Text(title, style=f"bold {palette.dim}")
-        if title.startswith("PATH"):
+        line = Text(title, style=palette.dim if title.startswith(" ") else f"bold {palette.dim}")
+        line.truncate(max(width, 1), overflow="ellipsis")
+        if title == self._rows()[0]:
             heads = "".join(f"{name:^{_COLUMN_WIDTH}}" for name in _COLUMNS)
             line.append(" " * max(width - line.cell_len - len(heads), 1))
             line.append(heads, palette.dim)
@@ -102,7 +109,7 @@ class PathList(Widget):
         line = Text()
         line.append(f"{sign} ", palette.accent if under else palette.good if entry.done else palette.dim)
         line.append(clean(entry.title, 40), style)
-        aside = clean(entry.reason, 60) if entry.reason else ""
+        aside = clean(entry.reason, 60) if entry.reason and not self._said_once else ""
         if not aside:
             aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
         line.append("   " + aside, palette.dim)
