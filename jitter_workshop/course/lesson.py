@@ -114,6 +114,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         recording_after=recordings[1],
         reboot=bool(table.boolean("reboot")),
         page_when=_page_when(table, steps, folder),
+        treats=_treats(table, known),
         look=table.choices("look", LOOK_TOPICS, required=False),
         learnt=table.texts("learnt", most=8),
     )
@@ -271,13 +272,31 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
     for word, ident in zip(words, ids, strict=True):
         if not ID_PATTERN.fullmatch(ident):
             table.wrong_word("tunables", word, f"{word!r} is no ID or ID=VALUE")
-        elif known and ident not in known:
-            close = difflib.get_close_matches(ident, known, n=1, cutoff=0.5)
-            meant = f"; did you mean {close[0]!r}?" if close else "; 'jitter-workshop status' lists them"
-            table.wrong_word("tunables", word, f"there is no tunable {ident!r}{meant}")
+        else:
+            _check_known(table, "tunables", word, ident, known)
     if len(set(ids)) < len(ids):
         table.wrong("tunables", "tunables names one of them twice")
     return words
+
+
+def _treats(table: Table, known: Sequence[str]) -> tuple[str, ...]:
+    """Ids of tunables that the pages speak of."""
+    ids = table.texts("treats", limit=40, most=40)
+    for ident in ids:
+        if not ID_PATTERN.fullmatch(ident):
+            table.wrong_word("treats", ident, f"{ident!r} is no ID of a tunable")
+        else:
+            _check_known(table, "treats", ident, ident, known)
+    if len(set(ids)) < len(ids):
+        table.wrong("treats", "treats names one of them twice")
+    return ids
+
+
+def _check_known(table: Table, key: str, word: str, ident: str, known: Sequence[str]) -> None:
+    if known and ident not in known:
+        close = difflib.get_close_matches(ident, known, n=1, cutoff=0.5)
+        meant = f"; did you mean {close[0]!r}?" if close else "; 'jitter-workshop status' lists them"
+        table.wrong_word(key, word, f"there is no tunable {ident!r}{meant}")
 
 
 def _recording(table: Table, key: str) -> str:

@@ -40,6 +40,10 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     if chapter.changes != "nothing" and not any(check.mark == "setting" for check in chapter.checks):
         message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
         found.append(Flaw(("changes",), f"{message}: it can never be earned"))
+    without_hands = [step for step in ("plan", "apply") if step not in chapter.steps]
+    if chapter.changes == "tunables" and without_hands:
+        missing = " and ".join(f"'{step}'" for step in without_hands)
+        found.append(Flaw(("steps",), f"this chapter sets tunables, and has no step {missing}: nothing applies them"))
     return tuple(found)
 
 

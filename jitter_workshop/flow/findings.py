@@ -70,11 +70,14 @@ def find(root: Path, course: Course) -> Findings:
 
 
 def treating(course: Course) -> dict[str, tuple[str, str]]:
-    """Tunable → id and title of the first chapter that names it."""
+    """Tunable → id and title of the first chapter that sets it, or else of the first whose pages speak of it."""
     found: dict[str, tuple[str, str]] = {}
     for chapter in course.chapters:
         for word in chapter.tunables:
             found.setdefault(word.partition("=")[0], (chapter.id, chapter.title))
+    for chapter in course.chapters:
+        for ident in chapter.treats:
+            found.setdefault(ident, (chapter.id, chapter.title))
     return found
 
 

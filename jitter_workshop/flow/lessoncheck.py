@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from jitter_workshop.course import proof
 from jitter_workshop.course.loader import Reading, read_course
 from jitter_workshop.course.places import Places
 from jitter_workshop.course.problems import MAX_PROBLEMS, Problem
 from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.flow import resolve
+from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.recordings import recorded_host
 from jitter_workshop.flow.settings import Seen, look_at_settings, planned
 from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.spec import Pacing, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning import registry
 
@@ -53,6 +57,7 @@ class _Chapter:
     def problems(self) -> Iterator[Problem]:
         for flaw in proof.flaws(self._chapter):
             yield self._problem(flaw.message, *flaw.where)
+        yield from self._not_measured()
         wrong = list(self._no_values())
         yield from wrong
         yield from self._boot()
@@ -75,6 +80,27 @@ class _Chapter:
     def _name(self, key: str) -> str:
         name: str = getattr(self._chapter, key)
         return name
+
+    def _not_measured(self) -> Iterator[Problem]:
+        """Runs that every host refuses: no mark of theirs is ever earned."""
+        for n, measurement in enumerate(self._chapter.measurements):
+            request = MeasureRequest(
+                workload=cast(WorkloadName, measurement.workload),
+                preset=measurement.preset,
+                placement=measurement.placement,
+                noise=measurement.noise,
+                sched_priority=measurement.sched_priority,
+                pacing=cast("Pacing | None", measurement.pacing),
+                duration_s=measurement.duration_s,
+                duty=measurement.duty,
+            )
+            try:
+                resolve.check(request)
+                resolve.blocks(request)
+            except UsageError as error:
+                unbuilt = measurement.workload not in resolve.BUILT
+                where = ("measurement", n, *(("workload",) if unbuilt else ()))
+                yield self._problem(f"'{measurement.slot}' can never be measured: {error.sentence()}", *where)
 
     def _no_values(self) -> Iterator[Problem]:
         """Values where none is taken."""

@@ -29,7 +29,7 @@ HIGHEST_FIFO_PRIORITY = 49
 _MESSAGES_PER_BLOCK = 1_000_000
 """The child keeps a stamp of every message of a block in memory: at short intervals blocks become shorter."""
 
-_BUILT = ("ring", "spin")
+BUILT = ("ring", "spin")
 _NOT_BUILT = ("wakeup", "ack")
 
 
@@ -46,9 +46,9 @@ class Blocks:
 def check(request: MeasureRequest) -> None:
     """Refuse what makes no sense on any host. Raises UsageError."""
     if request.workload in _NOT_BUILT:
-        raise UsageError(f"the workload '{request.workload}' is not built yet", f"use {' or '.join(_BUILT)}")
-    if request.workload not in _BUILT:
-        raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(_BUILT)}")
+        raise UsageError(f"the workload '{request.workload}' is not built yet", f"use {' or '.join(BUILT)}")
+    if request.workload not in BUILT:
+        raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(BUILT)}")
     if request.duty not in DUTIES:
         raise UsageError(f"there is no duty of {request.duty} %", f"use {', '.join(map(str, DUTIES))}")
     if request.duty != 100 and request.workload != "spin":

@@ -129,6 +129,7 @@ class Chapter:
     it needs at least. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to take along, a sentence each.
     ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host on which it is taught where this one has none
     of them, and ``recording_after`` the same after the change. ``reboot``: its tunables take effect with the next boot.
+    ``treats``: ids of tunables that its pages speak of and that it does not set.
     """
 
     id: str
@@ -152,6 +153,7 @@ class Chapter:
     recording_after: str = ""
     reboot: bool = False
     page_when: tuple[PageWhen, ...] = ()
+    treats: tuple[str, ...] = ()
 
     def measurement(self, slot: str) -> Measurement | None:
         return next((m for m in self.measurements if m.slot == slot), None)

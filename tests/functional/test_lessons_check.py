@@ -54,6 +54,13 @@ SPOILT = [
     ('tunable = "governor"', 'tunable = "epp"', 'tunable = "epp"', "epp cannot be checked: neither lab-stock nor"),
     ('changes = "tunables"', 'changes = "tunables"\nreboot = true', "reboot =", "none of the chapter's tunables is"),
     ('slot = "again"\nplacement = "auto"', 'slot = "again"\nplacement = "none"', 'placement = "none"', "never be"),
+    ('workload = "ring"', 'workload = "wakeup"', 'workload = "wakeup"', "'wakeup' is not built yet; use ring or spin"),
+    ('workload = "ring"', 'workload = "ack"', 'workload = "ack"', "'measure' can never be measured: .* 'ack' is"),
+    ('workload = "ring"', 'workload = "ring"\nsched = "fifo:50"', "sched =", "sched is other or fifo:1 to fifo:49"),
+    ('changes = "tunables"', 'changes = "tunables"\ntreats = ["bost"]', "treats =",
+     "there is no tunable 'bost'; did you mean 'boost'?"),
+    ('changes = "tunables"', 'changes = "tunables"\ntreats = ["smi", "smi"]', "treats =", "treats names one"),
+    ('changes = "tunables"', 'changes = "tunables"\ntreats = ["boost=off"]', "treats =", "'boost=off' is no ID"),
 ]  # fmt: skip
 
 
@@ -65,7 +72,7 @@ def test_what_a_recording_contradicts_is_a_mistake_with_its_line(
     lesson = course / "02-governor" / "lesson.toml"
     text = lesson.read_text()
     assert found(course) == []
-    before, here, after = text.partition(old)
+    before, here, after = re.sub(r"^treats = .*\n", "", text, flags=re.MULTILINE).partition(old)
     assert here
     spoilt = before + new + after
     lesson.write_text(spoilt)
@@ -109,6 +116,31 @@ def test_a_value_is_proved_by_what_would_be_written(tmp_path: Path, tunables: st
         assert {file for file, _, _ in told} == {"01-mine/lesson.toml"}
     else:
         assert told == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "missing"),
+    [
+        (["look"], "'plan' and 'apply'"),
+        (["look", "plan"], "'apply'"),
+        (["look", "apply"], "'plan'"),
+        (["look", "plan", "apply"], ""),
+    ],
+)
+def test_a_chapter_that_sets_tunables_has_to_let_them_be_applied(
+    tmp_path: Path, steps: list[str], missing: str
+) -> None:
+    lesson = tmp_path / "one" / "lesson.toml"
+    lesson.parent.mkdir()
+    lesson.write_text(
+        'format_version = 1\nid = "one"\ntitle = "One"\nsummary = "one"\nminutes = 1\nhot_cpus = 1\n'
+        f'changes = "tunables"\nsteps = {json.dumps(steps)}\ntunables = ["governor"]\n'
+        'recording = "lab-stock"\nrecording_after = "lab-tuned"\n[[check]]\nmark = "setting"\ntunable = "governor"\n'
+    )
+    (lesson.parent / "lesson.md").write_text("".join(f"## {step}\n\nRead this.\n" for step in steps))
+    (tmp_path / "course.toml").write_text('format_version = 1\nid = "c"\ntitle = "C"\nchapters = ["one"]\n')
+    said = f"this chapter sets tunables, and has no step {missing}: nothing applies them"
+    assert found(tmp_path) == ([("one/lesson.toml", 8, said)] if missing else [])
 
 
 def test_what_this_tool_cannot_change_is_no_mark_of_a_chapter(tmp_path: Path) -> None:
@@ -227,10 +259,10 @@ def test_every_tunable_is_judged_by_what_it_says_of_itself(tmp_path: Path, befor
         checks = "".join(f'[[check]]\nmark = "setting"\ntunable = "{ident}"\n' for ident in some)
         lesson.write_text(
             f'format_version = 1\nid = "c{number}"\ntitle = "C"\nsummary = "c"\nminutes = 1\nhot_cpus = 1\n'
-            f'changes = "tunables"\nsteps = ["look"]\ntunables = {json.dumps(some)}\n'
+            f'changes = "tunables"\nsteps = ["look", "plan", "apply"]\ntunables = {json.dumps(some)}\n'
             f'recording = "{before}"\nrecording_after = "{after}"\n{checks}'
         )
-        (lesson.parent / "lesson.md").write_text("## look\n\nLook.\n")
+        (lesson.parent / "lesson.md").write_text("## look\n\nLook.\n## plan\n\nSee.\n## apply\n\nAgree.\n")
     folders = json.dumps([f"c{number}" for number in range(len(chunks))])
     (course / "course.toml").write_text(f'format_version = 1\nid = "c"\ntitle = "C"\nchapters = {folders}\n')
     told = [(file, line) for file, line, message in found(course) if "reboot = true" not in message]

@@ -197,6 +197,14 @@ def test_what_looks_like_markup_inside_code_is_text(tmp_path: Path) -> None:
     assert sentences(course(tmp_path, pages=pages)) == []
 
 
+@pytest.mark.parametrize("scheme", ["https://", "http://"])
+def test_a_link_may_begin_as_the_document_says(tmp_path: Path, scheme: str) -> None:
+    pages = PAGES.replace("Look here.", f"See [it]({scheme}kernel.org/x).")
+    assert sentences(course(tmp_path, pages=pages)) == []
+    said = (Path(__file__).parents[2] / "docs" / "writing-lessons.md").read_text(encoding="utf-8")
+    assert f"`{scheme}`" in next(line for line in said.split("\n") if "A link begins with" in line)
+
+
 @pytest.mark.parametrize(
     ("top", "what"),
     [

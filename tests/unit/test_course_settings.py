@@ -13,7 +13,8 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import check_course, load_course, read_course
 from jitter_workshop.course.places import Places
 from jitter_workshop.course.proof import finished_run, flaws
-from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Measurement, PageWhen, StepName
+from jitter_workshop.flow.findings import treating
+from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Course, Measurement, PageWhen, StepName
 from jitter_workshop.model.spec import DUTIES
 
 COURSE = 'format_version = 1\nid = "mine"\ntitle = "My course"\nchapters = ["one"]\n'
@@ -33,8 +34,9 @@ tunables = [
 recording = "lab-stock"
 recording_after = "lab-tuned"
 reboot = false
+treats = ["smi", "boost"]
 evidence = ["frequency", "tick"]
-steps = ["look", "predict", "measure", "apply"]
+steps = ["look", "predict", "measure", "plan", "apply"]
 
 [[measurement]]
 slot = "measure"
@@ -78,7 +80,7 @@ text = """
 A second line.
 """
 '''
-PAGES = "# Clock\n\n" + "".join(f"## {step}\n\nText.\n\n" for step in ("look", "predict", "measure", "apply"))
+PAGES = "# Clock\n\n" + "".join(f"## {step}\n\nText.\n\n" for step in ("look", "predict", "measure", "plan", "apply"))
 RING = 'workload = "ring"\nplacement = "auto"\npreset = "quick"\npacing = "schedule"\n'
 
 
@@ -106,6 +108,7 @@ def test_every_field_of_a_chapter_that_sets_something(tmp_path: Path) -> None:
     assert chapter.tunables == ("governor", "stat-interval=5")
     assert (chapter.recording, chapter.recording_after, chapter.reboot) == ("lab-stock", "lab-tuned", False)
     assert chapter.evidence == ("frequency", "tick")
+    assert chapter.treats == ("smi", "boost")
     assert chapter.page_when == (PageWhen("look", "not_here", "**Not here.**\nA second line."),)
     assert chapter.checks == (Check("setting", None, None, "governor"), Check("curve", "measure", "auto"))
     assert chapter.measurements == (Measurement("measure", "base", "spin", "auto", "quick", None, 10, None, 0.5, 50),)
@@ -212,12 +215,12 @@ def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, at: str, w
     assert any(s.startswith(f"one/lesson.toml:{line}: ") and what in s for s in found), (line, found)
 
 
-@pytest.mark.parametrize("steps", [("look", "explain"), ("look", "predict", "plan", "apply", "explain")])
+@pytest.mark.parametrize("steps", [("look", "plan", "apply"), ("look", "predict", "plan", "apply", "explain")])
 def test_a_chapter_may_measure_nothing(tmp_path: Path, steps: tuple[StepName, ...]) -> None:
     measured = LESSON[LESSON.index("[[measurement]]") : LESSON.index("[prediction]")]
     checked = LESSON[LESSON.index('[[check]]\nmark = "curve"') : LESSON.index("[[page_when]]")]
     lesson = LESSON.replace(measured, "").replace(checked, "")
-    lesson = lesson.replace('["look", "predict", "measure", "apply"]', str(list(steps)).replace("'", '"'))
+    lesson = lesson.replace('["look", "predict", "measure", "plan", "apply"]', str(list(steps)).replace("'", '"'))
     written(tmp_path, lesson)
     (tmp_path / "one" / "lesson.md").write_text("".join(f"## {step}\n\nText.\n\n" for step in steps))
     chapter = load_course(tmp_path).chapters[0]
@@ -282,13 +285,25 @@ def test_tunables_that_there_are_not(tmp_path: Path) -> None:
         tmp_path, LESSON.replace('"governor",', '"govenor",').replace('tunable = "governor"', 'tunable = "govenor"')
     )
     assert read_course(tmp_path).problems.found == []
-    known = ("governor", "stat-interval")
+    known = ("governor", "stat-interval", "smi", "boost")
     told = [problem.sentence() for problem in read_course(tmp_path, known).problems.found]
     assert told == ["one/lesson.toml:9: there is no tunable 'govenor'; did you mean 'governor'?"]
     far = read_course(written(tmp_path, LESSON.replace("stat-interval=5", "zzz=5")), known).problems.found
     assert [p.sentence() for p in far] == [
         "one/lesson.toml:10: there is no tunable 'zzz'; 'jitter-workshop status' lists them"
     ]
+
+
+def test_a_finding_leads_to_the_chapter_that_sets_it_before_one_that_treats_it(tmp_path: Path) -> None:
+    setting = loaded(tmp_path)
+    speaking = dataclasses.replace(setting, id="talk", title="Talk", tunables=(), treats=("governor", "smi", "swap"))
+    assert treating(Course("c", "C", (speaking, setting))) == {
+        "governor": ("clock", "The clock"),
+        "stat-interval": ("clock", "The clock"),
+        "smi": ("talk", "Talk"),
+        "swap": ("talk", "Talk"),
+        "boost": ("clock", "The clock"),
+    }
 
 
 def test_where_a_word_of_a_long_list_stands(tmp_path: Path) -> None:
