@@ -93,11 +93,23 @@ class Desk:
     def curve(self, run: Run) -> RunCurve | None:
         """The curve of a run's main histogram; None where the run has none."""
         if run.id not in self._curves:
-            try:
-                self._curves[run.id] = self.handle.curve(run)
-            except SessionError:
+            curve = self._curve(run)
+            if curve is None:
                 return None
+            self._curves[run.id] = curve
         return RunCurve(key=run.id, label=run.label or run.id, curve=self._curves[run.id], run=run)
+
+    def _curve(self, run: Run) -> PercentileCurve | None:
+        if run.id in self._runs and all(run.id != stored.id for stored in self.handle.runs()):
+            # A run of now that could not be stored has no histogram on disk that could be missing: its table stands in.
+            from jitter_workshop.stats.curve import curve_from_summary
+
+            summary = run.histograms.get(run.main_histogram)
+            return curve_from_summary(run.label or run.id, summary) if summary is not None else None
+        try:
+            return self.handle.curve(run)
+        except SessionError:
+            return None
 
     def curves(self, runs: tuple[Run, ...]) -> tuple[RunCurve, ...]:
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)

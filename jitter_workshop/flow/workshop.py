@@ -10,7 +10,7 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.desk import Desk, look_at
 from jitter_workshop.flow.findings import Findings, find
@@ -81,6 +81,11 @@ class Workshop:
         """What the learner should be told: damaged files set aside, another workshop on this session, battery, a
         read-only session, progress that could not be stored. It may grow."""
         return (*self._desk.handle.notices, *self._desk.notices)
+
+    @property
+    def read_only(self) -> SessionError | None:
+        """Why nothing can be kept in this session, and what to do; None where it can."""
+        return self._desk.handle.read_only_error()
 
     @property
     def session(self) -> Session:

@@ -154,9 +154,14 @@ class OpenSession:
         """The run's ``.hlog`` of all blocks, for HdrHistogram's own tools."""
         return self._run_folder(run_id) / BLOCKS_FILE
 
+    def read_only_error(self) -> SessionError | None:
+        """What writing would raise, where it is known beforehand."""
+        return SessionError(self.read_only, _READ_ONLY_ADVICE) if self.read_only else None
+
     def _writable(self) -> None:
-        if self.read_only:
-            raise SessionError(self.read_only, _READ_ONLY_ADVICE)
+        error = self.read_only_error()
+        if error is not None:
+            raise error
 
     def _notice(self, sentence: str) -> None:
         if sentence not in self.notices:

@@ -86,6 +86,10 @@ class WorkshopApp(App[None]):
         self.push_screen(HomeScreen())
         if self._first_chapter is not None:
             self.open_chapter(self._first_chapter)
+            # Home would say it; whoever goes past home must know before the first step that nothing is kept.
+            read_only = self.workshop.read_only
+            if read_only is not None:
+                self.show_error(read_only)
 
     def end_by_signal(self, number: int) -> None:
         """Stop a run, restore the terminal and leave with the code of a signal."""

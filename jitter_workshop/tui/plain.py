@@ -42,6 +42,8 @@ class PlainWalk:
         ask = True
         try:
             self._title()
+            # Before the first chapter, too, which --chapter opens without the path.
+            talk.notices(self._workshop.notices)
             while True:
                 if chapter_id is None:
                     chapter_id = self._home()
