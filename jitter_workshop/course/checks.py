@@ -21,12 +21,24 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
                 continue
             holds = settled[check.tunable]
         else:
-            holds = _holds(check, runs)
+            holds = _holds(check, runs) and (check.slot != "again" or _in_state(chapter, runs, settled))
         earned[check.mark] = earned.get(check.mark, True) and holds
     if "curve" not in earned:
         slots = [m.slot for m in chapter.measurements]
-        earned["curve"] = bool(slots) and all(_holds(Check("curve", slot), runs) for slot in slots)
+        held = bool(slots) and all(_holds(Check("curve", slot), runs) for slot in slots)
+        earned["curve"] = held and ("again" not in slots or _in_state(chapter, runs, settled))
     return earned
+
+
+def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None) -> bool:
+    """Whether the second run was measured with the chapter's settings: they stood by this tool, or the host has them
+    without it."""
+    ids = {word.partition("=")[0] for word in chapter.tunables}
+    run = runs.get("again")
+    if not ids or run is None:
+        return True
+    stood = any(one.get("id") in ids for one in run.applied)
+    return stood or (bool(settled) and all((settled or {}).values()))
 
 
 def _holds(check: Check, runs: Mapping[str, Run]) -> bool:

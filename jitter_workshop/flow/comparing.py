@@ -13,6 +13,18 @@ _TAIL = {"spin": "99.9999"}
 _SAME = 1.05
 """Values that lie no further apart are told as such."""
 
+_HOST_FACTS = (
+    "kernel",
+    "boot_id",
+    "governors",
+    "isolated",
+    "nohz_full",
+    "cpus_online",
+    "clocksource",
+    "cpu_max_quota_us",
+)
+"""What of a host makes two runs unlike, whoever changed it."""
+
 _LINES, _COLUMNS = 3, 76
 
 
@@ -57,6 +69,7 @@ def same_state(a: Run, b: Run) -> bool:
             run.noise,
             None if placement.mode == "none" else cpus,
             applied,
+            tuple(str(run.host.get(fact)) for fact in _HOST_FACTS),
         )
 
     return state(a) == state(b)
@@ -65,7 +78,7 @@ def same_state(a: Run, b: Run) -> bool:
 def luck(a: Run, b: Run) -> str:
     """How far two equal runs lie apart, the largest difference first (median, tail, stalls or stolen time): the
     headline."""
-    start = "This is luck: nothing was changed between these two runs, and "
+    start = "This is luck: this tool changed nothing between these two runs, and "
     tail = _TAIL.get(a.workload, "99.9")
     found = [
         (f"p{tail}", _apart(a, b, tail)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from jitter_workshop.errors import SessionError
@@ -62,9 +63,14 @@ class Desk:
                 self.notices.append(f"Progress is not kept: {error.sentence()}.")
             self._unsaved = session
 
-    def note_stack(self) -> None:
-        """Write down in the session what stands on this host now."""
-        self.save(dataclasses.replace(self.session, stack=stack(self.root)))
+    def note_stack(self, given_back: Collection[str] | None = ()) -> None:
+        """Write down in the session what stands on this host now, and still what it had applied before and does not
+        stand any more, so that it can be applied again: but for ``given_back`` (ids; None = everything)."""
+        standing = stack(self.root)
+        ids = {one["id"] for one in standing}
+        before = () if given_back is None else self.session.stack
+        kept = tuple(one for one in before if one["id"] not in ids and one["id"] not in (given_back or ()))
+        self.save(dataclasses.replace(self.session, stack=(*kept, *standing)))
 
     def progress(self, chapter_id: str) -> ChapterProgress:
         return self.session.chapters.get(chapter_id, ChapterProgress())

@@ -110,9 +110,10 @@ class HostSide:
     def undo(self) -> RestoreResult:
         """Give the chapter's settings back. Raises HostError, also on a recorded host, on which nothing was applied."""
         refuse_recorded(self._desk)
-        result = self._desk.hands.restore([word.partition("=")[0] for word in self._chapter.tunables])
+        ids = [word.partition("=")[0] for word in self._chapter.tunables]
+        result = self._desk.hands.restore(ids)
         self._here = None
-        self._desk.note_stack()
+        self._desk.note_stack(given_back=ids)
         return result
 
     def compared(self) -> tuple[SettingChange, ...]:

@@ -130,7 +130,7 @@ def measure(
         if behind:
             queued("")
         summary = summarise(root, topology)
-        applied = stack(root)
+        applied = stack(root, in_effect=True)
         before = foreign.snapshot()
         result = places.run(observer, cancel)
         company = foreign.since(before, _watched(result.spec.placement))

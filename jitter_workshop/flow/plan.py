@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.model.change import Change
+from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.spec import Placement, WorkloadName
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PlanView
 
@@ -18,6 +21,42 @@ _WHY = {
     "journaller": "the second consumer, out of the way of the other two",
     "sampler": "it reads the clock without end; every gap is time that somebody took",
 }
+
+
+WAIT_S = 600.0
+"""How long a chapter's run queues behind somebody else's; its learner can stop waiting at any time."""
+
+
+def request_of(
+    measurement: Measurement, noise: str | None, chosen: dict[str, int], topology: Topology
+) -> MeasureRequest:
+    """A lesson's measurement as a host can make it. ``noise``: woken by the learner; ``chosen``: thread → CPU, where
+    they picked them. Where only one CPU may be used the ring cannot run; ``spin`` takes its place."""
+    workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
+    if workload == "ring" and len(topology.allowed) < 2:
+        workload = "spin"
+    request = MeasureRequest(
+        workload=workload,
+        label=measurement.label,
+        preset=measurement.preset,
+        placement=measurement.placement,
+        noise=measurement.noise or noise,
+        sched_priority=measurement.sched_priority,
+        pacing=measurement.pacing,  # type: ignore[arg-type]  # the loader checked it
+        duration_s=measurement.duration_s,
+        duty=measurement.duty if workload == "spin" else 100,
+        wait_s=WAIT_S,
+    )
+    if not chosen:
+        return request
+    if workload != "ring":
+        return dataclasses.replace(request, cpu=next(iter(chosen.values())))
+    return dataclasses.replace(
+        request,
+        producer_cpu=chosen.get("producer"),
+        accumulator_cpu=chosen.get("accumulator"),
+        journaller_cpu=chosen.get("journaller"),
+    )
 
 
 def place(topology: Topology, request: MeasureRequest, isolated: CpuSet) -> Placement:

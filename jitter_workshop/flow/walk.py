@@ -17,7 +17,7 @@ from jitter_workshop.flow.explain import explain_run, unfilled
 from jitter_workshop.flow.hostside import HostSide
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.omission import further_curves
-from jitter_workshop.flow.plan import place, placement_plan
+from jitter_workshop.flow.plan import place, placement_plan, request_of
 from jitter_workshop.flow.predictions import outcome
 from jitter_workshop.flow.published import published_curves, recorded_runs
 from jitter_workshop.model.change import RestoreResult
@@ -25,7 +25,6 @@ from jitter_workshop.model.course import NOISE_KINDS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
-from jitter_workshop.model.spec import WorkloadName
 from jitter_workshop.model.walk import (
     ApplyView,
     CompareView,
@@ -41,9 +40,6 @@ from jitter_workshop.stats.scale import nice_ns
 
 QUIET_NS = 10_000
 """A baseline whose p99.99 lies below this has little to teach: a thief is offered."""
-
-WAIT_S = 600.0
-"""How long a chapter's run queues behind somebody else's; its learner can stop waiting at any time."""
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
 
@@ -147,6 +143,8 @@ class Walk:
             raise UsageError("this chapter asks for no prediction")
         if self.run_in(task.slot) is not None:
             raise UsageError("the run is already measured", "a guess counts only before one knows")
+        if task.slot is None and self.progress.prediction is not None:
+            raise UsageError("it is answered already", "a guess counts only before one knows")
         if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
             raise UsageError("that is none of the answers", f"they are {', '.join(a.id for a in task.answers)}")
         if task.kind == "mark":
@@ -208,8 +206,11 @@ class Walk:
             return ""
         if self.awaits_reboot:
             return "Its boot parameters are written: reboot, then start the workshop again."
-        settled = all(self._side.settled().values())
-        self._save(dataclasses.replace(self.progress, marks={**self.progress.marks, "setting": settled}))
+        # What this host does not take (a kernel drops nohz_full= silently) is not in effect either.
+        found = self._side.settled()
+        settled = all(found.get(word.partition("=")[0], False) for word in self.chapter.tunables)
+        marked = {**self.progress.marks, "setting": settled}
+        self._save(dataclasses.replace(self.progress, marks=marked, reboot_from=None))
         words = "they are in effect" if settled else "not all of them are in effect: 'status' says which"
         return f"This host was rebooted since its boot parameters were written: {words}."
 
@@ -247,7 +248,10 @@ class Walk:
         progress = self.progress
         runs = {**progress.runs, slot: run.id}
         progress = dataclasses.replace(progress, runs=runs)
-        self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
+        earned = self._marks(progress)
+        if progress.marks.get("setting") and self.chapter.changes == "tunables":
+            earned["setting"] = True  # it was verified; only giving it back in this chapter takes the mark away
+        self._save(dataclasses.replace(progress, marks={**progress.marks, **earned}))
 
     def _marks(self, progress: ChapterProgress) -> dict[str, bool]:
         known = {s: r for s, ident in progress.runs.items() if (r := self._desk.run(ident)) is not None}
@@ -272,6 +276,14 @@ class Walk:
         if first is not None:
             own = (*own, *further_curves(self._desk.handle, first))
         return (*published_curves(), *own) if published else own
+
+    def warning(self, step: StepName) -> str:
+        """What is to be known before a step is measured; "" for nothing."""
+        if step != "again" or self.chapter.changes != "tunables" or self.rehearsed or self.run_in("again") is not None:
+            return ""
+        if self.applied or self._side.state == "good":
+            return ""
+        return "This chapter's settings do not stand: what is measured now is the host without them. 'apply' sets them."
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """What stands in a step of a rehearsed chapter for runs of one's own: curves of another machine, and which that
@@ -301,7 +313,7 @@ class Walk:
         """Wake the thief for this chapter's runs (or let it sleep again). Both runs have to be made in the same way, so
         those that exist leave their slots (they stay in the session) and the chapter goes back to ``measure``."""
         noise = NOISE_KINDS[0] if wake else None
-        self._save(dataclasses.replace(self.progress, noise=noise, runs={}, step="measure", done=False))
+        self._save(dataclasses.replace(self.progress, noise=noise, runs={}, marks={}, step="measure", done=False))
 
     def compare(self) -> CompareView | None:
         """``measure`` against ``again``; None until both exist."""
@@ -370,28 +382,5 @@ class Walk:
         if reason and not rehearsed:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
         _, topology, _ = self._side.machine()
-        workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
-        if workload == "ring" and len(topology.allowed) < 2:
-            workload = "spin"
-        request = MeasureRequest(
-            workload=workload,
-            label=measurement.label,
-            preset=measurement.preset,
-            placement=measurement.placement,
-            noise=measurement.noise or self.progress.noise,
-            sched_priority=measurement.sched_priority,
-            pacing=measurement.pacing,  # type: ignore[arg-type]  # the loader checked it
-            duration_s=measurement.duration_s,
-            duty=measurement.duty if workload == "spin" else 100,
-            wait_s=WAIT_S,
-        )
-        if slot != "again" or measurement.placement == "none" or not chosen:
-            return request
-        if workload != "ring":
-            return dataclasses.replace(request, cpu=next(iter(chosen.values())))
-        return dataclasses.replace(
-            request,
-            producer_cpu=chosen.get("producer"),
-            accumulator_cpu=chosen.get("accumulator"),
-            journaller_cpu=chosen.get("journaller"),
-        )
+        wanted = chosen if slot == "again" and measurement.placement != "none" else {}
+        return request_of(measurement, self.progress.noise, wanted, topology)

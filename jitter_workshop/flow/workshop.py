@@ -64,7 +64,8 @@ class Workshop:
         store = SessionStore(paths.sessions_dir())
         name = clean(host.name, 40) or "host"
         if host_root.recorded:
-            handle = store.open_or_create(session_name or f"{name} (recorded)", name)
+            # A rehearsal does not take the place of the session that goes on on this host.
+            handle = store.open_or_create(session_name or f"{name} (recorded)", name, recorded=True)
         elif session_name is not None:
             handle = store.open_or_create(session_name, name)
         else:
@@ -186,7 +187,7 @@ class Workshop:
         """Give everything back. Raises HostError."""
         refuse_recorded(self._desk)
         result = self._desk.hands.restore()
-        self._desk.note_stack()
+        self._desk.note_stack(given_back=None)
         return result
 
     def resumable(self) -> tuple[str, ...]:

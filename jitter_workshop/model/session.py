@@ -38,7 +38,7 @@ class ChapterProgress:
 @dataclass(frozen=True, slots=True)
 class Session:
     """A learner's work on one host. ``stack``: ordered id=value that the session has applied. ``runs``: run ids, oldest
-    first."""
+    first. ``recorded``: of a recorded host; it never becomes the session in use by itself."""
 
     format_version: int
     id: str
@@ -51,3 +51,4 @@ class Session:
     runs: tuple[str, ...] = ()
     course: str = ""
     current_chapter: str | None = None
+    recorded: bool = False

@@ -59,20 +59,21 @@ class SessionStore:
         # Ids tell seconds apart only; a text that is no time sorts somewhere, which does no harm.
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
-    def create(self, name: str, host: str) -> OpenSession:
-        """Make a session, open it, and make it the current one."""
+    def create(self, name: str, host: str, *, recorded: bool = False) -> OpenSession:
+        """Make a session, open it, and make it the current one, unless it is of a recorded host."""
         shown = ids.checked_name(name)
         files.make_folder(self.folder)
         moment = ids.now()
         stamp = ids.timestamp(moment)
         for _ in range(16):
-            session = Session(FORMAT_VERSION, ids.new_id(moment), shown, clean(host), stamp, stamp)
+            session = Session(FORMAT_VERSION, ids.new_id(moment), shown, clean(host), stamp, stamp, recorded=recorded)
             folder = self.folder / session.id
             if not folder.exists():
                 break
         files.write_folder(folder, {SESSION_FILE: lambda f: files.put(f, to_plain(session))})
         opened = self._open(session, ())
-        self._set_current(session.id)
+        if not recorded:
+            self._set_current(session.id)
         return opened
 
     def open(self, wanted: str) -> OpenSession:
@@ -87,7 +88,7 @@ class SessionStore:
         )
 
     def current_id(self) -> str | None:
-        """The session in use: the one last chosen or made, else the newest; None where there is none."""
+        """The session in use: the one last chosen or made, else the newest of a live host; None where there is none."""
         try:
             chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:80]
         except OSError:
@@ -95,7 +96,8 @@ class SessionStore:
         known = self._ids()
         if chosen in known:
             return chosen
-        return known[-1] if known else None
+        rehearsals = {session.id for session in self.list()[0] if session.recorded} if known else set()
+        return next((ident for ident in reversed(known) if ident not in rehearsals), None)
 
     def current(self) -> OpenSession | None:
         """The session in use, opened; None where there is none."""
@@ -106,15 +108,15 @@ class SessionStore:
         """The session in use, or a first one of this name."""
         return self.current() or self.create(name, host)
 
-    def open_or_create(self, wanted: str, host: str) -> OpenSession:
-        """For ``--session NAME``: the session of this id or name, or a new one of this name."""
+    def open_or_create(self, wanted: str, host: str, *, recorded: bool = False) -> OpenSession:
+        """For ``--session NAME``: the session of this id or name, or a new one of this name (see :meth:`create`)."""
         sessions, _ = self.list()
         try:
             ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
         except SessionError:
             if wanted.startswith("@") or any(s.id.startswith(wanted) for s in sessions):
                 raise
-            return self.create(wanted, host)
+            return self.create(wanted, host, recorded=recorded)
         return self.open(wanted)
 
     def find(self, wanted: str) -> Session:

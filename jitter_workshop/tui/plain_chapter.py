@@ -264,6 +264,8 @@ class PlainChapter:
             request = walk.request(step)
             noise = f", with {request.noise}" if request.noise else ""
             talk.tell(f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}.")
+            if warning := walk.warning(step):
+                talk.tell(f"! {warning}", "", "  ")
             talk.say("")
         elif (measurement := walk.chapter.measurement(step)) is not None:
             there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"

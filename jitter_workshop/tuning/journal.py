@@ -185,22 +185,36 @@ def active(root: HostRoot) -> tuple[Entry, ...]:
     return tuple(e for journal in journals for e in journal.active if e.state == "written" and not void(e, boot))
 
 
-def stack(root: HostRoot) -> tuple[dict[str, str], ...]:
+def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
     """What is applied now, as ``{"id": …, "value": …}`` in order; value "" is the tunable's good value. A tunable that
-    was applied twice stands where and with what it was applied last."""
+    was applied twice stands where and with what it was applied last. ``in_effect``: without what waits for a boot."""
     journals = read_journals(root)
     if not journals:
         return ()
     boot = current_boot(root)
     found: dict[str, str] = {}
     for journal in journals:
-        standing = {e.tunable for e in journal.active if e.state == "written" and not void(e, boot)}
+        standing = {
+            e.tunable
+            for e in journal.active
+            if e.state == "written" and not void(e, boot) and not (in_effect and _waits(e, boot))
+        }
         for word in journal.wanted:
             ident, _, value = word.partition("=")
             if ident in standing:
                 found.pop(ident, None)
                 found[ident] = value
     return tuple({"id": ident, "value": value} for ident, value in found.items())
+
+
+def _waits(entry: Entry, boot_id: str | None) -> bool:
+    """Whether a write takes effect with the next boot only."""
+    from jitter_workshop.tuning.kinds import kind_of
+
+    try:
+        return entry.boot_id == boot_id and kind_of(entry.kind).effect_after_boot
+    except ValueError:
+        return False
 
 
 def profile(stacked: Sequence[Mapping[str, str]]) -> str:

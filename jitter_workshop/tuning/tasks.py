@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.host.tasks import Task, read_allowed_cpus
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, left_for_the_rest
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds_tasks import affinity_call
 
@@ -45,6 +45,11 @@ class KernelThreads(Settings):
             path = affinity_call(task.tid, task.start_ticks)
             found.append(Setting(path, str(allowed), str(wanted), "affinity"))
         return found
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        names = {affinity_call(task.tid, task.start_ticks): task.name for task in host.processes if task.kernel}
+        found = super().writes(host, value)
+        return [Write(w.path, w.before, w.after, w.kind, why=f"The kernel thread '{names[w.path]}'.") for w in found]
 
     def assess(self, host: Host) -> Assessment:
         try:

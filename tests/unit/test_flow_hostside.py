@@ -190,12 +190,18 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     assert "reboot, then start the workshop again" in walk.rebooted()
     (tree / BOOT_ID).write_text("11111111-2222-3333-4444-555555555555\n")
     later = live.walk("pages")
+    waiting = later.progress
     assert not later.awaits_reboot
     assert later.rebooted().endswith("written: they are in effect.")
     assert later.progress.marks["setting"] is True
+    assert later.rebooted() == "", "it is told once"
+    live._desk.save_progress("pages", waiting)
     (tree / THP).write_text("[always] madvise never\n")
     assert "not all of them are in effect" in later.rebooted()
     assert later.progress.marks["setting"] is False
+    live._desk.save_progress("pages", waiting)
+    (tree / THP).unlink()
+    assert "not all of them are in effect" in live.walk("pages").rebooted(), "what is not there is not in effect"
 
 
 # -- on a recording ---------------------------------------------------------------------------------------------------
@@ -339,7 +345,8 @@ def test_what_a_session_had_applied_is_one_plan(live: FakeWorkshop, tree: Path) 
     assert len(result.applied) == len(plan.changes)
     assert hands_of(live).calls == [("apply", "stat-interval", "thp=madvise")]
     assert "[madvise]" in (tree / THP).read_text()
-    assert live.session.stack == stack(live._desk.root)
+    assert stack(live._desk.root) == (), "these hands keep no journal"
+    assert [one["id"] for one in live.session.stack] == ["stat-interval", "thp"], "and nothing is forgotten by it"
 
 
 def test_applying_again_makes_only_what_was_shown(live: FakeWorkshop) -> None:

@@ -219,6 +219,7 @@ class ChapterShow(ChapterState):
             told += [f"{offer} Press w."] if offer else []
         if self.step == "apply":
             told.append(self._said_of_plan())
+        told += [warning] if (warning := self.walk.warning(self.step)) else []
         return told
 
     def _said_of_plan(self) -> str:

@@ -1,0 +1,144 @@
+"""What earns a chapter's marks, and what does not: the state that a run was measured in counts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.course.checks import marks
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.comparing import same_state
+from jitter_workshop.flow.desk import Desk
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.run import PlacementRecord, Run
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.session.store import SessionStore
+from jitter_workshop.tuning.journal import encode, stack
+from tests.fakes import FakeWorkshop
+
+GOVERNOR = ({"id": "governor", "value": "performance"},)
+
+
+def chapter(ident: str) -> Chapter:
+    found = load_course().chapter(ident)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def runs(make_run: Callable[..., tuple[Any, Any]]) -> dict[str, Run]:
+    placed = PlacementRecord("auto", 0, 1, None, None, (0, 1), (), "")
+    run = dataclasses.replace(make_run()[0], placement=placed, complete=True)
+    return {"measure": run, "again": run}
+
+
+@pytest.mark.parametrize(
+    ("applied", "settled", "earned"),
+    [
+        ((), {"governor": False}, False),
+        (GOVERNOR, {"governor": False}, True),
+        # The host has it without this tool, or somebody else set it: the run was made in the state that is meant.
+        ((), {"governor": True}, True),
+        ((), {}, False),
+        ((), None, False),
+    ],
+)
+def test_a_curve_counts_only_in_the_state_that_the_chapter_means(
+    runs: dict[str, Run], applied: Any, settled: Any, earned: bool
+) -> None:
+    runs["again"] = dataclasses.replace(runs["again"], applied=applied)
+    assert marks(chapter("governor"), runs, settled)["curve"] is earned
+    assert marks(chapter("pinning"), runs)["curve"] in (True, False)
+
+
+def test_a_host_that_somebody_else_changed_is_not_the_same(runs: dict[str, Run]) -> None:
+    first, second = runs["measure"], runs["again"]
+    assert same_state(first, second)
+    for fact, value in (("governors", ["performance"]), ("isolated", [1]), ("boot_id", "other"), ("kernel", "9.9")):
+        assert not same_state(first, dataclasses.replace(second, host={**second.host, fact: value})), fact
+
+
+def test_an_answer_that_no_run_decides_is_given_once() -> None:
+    workshop = FakeWorkshop.open(course_dir=Path(__file__).parents[2] / "lessons")
+    try:
+        walk = workshop.walk("hypervisor")
+        task = walk.chapter.prediction
+        assert task is not None
+        assert task.slot is None
+        walk.predict(Prediction(choice=task.answers[0].id))
+        assert walk.outcome() is not None
+        with pytest.raises(UsageError, match="it is answered already"):
+            walk.predict(Prediction(choice=task.answers[-1].id))
+    finally:
+        workshop.close()
+
+
+def test_waking_a_thief_takes_the_marks_with_the_runs() -> None:
+    workshop = FakeWorkshop.open()
+    try:
+        walk = workshop.walk("pinning")
+        progress = dataclasses.replace(walk.progress, marks={"curve": True, "setting": True}, runs={"measure": "x"})
+        workshop._desk.save_progress("pinning", progress)
+        walk.accept_noise()
+        assert (walk.progress.runs, walk.progress.marks) == ({}, {})
+    finally:
+        workshop.close()
+
+
+def test_what_a_session_had_applied_is_not_forgotten_by_the_next_chapter(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions")
+    with store.create("one", "host") as handle:
+        root = HostRoot(tmp_path)
+        desk = Desk(handle, root, None, None)  # type: ignore[arg-type]  # only the session is looked at
+        had = ({"id": "thp", "value": "madvise"}, {"id": "writeback", "value": ""})
+        desk.save(dataclasses.replace(desk.session, stack=had))
+        desk.note_stack()
+        assert desk.session.stack == had
+        desk.note_stack(given_back=["thp"])
+        assert [one["id"] for one in desk.session.stack] == ["writeback"]
+        desk.note_stack(given_back=None)
+        assert desk.session.stack == ()
+
+
+def test_a_rehearsal_does_not_become_the_session_in_use(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions")
+    store.create("mine", "host").close()
+    mine = store.current_id()
+    store.open_or_create("recorded", "host", recorded=True).close()
+    assert store.current_id() == mine
+    empty = SessionStore(tmp_path / "empty")
+    empty.open_or_create("recorded", "host", recorded=True).close()
+    assert empty.current_id() is None
+
+
+def test_what_waits_for_a_boot_is_not_in_effect(tmp_path: Path) -> None:
+    boot = "11111111-2222-3333-4444-555555555555"
+    header = {
+        "record": "header", "format": 1, "id": "000001-x", "boot_id": boot, "uid": 0, "time": "", "hot_cpus": [1],
+        "wanted": ["thp", "nohz-full"],
+    }  # fmt: skip
+    entries = [
+        {
+            "record": "intent", "n": n, "tunable": tunable, "path": path, "kind": kind, "before": "", "after": "x",
+            "when": "runtime", "lease": False, "then": "", "boot_id": boot,
+        }
+        for n, (tunable, path, kind) in enumerate(
+            [("thp", "/sys/x", "choice"), ("nohz-full", "/etc/default/grub.d/x.cfg", "grub")], start=1
+        )
+    ]  # fmt: skip
+    written = [{"record": "written", "n": n, "read_back": "x"} for n in (1, 2)]
+    folder = tmp_path / "var/lib/jitter-workshop/journal"
+    folder.mkdir(parents=True)
+    (folder / "000001-x.jsonl").write_bytes(b"".join(map(encode, [header, *entries, *written])))
+    random = tmp_path / "proc/sys/kernel/random"
+    random.mkdir(parents=True)
+    (random / "boot_id").write_text(f"{boot}\n")
+    root = HostRoot(tmp_path)
+    assert [one["id"] for one in stack(root)] == ["thp", "nohz-full"]
+    assert [one["id"] for one in stack(root, in_effect=True)] == ["thp"]
