@@ -74,10 +74,10 @@ def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
     return tuple(t for t in ticks if t.position <= x_high + 1e-9)
 
 
-def decade_ticks(y_low: float, y_high: float) -> tuple[Tick, ...]:
-    """One tick a decade of time: 100 ns, 1 µs, 10 µs, …"""
+def decade_ticks(y_low: float, y_high: float, every: int = 1) -> tuple[Tick, ...]:
+    """One tick a decade of time: 100 ns, 1 µs, 10 µs, …; or one ``every`` so many: 1 ns, 1 µs, 1 ms for 3."""
     first, last = math.ceil(y_low - 1e-9), math.floor(y_high + 1e-9)
-    return tuple(Tick(float(n), nice_ns(10.0**n)) for n in range(first, last + 1))
+    return tuple(Tick(float(n), nice_ns(10.0**n)) for n in range(first, last + 1) if n % every == 0)
 
 
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:

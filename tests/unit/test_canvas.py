@@ -125,6 +125,35 @@ def test_the_mark_sits_on_its_percentile_and_value() -> None:
     assert lines[-1][column - 2 : column + 3].strip(" %") in ("99", "9")
 
 
+def labels_beside(text: str) -> list[str]:
+    return [line.split("┤")[0].strip() for line in text.split("\n") if "┤" in line]
+
+
+def test_the_label_of_the_marked_percentile_is_never_the_one_left_out() -> None:
+    for width in range(44, 120):
+        for height in (6, 12):
+            for nines in range(3, 8):
+                percentile = scale.percentile_of_x(nines)
+                label = "99." + "9" * (nines - 2) + "%"
+                long = PercentileCurve("spin", (CurvePoint(0.0, 30, True), CurvePoint(100 - 1e-6, 900, True)), 10**8)
+                last = canvas.render([long], width, height, "mono", None, [(percentile, 5_000)]).plain.split("\n")[-1]
+                assert label in last.replace("─", " ").split(), (width, height, nines, last)
+
+
+@given(st.integers(0, 6), st.floats(2, 11), st.integers(4, 40))
+def test_the_labels_beside_the_chart_leave_out_decades_at_even_steps_only(
+    low: int, decades: float, height: int
+) -> None:
+    ends = CurvePoint(0.0, 10**low, True), CurvePoint(99.9, round(10 ** (low + decades)), True)
+    labels = labels_beside(canvas.render([PercentileCurve("a", ends, 10_000)], 60, height, "mono").plain)
+    units = {"ns": 0, "µs": 3, "ms": 6, "s": 9}
+    heights = [len(number) - 1 + units[unit] for number, unit in (label.split() for label in labels) if unit]
+    steps = {a - b for a, b in itertools.pairwise(heights)}
+    assert len(steps) <= 1
+    assert steps <= {1, 2, 3, 6}
+    assert height < 8 or len(labels) >= 2
+
+
 def test_the_legend_says_value_origin_and_guess() -> None:
     wide = [line.plain for line in canvas.legend([LOW, PUBLISHED], marks=[(99.9, 200_000)], width=80)]
     assert wide[0].split() == ["●", "pinned", "p50", "100", "ns", "p99.9", "4", "µs", "max", "4", "µs"]

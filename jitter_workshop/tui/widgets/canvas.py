@@ -33,6 +33,7 @@ _LABELS_BELOW_FROM = 8
 _GUTTER = 7
 _MOST_STRETCH = 1.3
 _DOT_GAP = 4.0
+_AT_A_TICK = 0.01
 _DOTS_ACROSS, _DOTS_DOWN = 2, 4
 _FIRST_CODE = 16
 _SGR = re.compile(r"\x1b\[([0-9;]*)m")
@@ -101,10 +102,10 @@ def _render(
     rows_below = 2 if height >= _LABELS_BELOW_FROM else 1
     columns, rows = width - _GUTTER - 1, height - rows_below
     ranges = _snapped(scale.ranges(curves, marks), columns, rows)
-    labels = scale.decade_ticks(ranges.y_low, ranges.y_high)
     frame = _Frame(columns, rows, _GUTTER, ranges)
+    labels = _y_ticks(frame)
 
-    cells = _grid(frame, theme)
+    cells = _grid(frame, labels, theme)
     every = looks(curves, theme_named(theme), highlight)
     order = [i for i in range(len(curves)) if i != highlight] + ([] if highlight is None else [highlight])
     order = [i for i in order if 0 <= i < len(curves) and curves[i].points]
@@ -118,18 +119,20 @@ def _render(
                 taken.add((column, row))
                 cells[row][column] = (every[i].glyph, every[i].point)
     _put_marks(frame, cells, marks, theme)
-    return _framed(frame, cells, labels, theme, rows_below)
+    return _framed(frame, cells, labels, [percentile for percentile, _ in marks], theme, rows_below)
 
 
 def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
-    """Ranges stretched a little, so that every decade has the same number of cells and its tick falls on one. Where the
-    rows are few that would waste too many of them, and decades differ by a row."""
+    """Ranges stretched a little, so that every decade (where the rows are very few: every second or third) has the same
+    number of cells and its tick falls on one. Where that would waste too many rows, decades differ by one."""
     each = max((columns - 1) // ranges.x_high, 1)
     x_high = (columns - 1) / each
     if x_high > _MOST_STRETCH * ranges.x_high:
         x_high = ranges.x_high
     span = ranges.y_high - ranges.y_low
-    for cells in range(math.floor((rows - 1) / span), 0, -1):
+    for cells in (*range(math.floor((rows - 1) / span), 0, -1), 2 / 3, 1 / 2):
+        if span * cells > rows - 1:
+            continue
         if rows - 1 > _MOST_STRETCH * span * cells:
             break
         high = math.ceil(ranges.y_high * cells - 1e-9)
@@ -145,14 +148,28 @@ def _path(curve: PercentileCurve) -> list[Point]:
     return [(scale.x_of_percentile(p.percentile), scale.y_of_ns(p.value_ns)) for p in curve.points]
 
 
-def _grid(frame: _Frame, theme: str) -> list[list[Cell]]:
+def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
+    """A tick a decade; where two would share a row, one every second, third or sixth: an axis whose labels leave out
+    a decade here and there would look like one of even steps."""
+    distinct: list[tuple[scale.Tick, ...]] = []
+    for every in (1, 2, 3, 6):
+        ticks = scale.decade_ticks(frame.ranges.y_low, frame.ranges.y_high, every)
+        gaps = [frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)]
+        if all(gaps):
+            distinct.append(ticks)
+            if every == 1 or (gaps and len(set(gaps)) == 1):
+                return ticks
+    return distinct[0] if distinct else ()
+
+
+def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: str) -> list[list[Cell]]:
     """Faint lines at the ticks; dots where they cross when lines would be too many, or have no faint colour."""
     style = theme_named(theme)
     faint = plain_style(style.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]
     columns = {frame.column(t.position) for t in scale.percentile_ticks(frame.ranges.x_high)} - {0}
-    rows = {frame.row(t.position) for t in scale.decade_ticks(frame.ranges.y_low, frame.ranges.y_high)}
+    rows = {frame.row(t.position) for t in labels}
     lines = bool(style.grid) and 2 * len(rows) <= frame.rows + 1
     for row in range(frame.rows):
         for column in range(frame.columns):
@@ -285,7 +302,14 @@ def _put_marks(frame: _Frame, cells: list[list[Cell]], marks: Sequence[Mark], th
         cells[row][column] = (MARK_GLYPH, plain_style(style.mark, bold=True))
 
 
-def _framed(frame: _Frame, cells: list[list[Cell]], labels: Sequence[scale.Tick], theme: str, rows_below: int) -> Text:
+def _framed(
+    frame: _Frame,
+    cells: list[list[Cell]],
+    labels: Sequence[scale.Tick],
+    asked: Sequence[float],
+    theme: str,
+    rows_below: int,
+) -> Text:
     """The plot with its axes; the labels of x below the axis, or on it where room is short."""
     style = theme_named(theme)
     dim, line = plain_style(style.dim), plain_style(style.grid, dim=True)
@@ -299,7 +323,7 @@ def _framed(frame: _Frame, cells: list[list[Cell]], labels: Sequence[scale.Tick]
     ticks = scale.percentile_ticks(frame.ranges.x_high)
     columns = {frame.column(t.position) for t in ticks}
     axis = "".join("┬" if c in columns else "─" for c in range(1, frame.columns))
-    names = _x_labels(frame, ticks)
+    names = _x_labels(frame, ticks, asked)
     if rows_below == 2:
         text.append(" " * frame.gutter + "└" + "─" + axis + "\n", line)
         text.append(names.rstrip(), dim)
@@ -319,16 +343,17 @@ def _append_cells(text: Text, content: Sequence[Cell]) -> None:
             start = at
 
 
-def _x_labels(frame: _Frame, ticks: Sequence[scale.Tick]) -> str:
-    """Percentiles centred below their ticks; one that would touch its neighbour is left out."""
+def _x_labels(frame: _Frame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
+    """Percentiles centred below their ticks; one that would touch its neighbour is left out, but none of ``asked``, the
+    percentiles of the marks, for the sake of another."""
     width = frame.gutter + 1 + frame.columns
     line = [" "] * width
-    free_from = 0
-    for tick in ticks:
+    wanted = [scale.x_of_percentile(percentile) for percentile in asked]
+    for tick in sorted(ticks, key=lambda t: not any(abs(t.position - x) < _AT_A_TICK for x in wanted)):
         middle = frame.gutter + 1 + frame.column(tick.position)
         label = tick.label.replace(" ", "")
         start = max(frame.gutter, min(middle - len(label) // 2, width - len(label)))
-        if start >= free_from:
-            line[start : start + len(label)] = label
-            free_from = start + len(label) + 1
+        end = start + len(label)
+        if all(character == " " for character in line[max(start - 1, 0) : end + 1]):
+            line[start:end] = label
     return "".join(line)
