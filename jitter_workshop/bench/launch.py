@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Literal
 
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.text import clean
 
@@ -51,6 +52,14 @@ def command(module: str, *arguments: str) -> list[str]:
 def environment() -> dict[str, str]:
     """The few variables that a child gets."""
     return {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+
+
+def ended(who: str, child: Child) -> MeasureError:
+    """The error that a child's own end is, with advice where the child had no native core to load."""
+    how = child.obituary(child.end())
+    if NO_CORE in how:
+        return MeasureError(NO_CORE + how.partition(NO_CORE)[2], BUILD_IT)
+    return MeasureError(f"{who} {how}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,16 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import jitter_workshop.bench._native as _native
+from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.host.clocksource import read_clocksource
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.run import Clock
+
+try:
+    import jitter_workshop.bench._native as _native
+except ImportError as error:
+    raise MeasureError(f"{NO_CORE} ({error})", BUILD_IT) from error
 
 ffi: Any = _native.ffi
 lib: Any = _native.lib

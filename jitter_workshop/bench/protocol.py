@@ -16,6 +16,11 @@ from jitter_workshop.model.run import Clock, Counter, Stall
 
 M = TypeVar("M")
 
+NO_CORE = "the native core cannot be loaded"
+"""What a child without the compiled module says last; its parent knows it by these words."""
+
+BUILD_IT = "build it: 'make workshop' in the checkout, or 'pip install' the package anew with this Python"
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:

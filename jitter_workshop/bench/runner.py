@@ -232,7 +232,7 @@ class _Conductor:
     def _hear_noise(self) -> None:
         """Raises MeasureError when the noise is gone: the block that lost it is not kept, the ones before had it."""
         if self._noise is not None and self._noise.wait(timeout_s=0).kind == "end":
-            raise MeasureError(f"the noise process {self._noise.obituary(self._noise.end())}")
+            raise launch.ended("the noise process", self._noise)
 
     def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
         """The message that had to come. Raises what has to be raised when something else came."""
@@ -241,7 +241,7 @@ class _Conductor:
         if event.kind == "timeout":
             raise MeasureError(f"the measuring process was not ready after {_READY_WITHIN_S:.0f} s")
         if event.kind == "end":
-            raise MeasureError(f"the measuring process {self._child.obituary(self._child.end())}")
+            raise launch.ended("the measuring process", self._child)
         try:
             kind, data = protocol.parse(event.line)
             if kind == "failed":
@@ -284,7 +284,8 @@ def _noise(spec: RunSpec) -> Iterator[launch.Child | None]:
     bound_s = math.ceil(expected_seconds(spec) * 2 + 60)
     with launch.Child(launch.command(launch.NOISE, "spinners", str(bound_s))) as noise:
         event = noise.wait(timeout_s=_NOISE_READY_WITHIN_S)
+        if event.kind == "end":
+            raise launch.ended("the noise process", noise)
         if event.kind != "line":
-            how = noise.obituary(noise.end()) if event.kind == "end" else "did not get ready"
-            raise MeasureError(f"the noise process {how}")
+            raise MeasureError("the noise process did not get ready")
         yield noise

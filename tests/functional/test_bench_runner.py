@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -303,3 +304,19 @@ def test_a_child_that_ignores_everything_is_killed() -> None:
     with launch.Child([sys.executable, "-I", "-c", code]) as child:
         assert child.wait(timeout_s=20).kind == "line"
         assert child.end(patience_s=0.0) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("noise", [None, "spinners"])
+def test_a_core_that_is_not_built_is_an_error_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: str | None
+) -> None:
+    package = Path(launch.__file__).parents[1]
+    shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("_native*", "__pycache__", "*.so"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with pytest.raises(MeasureError) as caught:
+        runner.run(dataclasses.replace(SPEC, noise=noise), SilentObserver(), CancelToken())
+    assert caught.value.message.startswith("the native core cannot be loaded (")
+    assert "make workshop" in caught.value.advice
+    assert "pip install" in caught.value.advice
+    assert "Traceback" not in caught.value.sentence()
+    assert "exit code" not in caught.value.sentence()
