@@ -278,7 +278,7 @@ def test_the_first_chapter_that_names_a_check_treats_it() -> None:
     workshop = with_chapter_for(open_workshop(), "migration", "boost=off", "governor")
     chapters = list(workshop.course.chapters)
     place = next(i for i, c in enumerate(chapters) if c.id == "pinning")
-    chapters[place] = dataclasses.replace(chapters[place], tunables=("governor", "thp"))
+    chapters[place] = dataclasses.replace(chapters[place], tunables=("governor", "thp"), treats=())
     migration = next(c for c in chapters if c.id == "migration")
     assert treating(dataclasses.replace(workshop.course, chapters=tuple(chapters))) == {
         "boost": ("migration", migration.title),

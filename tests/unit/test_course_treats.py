@@ -1,0 +1,94 @@
+"""What the built-in chapters treat without setting it: their pages speak of it, and the status leads there."""
+
+from __future__ import annotations
+
+import pytest
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow.findings import treating
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.tuning import registry
+
+SPOKEN_OF = {
+    "governor": {"boost": "**Boost is left", "uncore-frequency": "the mesh", "competing-tuners": "`tuned`"},
+    "pinning": {"smt": "SMT siblings"},
+    "isolation": {
+        "isolcpus": "isolcpus=",
+        "user-tasks": "tasks that only looked",
+        "services": "A service",
+        "cpu-max": "`cpu.max`",
+    },
+    "interrupts": {"irqaffinity": "`irqaffinity=LIST`", "rcu-expedite": "expedited RCU"},
+    "workqueues": {
+        "watchdogs": "watchdog_cpumask",
+        "nmi-watchdog": "`kernel.nmi_watchdog`",
+        "nowatchdog": "`nowatchdog`",
+        "mce-interval": "`check_interval`",
+    },
+    "temperature": {"temperature": "**temperature**", "throttling": "**throttle count**"},
+    "idle-states": {
+        "pm-qos-fd": "/dev/cpu_dma_latency",
+        "pm-qos-resume": "pm_qos_resume_latency_us",
+        "haltpoll": "`haltpoll`",
+        "max-cstate": "max_cstate=",
+        "idle-poll": "`idle=poll`",
+    },
+    "tick": {
+        "timer-migration": "`kernel.timer_migration`",
+        "skew-tick": "`skew_tick=1`",
+        "rcu-nocb-poll": "`rcu_nocb_poll`",
+        "hotplug": "**offline** and back",
+    },
+    "memory": {
+        "swap": "not swapped out",
+        "zone-reclaim": "`vm.zone_reclaim_mode`",
+        "memory-nodes": "**near memory**",
+        "locked-memory": "mlockall",
+    },
+    "realtime": {
+        "rt-throttling": "sched_rt_runtime_us",
+        "deadline-server": "**deadline server**",
+        "preempt-mode": "`voluntary`",
+        "preempt": "`preempt=full`",
+        "kernel-flavour": "**PREEMPT_RT**",
+        "sched-autogroup": "sched_autogroup_enabled",
+    },
+    "hypervisor": {
+        "steal": "**steal**",
+        "smi": "SMI",
+        "hypervisor": "**A hypervisor.**",
+        "tsc-watchdog": "*clocksource watchdog*",
+        "clock-source": "**clock source**",
+    },
+}
+
+
+@pytest.mark.parametrize("chapter", [c for c in load_course().chapters if c.treats], ids=lambda c: str(c.id))
+def test_what_a_chapter_treats_its_pages_speak_of(chapter: Chapter) -> None:
+    words = SPOKEN_OF[chapter.id]
+    assert set(chapter.treats) == set(words)
+    text = "\n".join(chapter.pages.values())
+    for ident, word in words.items():
+        registry.find(ident)
+        assert word in text, ident
+
+
+def test_findings_lead_to_what_sets_them_and_else_to_what_treats_them() -> None:
+    course = load_course()
+    treated = {ident: chapter_id for ident, (chapter_id, _) in treating(course).items()}
+    for chapter in course.chapters:
+        for word in chapter.tunables:
+            assert treated[word.partition("=")[0]] == chapter.id
+    for chapter_id, words in SPOKEN_OF.items():
+        assert {treated[ident] for ident in words} == {chapter_id}
+
+
+def test_what_is_said_on_a_recording_too_points_at_no_counts_that_are_not_there() -> None:
+    """The answers and the page of compare are shown where nothing was counted, too."""
+    tick = load_course().chapter("tick")
+    assert tick is not None
+    assert tick.prediction is not None
+    assert tick.pages["compare"].startswith("Where both runs were measured:")
+    for answer in tick.prediction.answers:
+        assert "below" not in answer.explanation
+        assert "count" not in answer.explanation or "Where it was measured, the count" in answer.explanation
