@@ -46,7 +46,7 @@ def _list(args: argparse.Namespace) -> int:
     wide = max((len(line.id) for line in lines), default=0)
     for line in lines:
         state = "done" if line.done or (line.curve and line.setting is not False) else "open"
-        note = f"   not here: {clean(line.reason, 200)}" if line.reason else ""
+        note = f"   not here: {clean(line.reason, 600)}" if line.reason else ""
         sys.stdout.write(f"{line.id:<{wide}}  {state}  {line.minutes:>3} min  {clean(line.title)}{note}\n")
     return 0
 

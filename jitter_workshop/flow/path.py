@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.steps import current_step
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.session import ChapterProgress
@@ -32,10 +33,15 @@ def entry(
     topology: Topology,
     recorded: bool,
     missing: str = "",
+    recordings: Recordings | None = None,
 ) -> PathEntry:
     """One line of the path. ``guess``: was the prediction near, None = nothing to say. ``missing``: see
-    :func:`reason_not_here`."""
+    :func:`reason_not_here`. ``recordings``: the course's, which are looked at only where the chapter is taught on
+    them; None leaves them alone."""
     reason = reason_not_here(chapter, topology, recorded, missing)
+    rehearsed = is_rehearsed(chapter, reason, recorded)
+    if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
+        reason, rehearsed = f"{unreadable}; {reason}", False
     return PathEntry(
         chapter_id=chapter.id,
         title=chapter.title,
@@ -49,7 +55,7 @@ def entry(
         setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
         curve=progress.marks.get("curve", False),
         guess=guess,
-        rehearsed=is_rehearsed(chapter, reason, recorded),
+        rehearsed=rehearsed,
     )
 
 

@@ -9,6 +9,8 @@ from jitter_workshop import paths
 from jitter_workshop.errors import LessonError, WorkshopError
 from jitter_workshop.host.packed import unpacked
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.topology import read_topology
+from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.text import clean
 
 FOLDER = "recordings"
@@ -35,6 +37,31 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
     raise LessonError(
         f"there is no recording '{shown}'", f"it would be {FOLDER}/{shown} or {FOLDER}/{shown}{SUFFIX} in the course"
     )
+
+
+class Recordings:
+    """The recordings of one course, each looked at once."""
+
+    def __init__(self, course_dir: str) -> None:
+        self._course_dir = course_dir
+        self._said: dict[str, str] = {}
+
+    def unreadable(self, chapter: Chapter) -> str:
+        """Why a chapter cannot be taught on its recordings, "" where it can or has none."""
+        for name in filter(None, (chapter.recording, chapter.recording_after)):
+            if name not in self._said:
+                self._said[name] = self._wrong(name)
+            if self._said[name]:
+                return self._said[name]
+        return ""
+
+    def _wrong(self, name: str) -> str:
+        try:
+            if read_topology(recorded_host(name, self._course_dir)).online:
+                return ""
+        except WorkshopError as error:
+            return clean(f"the recording {name} cannot be shown: {error.message}", 400)
+        return f"the recording {clean(name, 40)} cannot be shown: no CPU of it can be read"
 
 
 def _inside(place: Path, *found: Path) -> bool:

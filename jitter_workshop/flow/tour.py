@@ -11,6 +11,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.desk import look_at
 from jitter_workshop.flow.measure import warnings
 from jitter_workshop.flow.path import entry, in_order, next_entry
+from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.settings import missing_here
 from jitter_workshop.flow.workshop import find_chapter
 from jitter_workshop.host.root import HostRoot
@@ -49,6 +50,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
     except SessionError as error:
         notices.append(f"No progress is shown: {error.sentence()}.")
     progress = session.chapters if session is not None else {}
+    recordings = Recordings(course.source)
     path = in_order(
         tuple(
             entry(
@@ -58,6 +60,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
                 topology,
                 host_root.recorded,
                 missing_here(host_root, chapter, topology),
+                recordings,
             )
             for chapter in course.chapters
         )

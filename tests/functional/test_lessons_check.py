@@ -16,6 +16,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.flow.checkup import look
 from jitter_workshop.flow.settings import look_at_settings
+from jitter_workshop.flow.tour import take
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.tuning import registry
@@ -210,15 +211,15 @@ def damage_archive_link(place: Path) -> None:
     (place / "lab-stock.tar.xz").symlink_to(outside)
 
 
-@pytest.mark.parametrize(
-    ("damage", "what"),
-    [
-        (damage_archive, "it is no whole tar archive"),
-        (damage_empty, "no CPU of it can be read"),
-        (damage_link, "lies outside the course's folder"),
-        (damage_archive_link, "lies outside the course's folder"),
-    ],
-)
+DAMAGES = [
+    (damage_archive, "it is no whole tar archive"),
+    (damage_empty, "no CPU of it can be read"),
+    (damage_link, "lies outside the course's folder"),
+    (damage_archive_link, "lies outside the course's folder"),
+]
+
+
+@pytest.mark.parametrize(("damage", "what"), DAMAGES)
 def test_a_recording_of_the_course_is_read_before_the_built_in_one(
     tmp_path: Path, damage: Callable[[Path], None], what: str
 ) -> None:
@@ -229,6 +230,33 @@ def test_a_recording_of_the_course_is_read_before_the_built_in_one(
     told = found(course)
     assert [(file, number) for file, number, _ in told] == [("02-governor/lesson.toml", line)]
     assert what in told[0][2]
+
+
+@pytest.mark.parametrize(("damage", "what"), DAMAGES)
+def test_a_chapter_whose_recording_cannot_be_shown_says_so_where_it_is_listed(
+    tmp_path: Path, damage: Callable[[Path], None], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a host that lacks it, or a recorded one: there the chapter would be taught on it."""
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    host = folder_of("lab-tuned")
+
+    def listed() -> str:
+        assert main(["lessons", "list", "--json", "--course", str(course), "--root", str(host)]) == 0
+        (chapter,) = json.loads(capsys.readouterr().out)["chapters"]
+        assert chapter["here"] == "recorded"
+        return str(chapter["reason"])
+
+    whole = listed()
+    assert "recording" not in whole
+    (course / "recordings").mkdir()
+    damage(course / "recordings")
+    broken = listed()
+    assert broken.startswith("the recording ")
+    assert what in broken
+    assert broken.endswith(f"; {whole}")
+    assert take(course_dir=course, root=host).next_entry is None, "Enter does not lead to what cannot be shown"
+    assert main(["lessons", "list", "--course", str(course), "--root", str(host)]) == 0
+    assert what in capsys.readouterr().out
 
 
 def test_a_recording_may_be_a_folder_of_the_course(tmp_path: Path) -> None:
