@@ -77,7 +77,7 @@ class PathList(Widget):
         """The reason that all chapters on a recording share, to be said below their heading; "" where each
         tells its own."""
         reasons = [entry.reason for entry in self._entries if not entry.here]
-        return clean(reasons[0], 60) if len(reasons) > 1 and len(set(reasons)) == 1 else ""
+        return clean(reasons[0], 200) if len(reasons) > 1 and len(set(reasons)) == 1 else ""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._rows())
