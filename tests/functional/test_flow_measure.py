@@ -202,5 +202,5 @@ def test_a_run_tells_what_was_applied_while_it_was_measured(
     child: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied = ({"id": "governor", "value": "performance"},)
-    monkeypatch.setattr("jitter_workshop.flow.measure.stack", lambda root: applied)
+    monkeypatch.setattr("jitter_workshop.flow.measure.stack", lambda root, in_effect: applied if in_effect else ())
     assert measure(SPIN, None, SilentObserver(), CancelToken()).applied == applied
