@@ -43,7 +43,8 @@ def recorded_runs(chapter_id: str) -> tuple[tuple[RunCurve, ...], str]:
         curves = []
         for slot, figures in entry["runs"].items():
             label = f"recorded: {figures['label']}"
-            curve = curve_from_percentiles(label, figures, int(figures["count"]), RECORDED)
+            values = {name: value for name, value in figures.items() if isinstance(value, int | float)}
+            curve = curve_from_percentiles(label, values, int(figures["count"]), RECORDED)
             curves.append(RunCurve(f"recorded-{chapter_id}-{slot}", label, curve, None))
         return tuple(curves), str(entry["source"])
     names = _PUBLISHED.get(chapter_id, ())

@@ -10,7 +10,9 @@ import pytest
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.published import ORIGIN, RECORDED, published_curves, recorded_runs
 
-MEASURED = [c.id for c in load_course().chapters if c.measurements]
+NOT_MEASURED = ("tick",)
+"""Boot parameters: the machine that the runs are from is given its kernel's line by somebody else."""
+MEASURED = [c.id for c in load_course().chapters if c.measurements and c.id not in NOT_MEASURED]
 
 
 @pytest.mark.parametrize("ident", MEASURED)
