@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
+from jitter_workshop.flow.recordings import assets
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.curve import curve_from_percentiles
 
@@ -25,7 +24,7 @@ _PUBLISHED_SOURCE = "published in 2015 (perf-workshop): a laptop with 4 CPUs, Li
 def published_curves() -> tuple[RunCurve, ...]:
     """Transit latency, producer to accumulator, of the perf-workshop's README; () where the asset is missing."""
     try:
-        data = json.loads(_asset("published-latencies.json").read_text(encoding="utf-8"))
+        data = json.loads((assets() / "published-latencies.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ()
     return tuple(_curve(name, figures) for name, figures in data["curves"].items())
@@ -35,7 +34,7 @@ def recorded_runs(chapter_id: str) -> tuple[tuple[RunCurve, ...], str]:
     """A chapter's runs on another machine, first and second, and what machine that was; ((), "") where there are none.
     Published figures stand in for a chapter that was not measured."""
     try:
-        chapters = json.loads(_asset("recorded-runs.json").read_text(encoding="utf-8"))["chapters"]
+        chapters = json.loads((assets() / "recorded-runs.json").read_text(encoding="utf-8"))["chapters"]
         entry = chapters.get(chapter_id)
     except (OSError, ValueError, KeyError):
         entry = None
@@ -56,11 +55,3 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
     label = f"laptop, {name}"
     curve = curve_from_percentiles(label, figures, int(figures["count"]), ORIGIN)
     return RunCurve(key=f"published-{name.replace(' ', '-')}", label=label, curve=curve, run=None)
-
-
-def _asset(name: str) -> Path:
-    """An asset of the installed package, or of a checkout that was not installed."""
-    try:
-        return Path(str(resources.files("jitter_workshop.assets"))) / name
-    except ModuleNotFoundError:
-        return Path(__file__).resolve().parents[2] / "assets" / name

@@ -22,7 +22,7 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
     folder, or packed into one file. Raises LessonError where neither is there or it cannot be read."""
     shown = clean(name, 40)
     own = Path(course_dir) if course_dir else None
-    for place in filter(None, (own, _assets())):
+    for place in filter(None, (own, assets())):
         folder = place / FOLDER / name
         archive = place / FOLDER / f"{name}{SUFFIX}"
         if place is own and not _inside(place, folder, archive):
@@ -73,7 +73,7 @@ def _inside(place: Path, *found: Path) -> bool:
         return False
 
 
-def _assets() -> Path:
+def assets() -> Path:
     """The assets of the installed package, or of a checkout that was not installed."""
     try:
         return Path(str(resources.files("jitter_workshop.assets")))

@@ -67,6 +67,15 @@ def nice_ns(value_ns: float | None) -> str:
     return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {unit}"
 
 
+def times(ratio: float | None) -> str:
+    """A ratio as people say it: ``1.15×``, ``57×``, ``1/57``; ``–`` for None."""
+    if ratio is None:
+        return "–"
+    if ratio <= 0:
+        return "0"
+    return f"{ratio:.2f}×" if 0.1 <= ratio < 10 else f"{ratio:,.0f}×" if ratio >= 10 else f"1/{1 / ratio:,.0f}"
+
+
 def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
     """One tick a decade of rarity: 0 %, 90 %, 99 %, 99.9 %, …"""
     ticks = [Tick(0.0, "0 %"), Tick(1.0, "90 %"), Tick(2.0, "99 %")]

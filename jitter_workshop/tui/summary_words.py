@@ -8,7 +8,7 @@ from jitter_workshop.flow.course_summary import MEASURES, Bought, CourseSummary
 from jitter_workshop.flow.findings import Finding
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.status_text import value_in_words
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, times
 
 NOTE = (
     "Single runs are described here, not judged: the same thing measured twice also differs, and a chapter's run "
@@ -111,12 +111,3 @@ def predictions(summary: CourseSummary) -> list[str]:
     if summary.unjudged:
         lines.append(f"Without a guess, or not yet known: {summary.unjudged}")
     return lines
-
-
-def times(ratio: float | None) -> str:
-    """A ratio in figures: ``0.52×``, ``57×``, ``1/57``."""
-    if ratio is None:
-        return "–"
-    if 0.1 <= ratio < 10:
-        return f"{ratio:.2f}×"
-    return f"{ratio:,.0f}×" if ratio >= 10 else f"1/{1 / ratio:,.0f}" if ratio > 0 else "0"

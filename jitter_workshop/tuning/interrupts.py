@@ -130,7 +130,8 @@ class IrqAffinity(Settings):
             raise Unavailable("this host shows no interrupts in /proc/irq")
         found = []
         # Newer kernels show what they keep in place as read-only: then the names need not be asked.
-        marked = any(read_movable(host.root, irq.number) is False for irq in irqs if irq.name)
+        movable = {irq.number: read_movable(host.root, irq.number) for irq in irqs if irq.name}
+        marked = False in movable.values()
         if default is not None and default & host.hot:
             mask = mask_like((default - host.hot) or rest, host.root.text(DEFAULT_AFFINITY) or "")
             found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
@@ -144,8 +145,7 @@ class IrqAffinity(Settings):
                 wanted = (allowed & host.online) - host.hot or rest
                 told[allowed] = (str(allowed), str(wanted)) if allowed & host.hot else None
             if (texts := told[allowed]) is not None:
-                movable = read_movable(host.root, irq.number)
-                stays = refuses(irq) if movable is None and not marked else FIXED if movable is False else ""
+                stays = FIXED if movable[irq.number] is False else "" if marked else refuses(irq)
                 found.append(Setting(irq.path, texts[0], texts[1], "cpu-list", refuses=stays))
         return found
 

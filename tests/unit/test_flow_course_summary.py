@@ -16,6 +16,7 @@ from jitter_workshop.flow.course_summary import MEASURES, Bought, CourseSummary,
 from jitter_workshop.flow.findings import Findings
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.stats.scale import times
 from jitter_workshop.tui import summary_words as words
 from jitter_workshop.tui.plain_summary import summary_lines
 from tests import madeup
@@ -247,7 +248,7 @@ def test_at_most_six_comparable_curves_are_drawn_in_order(flags: list[bool], und
 
 @given(st.floats(min_value=1e-6, max_value=1e6))
 def test_ratios_are_figures_without_a_verdict(ratio: float) -> None:
-    said = words.times(ratio)
+    said = times(ratio)
     if said.startswith("1/"):
         assert 1 / int(said[2:].replace(",", "")) == pytest.approx(ratio, rel=0.06)
     else:
@@ -257,8 +258,8 @@ def test_ratios_are_figures_without_a_verdict(ratio: float) -> None:
 def test_words_of_a_stack() -> None:
     stack = ({"id": "governor", "value": ""}, {"id": "boost", "value": "off"})
     assert list(words_of(stack)) == ["governor", "boost=off"]
-    assert words.times(None) == "–"
-    assert words.times(0.0) == "0"
+    assert times(None) == "–"
+    assert times(0.0) == "0"
 
 
 def test_no_word_of_the_summary_judges(guest: FakeWorkshop) -> None:

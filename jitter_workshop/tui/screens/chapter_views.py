@@ -16,7 +16,7 @@ from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CompareView, Explanation, Fact, PlanView, ThreadEvidence
 from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, times
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.trace import now_told, trace_lines
 from jitter_workshop.tui.widgets.figures import bar, table
@@ -205,15 +205,6 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text, palette), width)]
     return lines
-
-
-def times(ratio: float | None) -> str:
-    """A ratio as people say it: ``1.15×``, ``57×``, ``1/57``."""
-    if ratio is None:
-        return "–"
-    if ratio <= 0:
-        return "0"
-    return f"{ratio:.2f}×" if 0.1 <= ratio < 10 else f"{ratio:,.0f}×" if ratio >= 10 else f"1/{1 / ratio:,.0f}"
 
 
 def measure_name(measure: str) -> str:
