@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.hands import Hands
+from jitter_workshop.flow.isolated import Room, room
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.host.topology import read_topology
@@ -23,7 +24,8 @@ from jitter_workshop.tuning.journal import stack
 
 @dataclass(slots=True)
 class Desk:
-    """Shared by the workshop and the walks through its chapters.
+    """Shared by the workshop and the walks through its chapters. ``topology`` and ``host`` are read again when it has
+    changed something.
 
     ``notices`` grows when something goes wrong that the learner must know but that need not stop them, such as
     progress that could not be stored.
@@ -36,6 +38,7 @@ class Desk:
     notices: list[str] = field(default_factory=list)
     hands: Hands = field(default_factory=Hands)
     course_dir: str = ""
+    _room: Room | None = None
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
@@ -71,6 +74,15 @@ class Desk:
         before = () if given_back is None else self.session.stack
         kept = tuple(one for one in before if one["id"] not in ids and one["id"] not in (given_back or ()))
         self.save(dataclasses.replace(self.session, stack=(*kept, *standing)))
+        self.topology, self.host = look_at(self.root)
+        self._room = None
+
+    @property
+    def room(self) -> Room:
+        """How many CPUs one run may use."""
+        if self._room is None:
+            self._room = room(self.root, self.topology)
+        return self._room
 
     def progress(self, chapter_id: str) -> ChapterProgress:
         return self.session.chapters.get(chapter_id, ChapterProgress())

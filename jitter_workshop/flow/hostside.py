@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.desk import Desk, look_at
 from jitter_workshop.flow.hostview import View, facts
@@ -32,10 +30,10 @@ class HostSide:
         self._here: Seen | None = None
         self._there: Seen | None = None
 
-    @cached_property
+    @property
     def reason(self) -> str:
         """Why the chapter cannot be done on this host, or ""."""
-        return reason_not_here(self._chapter, self._desk.topology, self._desk.root.recorded, self._missing())
+        return reason_not_here(self._chapter, self._desk.room, self._desk.root.recorded, self._missing())
 
     @property
     def rehearsed(self) -> bool:

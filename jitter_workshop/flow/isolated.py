@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.cpusets import find_cpusets
@@ -24,6 +25,16 @@ NOTE = "isolation"
 """The key in a run's notes under which it says that it was made outside the set."""
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many CPUs one run may use here: a process is either within this tool's isolated set or outside of it.
+    ``isolated``: that set, empty where there is none. ``walled``: the run would have more without it."""
+
+    cpus: int
+    isolated: CpuSet
+    walled: bool
+
+
 class NotPlaced(HostError):
     """The child could not be put on the isolated CPUs; it has measured nothing yet."""
 
@@ -33,6 +44,14 @@ def own_cpus(root: HostRoot) -> CpuSet:
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     return group.effective if group is not None else CpuSet()
+
+
+def room(root: HostRoot, topology: Topology) -> Room:
+    """The larger of the two places, read now."""
+    own = own_cpus(root)
+    outside = topology.allowed - own
+    cpus = max(len(outside), len(own))
+    return Room(cpus, own, walled=bool(own) and cpus < len(outside | own))
 
 
 def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:

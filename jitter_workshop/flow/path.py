@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from jitter_workshop.flow.isolated import Room
 from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.steps import current_step
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.session import ChapterProgress
-from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry
 
 
-def reason_not_here(chapter: Chapter, topology: Topology, recorded: bool, missing: str = "") -> str:
+def reason_not_here(chapter: Chapter, room: Room, recorded: bool, missing: str = "") -> str:
     """Why a chapter cannot be done on this host, or "". ``missing``: why this host has none of its tunables."""
     if recorded:
         return "a recorded host can be looked at, not measured"
-    cpus = len(topology.allowed)
-    if cpus < chapter.hot_cpus:
-        return f"needs {chapter.hot_cpus} CPUs, and we may use {cpus}"
+    if room.cpus < chapter.hot_cpus:
+        short = f"needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
+        return f"{short} while CPU {room.isolated} is isolated: give that back first" if room.walled else short
     return missing
 
 
@@ -30,7 +30,7 @@ def entry(
     chapter: Chapter,
     progress: ChapterProgress,
     guess: bool | None,
-    topology: Topology,
+    room: Room,
     recorded: bool,
     missing: str = "",
     recordings: Recordings | None = None,
@@ -38,7 +38,7 @@ def entry(
     """One line of the path. ``guess``: was the prediction near, None = nothing to say. ``missing``: see
     :func:`reason_not_here`. ``recordings``: the course's, which are looked at only where the chapter is taught on
     them; None leaves them alone."""
-    reason = reason_not_here(chapter, topology, recorded, missing)
+    reason = reason_not_here(chapter, room, recorded, missing)
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
         reason, rehearsed = f"{unreadable}; {reason}", False

@@ -9,6 +9,7 @@ from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import Placement, WorkloadName
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PlanView
@@ -28,12 +29,13 @@ WAIT_S = 600.0
 
 
 def request_of(
-    measurement: Measurement, noise: str | None, chosen: dict[str, int], topology: Topology
+    measurement: Measurement, noise: str | None, chosen: dict[str, int], cpus: int, beside: Run | None = None
 ) -> MeasureRequest:
     """A lesson's measurement as a host can make it. ``noise``: woken by the learner; ``chosen``: thread → CPU, where
-    they picked them. Where only one CPU may be used the ring cannot run; ``spin`` takes its place."""
+    they picked them. Where a run may use only one of its CPUs (``cpus``) the ring cannot run; ``spin`` takes its place,
+    and so it does where the run ``beside`` which this one will be compared was of ``spin``."""
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
-    if workload == "ring" and len(topology.allowed) < 2:
+    if workload == "ring" and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
     request = MeasureRequest(
         workload=workload,

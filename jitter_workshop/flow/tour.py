@@ -9,6 +9,7 @@ from jitter_workshop import paths
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.desk import look_at
+from jitter_workshop.flow.isolated import room
 from jitter_workshop.flow.measure import warnings
 from jitter_workshop.flow.path import entry, in_order, next_entry
 from jitter_workshop.flow.recordings import Recordings
@@ -51,13 +52,14 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         notices.append(f"No progress is shown: {error.sentence()}.")
     progress = session.chapters if session is not None else {}
     recordings = Recordings(course.source)
+    space = room(host_root, topology)
     path = in_order(
         tuple(
             entry(
                 chapter,
                 progress.get(chapter.id, ChapterProgress()),
                 None,
-                topology,
+                space,
                 host_root.recorded,
                 missing_here(host_root, chapter, topology),
                 recordings,

@@ -11,6 +11,7 @@ import dataclasses
 from jitter_workshop.course.checks import marks
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow import steps as loop
+from jitter_workshop.flow.beforehand import WITHOUT_SETTINGS, other_workload, thief_offered
 from jitter_workshop.flow.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.desk import Desk
 from jitter_workshop.flow.explain import explain_run, unfilled
@@ -36,10 +37,6 @@ from jitter_workshop.model.walk import (
     SettingChange,
     StepView,
 )
-from jitter_workshop.stats.scale import nice_ns
-
-QUIET_NS = 10_000
-"""A baseline whose p99.99 lies below this has little to teach: a thief is offered."""
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
 
@@ -158,7 +155,12 @@ class Walk:
         task, prediction = self.chapter.prediction, self.progress.prediction
         if task is None or prediction is None:
             return None
-        return outcome(task, prediction, self.run_in(task.slot))
+        run = self.run_in(task.slot)
+        asked = self.chapter.measurement(task.slot) if task.slot is not None else None
+        if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":
+            text = f"Your guess was about the workload {asked.workload}, and {run.workload} was measured: no judgement."
+            return PredictionOutcome(text, None, "", prediction.value_ns, None)
+        return outcome(task, prediction, run)
 
     def plan(self) -> PlanView:
         """Exactly what ``apply`` would change. Raises HostError when this host cannot do it."""
@@ -279,11 +281,20 @@ class Walk:
 
     def warning(self, step: StepName) -> str:
         """What is to be known before a step is measured; "" for nothing."""
+        return " ".join(filter(None, (self._other_workload(step), self._without_settings(step))))
+
+    def _other_workload(self, step: StepName) -> str:
+        asked = self.chapter.measurement(step)
+        if asked is None or not self.measures(step) or self.run_in(step) is not None or self._side.reason:
+            return ""
+        return other_workload(asked.workload, self._request(step, {}).workload, self._desk.room)
+
+    def _without_settings(self, step: StepName) -> str:
         if step != "again" or self.chapter.changes != "tunables" or self.rehearsed or self.run_in("again") is not None:
             return ""
         if self.applied or self._side.state == "good":
             return ""
-        return "This chapter's settings do not stand: what is measured now is the host without them. 'apply' sets them."
+        return WITHOUT_SETTINGS
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """What stands in a step of a rehearsed chapter for runs of one's own: curves of another machine, and which that
@@ -297,17 +308,7 @@ class Walk:
         """A sentence offering to wake a thief, where the baseline is already quiet (p99.99 < 10 µs); else ""."""
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
-        run = self.run_in("measure")
-        if run is not None and run.workload != "ring":
-            return ""  # of hundreds of millions of readings p99.99 is always short
-        summary = run.histograms.get(run.main_histogram) if run else None
-        value = summary.percentiles.get("99.99") if summary else None
-        if value is None or value >= QUIET_NS:
-            return ""
-        return (
-            f"This host is quiet already: p99.99 is {nice_ns(value)}. Shall a thief be woken for this chapter? "
-            "Spinners, one thread a CPU, are busy for 3 ms and asleep for 30; they stop with the run."
-        )
+        return thief_offered(self.run_in("measure"))
 
     def accept_noise(self, wake: bool = True) -> None:
         """Wake the thief for this chapter's runs (or let it sleep again). Both runs have to be made in the same way, so
@@ -381,6 +382,6 @@ class Walk:
         reason = self._side.reason
         if reason and not rehearsed:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
-        _, topology, _ = self._side.machine()
+        cpus = len(self._side.machine()[1].allowed) if rehearsed else self._desk.room.cpus
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
-        return request_of(measurement, self.progress.noise, wanted, topology)
+        return request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"))

@@ -42,13 +42,9 @@ class Workshop:
     """Open with ``Workshop.open``; raises WorkshopError when the course or the state folder cannot be used."""
 
     course: Course
-    host: HostSummary
-    topology: Topology
 
     def __init__(self, course: Course, desk: Desk) -> None:
         self.course = course
-        self.host = desk.host
-        self.topology = desk.topology
         self._desk = desk
         self._without: dict[str, str] = {}
 
@@ -89,6 +85,16 @@ class Workshop:
         return self._desk.handle.read_only_error()
 
     @property
+    def host(self) -> HostSummary:
+        """This host, as it was when the workshop opened or last changed something."""
+        return self._desk.host
+
+    @property
+    def topology(self) -> Topology:
+        """Its CPUs, as of then."""
+        return self._desk.topology
+
+    @property
     def session(self) -> Session:
         """The session with its progress as it is now."""
         return self._desk.session
@@ -105,7 +111,7 @@ class Workshop:
                     chapter,
                     self._desk.progress(chapter.id),
                     outcome.near if (outcome := Walk(chapter, self._desk).outcome()) else None,
-                    self.topology,
+                    self._desk.room,
                     self._desk.root.recorded,
                     self._missing(chapter),
                 )

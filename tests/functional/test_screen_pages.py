@@ -107,8 +107,7 @@ async def test_labels_of_runs_are_text() -> None:
 
 def on_tree(tree: Path) -> FakeWorkshop:
     workshop = open_workshop()
-    workshop.topology = read_topology(HostRoot(tree))
-    workshop._desk.topology = workshop.topology
+    workshop._desk.topology = read_topology(HostRoot(tree))
     return workshop
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow import hands as handwork
 from jitter_workshop.flow.hands import Hands, place_once
-from jitter_workshop.flow.isolated import NotPlaced, own_cpus, placed_by, with_allowed
+from jitter_workshop.flow.isolated import NotPlaced, Room, own_cpus, placed_by, room, with_allowed
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.resolve import resolve
 from jitter_workshop.host.root import HostRoot
@@ -55,6 +55,14 @@ def test_only_our_own_set_counts_and_only_while_it_holds(
     tmp_path: Path, partition: str, folder: str, cpus: CpuSet
 ) -> None:
     assert own_cpus(tree(tmp_path, partition, folder)) == cpus
+
+
+def test_a_run_has_the_larger_side_of_the_wall(tmp_path: Path) -> None:
+    root = tree(tmp_path, "isolated")
+    assert room(root, host()) == Room(2, HOT, walled=True)
+    assert room(root, host(CpuSet((0,)))) == Room(2, HOT, walled=True)
+    assert room(root, host(CpuSet())) == Room(2, HOT, walled=False)
+    assert room(HostRoot(hosttrees.write(tmp_path / "bare", {})), host(CpuSet((0,)))) == Room(1, CpuSet(), walled=False)
 
 
 def test_a_host_without_control_groups_has_no_set(tmp_path: Path) -> None:

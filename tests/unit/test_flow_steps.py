@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow import steps as loop
+from jitter_workshop.flow.isolated import Room
 from jitter_workshop.flow.path import entry, in_order, next_entry, reason_not_here
 from jitter_workshop.model.course import STEPS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import PlacementRecord, Run
 from jitter_workshop.model.session import ChapterProgress
-from jitter_workshop.model.topology import Cpu, Topology
 from tests import madeup
 from tests.fakes import short_course
 
@@ -24,11 +24,8 @@ COURSE = load_course(short_course())
 PINNING = COURSE.chapters[2]
 
 
-def machine(count: int, allowed: int | None = None) -> Topology:
-    mine = count if allowed is None else allowed
-    return Topology(
-        tuple(Cpu(i, 0, i, 0, online=True, allowed=i < mine, smt_siblings=CpuSet((i,))) for i in range(count)), ()
-    )
+def machine(count: int) -> Room:
+    return Room(count, CpuSet(), walled=False)
 
 
 def run(mode: str = "none", complete: bool = True) -> Run:
@@ -82,7 +79,7 @@ def test_the_path_puts_first_what_can_be_done_here() -> None:
     path = in_order(tuple(entry(c, ChapterProgress(), None, one_cpu, False) for c in COURSE.chapters))
     assert [(e.chapter_id, e.here) for e in path] == [("baseline", True), ("migration", False), ("pinning", False)]
     assert "needs 2 CPUs" in path[1].reason
-    assert reason_not_here(PINNING, machine(4, allowed=1), False) != ""
+    assert reason_not_here(PINNING, Room(1, CpuSet((1,)), walled=True), False).endswith("give that back first")
     assert reason_not_here(PINNING, machine(2), False) == ""
     assert "recorded" in reason_not_here(PINNING, machine(64), True)
 

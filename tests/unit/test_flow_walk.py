@@ -12,6 +12,7 @@ from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow import measure as measuring
+from jitter_workshop.flow.isolated import Room
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.published import ORIGIN
 from jitter_workshop.flow.walk import Walk
@@ -36,7 +37,7 @@ def cpus(count: int) -> Topology:
 @pytest.fixture
 def workshop() -> Workshop:
     made = Workshop.open()
-    made._desk.topology = made.topology = cpus(4)
+    made._desk.topology = cpus(4)
     return made
 
 
@@ -303,3 +304,25 @@ def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
     handle.save(handle.session)
     workshop.close()
     assert any("begun on elsewhere" in notice for notice in Workshop.open().notices)
+
+
+def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None:
+    walk = workshop.walk("baseline")
+    assert (walk.request("measure").workload, walk.warning("measure")) == ("ring", "")
+    workshop._desk._room = Room(1, CpuSet((1,)), walled=True)
+    assert walk.request("measure").workload == "spin"
+    assert "While CPU 1 is isolated" in walk.warning("measure")
+    assert "give that back first" in workshop.walk("pinning").not_here
+
+
+def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:
+    walk = workshop.walk("baseline")
+    walk.predict(Prediction(value_ns=1_000))
+    workshop._desk._room = Room(1, CpuSet(), walled=False)
+    walk.record("measure", replace(finish(workshop, walk, "measure"), workload="spin"))
+    workshop._desk._room = Room(2, CpuSet(), walled=False)
+    assert walk.request("again").workload == "spin"
+    assert walk.warning("again").startswith("The run before was of spin")
+    judged = walk.outcome()
+    assert judged is not None
+    assert (judged.near, judged.text.endswith("no judgement.")) == (None, True)
