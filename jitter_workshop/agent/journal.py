@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from jitter_workshop.agent.statedir import DAMAGED, DONE, StateDir
+from jitter_workshop.agent.statedir import DAMAGED, DONE, StateDir, open_or_read
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.tuning.journal import (
@@ -29,7 +28,6 @@ from jitter_workshop.tuning.reasons import reason
 KEPT_DONE = 50
 """How many closed journals are kept for looking up."""
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -157,7 +155,7 @@ def open_journals(
         name = ident + SUFFIX
         path = f"{JOURNAL_DIR}/{name}"
         try:
-            file = _open(name, folder)
+            file = open_or_read(name, folder.journal, _APPEND)
         except OSError as error:
             refused.append(LeftAlone("journal", path, "", None, f"it cannot be opened: {reason(error)}; not used"))
             continue
@@ -198,17 +196,6 @@ def close_finished(
             _put_away(folder, name, DONE)
     _prune(folder)
     return tuple(told)
-
-
-def _open(name: str, folder: StateDir) -> int:
-    """For appending, or on a disk that has become read-only for reading: what is given back is then not written down,
-    and found as it was before the next time. Raises OSError."""
-    try:
-        return os.open(name, _APPEND, dir_fd=folder.journal)
-    except OSError as error:
-        if error.errno != errno.EROFS:
-            raise
-    return os.open(name, _READ, dir_fd=folder.journal)
 
 
 def _not_ours(file: int, owner: int) -> str:

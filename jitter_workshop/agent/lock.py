@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import time
 
-from jitter_workshop.agent.statedir import StateDir
+from jitter_workshop.agent.statedir import StateDir, open_or_read
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.reasons import reason
@@ -24,15 +23,8 @@ class HostLock:
 
     def __init__(self, folder: StateDir, who: str) -> None:
         """``who``: words about the holder, for those who wait."""
-        flags = os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            try:
-                self._file = os.open(LOCK_FILE, os.O_RDWR | os.O_CREAT | flags, 0o600, dir_fd=folder.state)
-            except OSError as error:
-                if error.errno != errno.EROFS:
-                    raise
-                # To give back needs no room on a disk that has become read-only meanwhile.
-                self._file = os.open(LOCK_FILE, os.O_RDONLY | flags, dir_fd=folder.state)
+            self._file = open_or_read(LOCK_FILE, folder.state, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise HostError(f"the lock cannot be used: {reason(error)}", "nothing was changed") from error
         self._who = who

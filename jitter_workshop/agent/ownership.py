@@ -75,16 +75,20 @@ def may_run_anything(user: str) -> bool:
 
 
 def first_foreign(files: Iterable[str], owner: int = 0) -> str:
-    """The first file, or folder above one, that is not ``owner``'s alone, in words; "" where there is none."""
-    seen: set[str] = set()
+    """The first file, or folder above one, that is not ``owner``'s alone, in words; "" where there is none.
+
+    Above one, a folder that all may write is no problem where it is sticky (/tmp): in it nobody else can rename, remove
+    or replace what belongs to ``owner`` (inode(7), S_ISVTX). A folder that is itself named is one that code is loaded
+    from: there a file that somebody adds counts, and sticky is no help."""
+    seen: set[tuple[str, bool]] = set()
     for file in files:
-        path = os.path.realpath(file)
-        while path not in seen:
-            seen.add(path)
-            problem = _foreign(path, owner)
+        path, above = os.path.realpath(file), False
+        while (path, above) not in seen:
+            seen.add((path, above))
+            problem = _foreign(path, owner, above)
             if problem:
                 return problem
-            path = os.path.dirname(path)  # noqa: PTH120
+            path, above = os.path.dirname(path), True  # noqa: PTH120
     return ""
 
 
@@ -92,6 +96,10 @@ def own_files() -> Iterable[str]:
     """All that this process is made of: the interpreter, every module loaded so far and what may still be loaded of
     this package, with the folders that Python keeps compiled modules in."""
     yield sys.executable
+    # An interpreter looks beside itself, and a folder higher, for what says where its library is (pyvenv.cfg).
+    beside = os.path.dirname(os.path.realpath(sys.executable))  # noqa: PTH120
+    yield beside
+    yield os.path.dirname(beside)  # noqa: PTH120
     yield sys.prefix
     package = f"{tree()}/jitter_workshop"
     for module in list(sys.modules.values()):
@@ -112,7 +120,7 @@ def own_files() -> Iterable[str]:
                 yield from (f"{path}/{cached}" for cached in os.listdir(path))  # noqa: PTH208
 
 
-def _foreign(path: str, owner: int) -> str:
+def _foreign(path: str, owner: int, above: bool) -> str:
     try:
         status = os.lstat(path)
     except OSError as error:
@@ -122,6 +130,7 @@ def _foreign(path: str, owner: int) -> str:
         return f"{shown} belongs to user {status.st_uid}"
     if stat.S_ISLNK(status.st_mode):
         return ""
-    if stat.S_IMODE(status.st_mode) & 0o022:
+    kept = above and status.st_mode & stat.S_ISVTX
+    if stat.S_IMODE(status.st_mode) & 0o022 and not kept:
         return f"{shown} can be written by others"
     return ""

@@ -77,3 +77,16 @@ class StateDir:
         if stat.S_IMODE(status.st_mode) & 0o022:
             raise HostError(f"{path} can be written by others than root", f"chmod go-w {path}")
         return found
+
+
+def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:
+    """A file below the descriptor ``folder`` as ``flags`` say, or on a disk that has become read-only for reading: to
+    give back needs no room, and what is then not written down is found as it was before the next time. No link is
+    followed. Raises OSError."""
+    flags |= os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, mode, dir_fd=folder)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+    return os.open(name, flags & ~(os.O_ACCMODE | os.O_APPEND | os.O_CREAT), dir_fd=folder)

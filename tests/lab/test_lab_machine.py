@@ -203,6 +203,7 @@ def test_real_time_kernel(lab_rt: Machine) -> None:
     assert {"osnoise", "timerlat", "hwlat"} <= set(lab_rt.read("/sys/kernel/tracing/available_tracers").split())
 
 
+@pytest.mark.soak
 def test_boot_parameters_reboot_and_power_cut(lab_factory: Factory) -> None:
     isolation = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1"
     machine = lab_factory(append=isolation, disk=True)

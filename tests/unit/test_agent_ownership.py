@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,30 @@ def test_a_file_that_others_may_write_is_found(code: Path) -> None:
 def test_a_folder_above_that_others_may_write_is_found(code: Path) -> None:
     code.parent.chmod(0o775)
     assert below(code) == f"{code.parent} can be written by others"
+
+
+def test_a_sticky_folder_above_that_all_may_write_is_fine(code: Path) -> None:
+    top = code.parent.parent
+    top.chmod(0o1777)
+    assert below(code) == ""
+    top.chmod(0o777)
+    assert below(code) == f"{top} can be written by others"
+
+
+def test_a_folder_that_code_is_loaded_from_is_not_saved_by_being_sticky(code: Path) -> None:
+    code.parent.chmod(0o1777)
+    assert below(code) == ""
+    assert below(code.parent) == f"{code.parent} can be written by others"
+    # Whichever of the two is looked at first.
+    assert ownership.first_foreign([str(code), str(code.parent)], OWNER) != ""
+
+
+@pytest.mark.skipif(OWNER != 0, reason="only root can give files away")
+def test_a_sticky_folder_of_another_user_is_found(code: Path) -> None:
+    top = code.parent.parent
+    top.chmod(0o1777)
+    os.chown(top, 1000, 1000)
+    assert below(code) == f"{top} belongs to user 1000"
 
 
 @pytest.mark.skipif(OWNER != 0, reason="only root can give files away")
@@ -97,6 +122,8 @@ def test_all_that_may_be_loaded_is_looked_at() -> None:
         "host/root.py",
     ):
         assert str(package / name) in files
+    interpreter = Path(sys.executable).resolve()
+    assert {str(interpreter.parent), str(interpreter.parent.parent)} <= files
     assert os.path.realpath(os.__file__) in {os.path.realpath(file) for file in files}
 
 
