@@ -1,0 +1,106 @@
+"""Events of the kernel's trace, decoded, and their packed form: what the agent hands over and what is kept with a run.
+
+Kernel addresses never occur: functions are names. Names of tasks, interrupts and functions come from outside.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+KINDS = (
+    "switch",
+    "migrate",
+    "waking",
+    "ipi_send",
+    "irq_entry",
+    "irq_exit",
+    "softirq_entry",
+    "softirq_exit",
+    "vector_entry",
+    "vector_exit",
+    "nmi",
+    "work_start",
+    "work_end",
+    "tick_stop",
+    "timer_entry",
+    "timer_exit",
+    "csd_entry",
+    "csd_exit",
+    "frequency",
+    "idle",
+    "fault",
+    "stack",
+)
+"""What an event says, by its kind (``pid`` is always the thread in whose context it happened, 0 = idle):
+
+``switch``: pid leaves the CPU, a = the next thread, b = 1 where pid could go on running, name = the next one's name,
+other = pid's. ``migrate``: pid moves thread a from CPU b to c, name = its name. ``waking``: pid wakes thread a for CPU
+b, name = its name. ``ipi_send``: pid sends an interrupt to CPU a, name = the function that it is to call.
+``irq_*``: a = number, name = handler. ``softirq_*``: a = vector, name. ``vector_*``: a = vector, name = its kind.
+``nmi``: at its end, a = its length in ns, name = handler. ``work_*``: name = function. ``tick_stop``: a = 1 where the
+tick stopped, name = what kept it. ``timer_*``: name = function. ``csd_*``: name = the function that an interrupt from
+another CPU ran. ``frequency``: a = kHz, b = CPU. ``idle``: a = state, -1 = left, b = CPU. ``fault``: a = 1 for user
+mode, b = error code. ``stack``: name = functions of the kernel, innermost first, of the event before it on this CPU.
+"""
+
+IN_IRQ = 1
+IN_SOFTIRQ = 2
+"""Flags: the event happened in a hard interrupt, in a softirq."""
+
+_RECORD = struct.Struct("<QHBBiiiiII")
+RECORD_BYTES = _RECORD.size
+_KIND_INDEX = {kind: index for index, kind in enumerate(KINDS)}
+
+
+class TraceEvent(NamedTuple):
+    """One event. ``ts``: ticks of the trace's clock. See :data:`KINDS` for the rest."""
+
+    ts: int
+    cpu: int
+    kind: str
+    pid: int
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    name: str = ""
+    other: str = ""
+    flags: int = 0
+
+
+class Strings:
+    """The names of many events, each once; number 0 is ""."""
+
+    def __init__(self, known: Sequence[str] = ("",)) -> None:
+        self.all = list(known)
+        self._numbers = {name: number for number, name in enumerate(self.all)}
+
+    def number(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self.all)
+            self.all.append(name)
+        return number
+
+
+def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
+    """Events as records of RECORD_BYTES; their names go into ``strings``. Raises struct.error for a value that does not
+    fit (times are below 2^64, numbers signed 32 bits)."""
+    number, one = strings.number, _RECORD.pack
+    return b"".join(
+        one(e.ts, e.cpu, _KIND_INDEX[e.kind], e.flags, e.pid, e.a, e.b, e.c, number(e.name), number(e.other))
+        for e in events
+    )
+
+
+def unpack(packed: bytes, strings: Sequence[str]) -> Iterator[TraceEvent]:
+    """The events of :func:`pack`. Raises ValueError for what it did not make."""
+    if len(packed) % RECORD_BYTES:
+        raise ValueError("the packed events are cut off")
+    kinds = KINDS
+    try:
+        for ts, cpu, kind, flags, pid, a, b, c, name, other in _RECORD.iter_unpack(packed):
+            yield TraceEvent(ts, cpu, kinds[kind], pid, a, b, c, strings[name], strings[other], flags)
+    except IndexError as error:
+        raise ValueError("a packed event names what is not in its table") from error
