@@ -14,10 +14,9 @@ from jitter_workshop.bench.native import ffi, lib
 from jitter_workshop.bench.protocol import HistogramBlock, StallTotal
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
-from jitter_workshop.model.spec import STALL_DECADES_NS, Pacing
+from jitter_workshop.model.spec import LISTED_STALLS, STALL_DECADES_NS, Pacing
 from jitter_workshop.stats import histogram as histograms
 
-LISTED_STALLS = 500
 _CPUS = 65_536
 
 
@@ -95,6 +94,7 @@ def ring_block(
     threshold_ns: int,
     producer: Stamps,
     consumers: Mapping[str, Stamps],
+    listed: int = LISTED_STALLS,
 ) -> Digest:
     """Digest a block of the ring. ``clock``: a ``jw_clock *``; ``consumers``: ``accumulator`` and, where there is one,
     ``journaller``. ``count`` messages, at least 1."""
@@ -124,7 +124,7 @@ def ring_block(
         start_ticks=start,
         end_ticks=max(int(stamps.times[count]) for stamps in threads.values()),
         histograms={name: recorder.block() for name, recorder in recorders.items()},
-        stalls=longest(index, stalls),
+        stalls=longest(index, stalls, listed),
         totals=totals(stalls["accumulator"], stalls["producer"], threshold_ns),
         negative_deltas=negative,
         messages_by_cpu={name: _residence(stamps, count) for name, stamps in threads.items()},
@@ -141,6 +141,7 @@ def spin_block(
     table_len: int,
     gaps: Any,
     by_cpu: Any,
+    listed: int = LISTED_STALLS,
 ) -> Digest:
     """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long ones.
     ``duty``: the share of time in percent that it was to be busy."""
@@ -153,7 +154,7 @@ def spin_block(
         start_ticks=result.start,
         end_ticks=result.end,
         histograms={"spin_gap": spin_gap.block()},
-        stalls=longest(index, {"sampler": stalls}),
+        stalls=longest(index, {"sampler": stalls}, listed),
         totals=totals(stalls, NO_STALLS, threshold_ns),
         negative_deltas=result.negative,
         messages_by_cpu={"sampler": _used(by_cpu)},
@@ -183,25 +184,25 @@ def totals(one: NativeStalls, other: NativeStalls, threshold_ns: int) -> tuple[S
     return tuple(StallTotal(t, counts[i], stolen_ns[i]) for i, t in enumerate(limits))
 
 
-def longest(index: int, stalls: Mapping[str, NativeStalls]) -> tuple[Stall, ...]:
-    """The longest stalls of all threads, in order of time."""
+def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int = LISTED_STALLS) -> tuple[Stall, ...]:
+    """The ``listed`` longest stalls of all threads, in order of time."""
     found = [
         Stall(index, thread, item.cpu, item.start_ns, item.end_ns, item.messages)
         for thread, some in stalls.items()
-        for item in _top(some)
+        for item in _top(some, listed)
     ]
     found.sort(key=lambda stall: stall.duration_ns, reverse=True)
-    return tuple(sorted(found[:LISTED_STALLS], key=lambda stall: (stall.start_ns, stall.thread)))
+    return tuple(sorted(found[:listed], key=lambda stall: (stall.start_ns, stall.thread)))
 
 
-def _top(stalls: NativeStalls) -> Sequence[Any]:
+def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
     """The longest of one thread, without making a Python object of every one of a million."""
-    if stalls.count <= LISTED_STALLS:
+    if stalls.count <= listed:
         return [stalls.items[i] for i in range(stalls.count)]
     order = sorted(
         range(stalls.count), key=lambda i: int(stalls.items[i].end_ns - stalls.items[i].start_ns), reverse=True
     )
-    return [stalls.items[i] for i in order[:LISTED_STALLS]]
+    return [stalls.items[i] for i in order[:listed]]
 
 
 def _two_pass(find: Callable[[Any, int], int]) -> NativeStalls:

@@ -72,7 +72,8 @@ class StallTotal:
 @dataclass(frozen=True, slots=True)
 class BlockDone:
     """One block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall times count from
-    ``start_ns``; ``stalls`` holds the longest (at most 500), ``stall_totals`` counts all.
+    ``start_ns``; ``stalls`` holds the longest (at most the spec's ``listed_stalls``), ``stall_totals`` counts all.
+    ``start_ticks`` / ``end_ticks``: the same two moments by the run's own clock.
 
     ``interrupts`` / ``softirqs``: growth per CPU from just before to just after. ``throttled_periods``: the cgroup's.
     ``counted_ns``: the time in which all these counters grew, longer than the block by its lead-in.
@@ -97,6 +98,8 @@ class BlockDone:
     parent_switches: int | None
     notes: dict[str, str] = field(default_factory=dict)
     counted_ns: int | None = None
+    start_ticks: int = 0
+    end_ticks: int = 0
 
 
 @dataclass(frozen=True, slots=True)

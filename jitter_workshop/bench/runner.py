@@ -18,11 +18,11 @@ from jitter_workshop.bench import launch, protocol
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.gather import Gathered
 from jitter_workshop.bench.stall import Stall
-from jitter_workshop.errors import MeasureError, UsageError
+from jitter_workshop.errors import MeasureError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.thermal import read_thermal
 from jitter_workshop.model.codec import CodecError
-from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+from jitter_workshop.model.observe import Progress, RunObserver, RunStarted, Witness
 from jitter_workshop.model.run import Clock
 from jitter_workshop.model.spec import NOISE_KINDS, RunSpec
 from jitter_workshop.model.text import clean
@@ -78,12 +78,13 @@ def run(
     sensor: Sensor | None = None,
     pause_s: float = PAUSE_S,
     placed: Callable[[int], None] | None = None,
+    witness: Witness | None = None,
 ) -> RunResult:
     """Measure ``spec``. Must be called on a thread that lives until it returns (see ``launch``).
 
     ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling. ``placed``
     is called with the child's process number once it has started and before it pins its threads; what it raises ends
-    the run.
+    the run. ``witness`` records what else the host does during each block.
     Raises Cancelled or MeasureError when not one block was finished, UsageError for a noise that is not known. The
     child is always ended and reaped.
     """
@@ -94,7 +95,7 @@ def run(
     with _noise(spec) as noise, launch.Child(command or launch.command(launch.WORKER)) as child:
         if placed is not None:
             placed(child.pid)
-        return _Conductor(spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s).run()
+        return _Conductor(spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s, witness).run()
 
 
 def expected_seconds(spec: RunSpec) -> float:
@@ -117,6 +118,7 @@ class _Conductor:
         noise: launch.Child | None,
         sensor: Sensor,
         pause_s: float,
+        witness: Witness | None = None,
     ) -> None:
         self._spec = spec
         self._observer = observer
@@ -125,6 +127,7 @@ class _Conductor:
         self._noise = noise
         self._sensor = sensor
         self._pause_s = pause_s
+        self._witness = witness
         self._gathered = Gathered(spec)
         self._repeated = 0
         self._stall = Stall(spec) if spec.noise == "stall" else None
@@ -137,6 +140,7 @@ class _Conductor:
         failure: MeasureError | None = None
         self._observer.started(started)
         try:
+            self._told(lambda witness: witness.begin(self._child.pid, ready.tids))
             self._blocks()
             self._child.end(protocol.line("end"))
         except Cancelled:
@@ -199,9 +203,24 @@ class _Conductor:
             if not self._finished:
                 self._pause(received + self._pause_s)
 
+    def _told(self, tell: Callable[[Witness], None]) -> None:
+        """Tell the witness, where there is one. Raises MeasureError."""
+        if self._witness is None:
+            return
+        try:
+            tell(self._witness)
+        except WorkshopError as error:
+            raise MeasureError(f"the evidence could not be taken: {error.message}", error.advice) from error
+
     def _block(self) -> protocol.BlockDone | None:
         """One block; None when it was cut by a suspension, or missed by the stall that was due, and has to be measured
         again."""
+        self._told(lambda witness: witness.before_block())
+        done = self._measured()
+        self._told(lambda witness: witness.after_block(done))
+        return done
+
+    def _measured(self) -> protocol.BlockDone | None:
         stall = self._stall if self._stall and self._stall.due(len(self._gathered.blocks)) else None
         self._child.send(protocol.line("go"))
         sent_ns = time.monotonic_ns()

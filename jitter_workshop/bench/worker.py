@@ -37,6 +37,7 @@ PATIENCE_S = 30
 """How long the child waits for a word after it has spoken: a parent that was stopped closes nothing."""
 
 HIGHEST_PRIORITY = 49
+MOST_LISTED = 100_000
 _STACK_BYTES = 256 * 1024
 _LONGEST_LINE = 1 << 20
 _RT_MARGIN_S = PATIENCE_S + 15
@@ -237,6 +238,8 @@ class Worker:
             stall_totals=found.totals,
             blocked_publishes=measured.blocked_publishes,
             negative_deltas=found.negative_deltas,
+            start_ticks=found.start_ticks,
+            end_ticks=found.end_ticks,
             core_hz=measured.core_hz,
             ping_pong_ns=measured.ping_pong_ns,
             notes=notes,
@@ -252,6 +255,8 @@ def validate(spec: RunSpec) -> None:
         raise UsageError("a run has at least one message")
     if not 0 < spec.interval_ns <= 60 * 10**9:
         raise UsageError("the interval between messages must be above 0 and at most a minute")
+    if not 0 <= spec.listed_stalls <= MOST_LISTED:
+        raise UsageError(f"at most {MOST_LISTED} stalls of a block are listed")
     if spec.threshold_ns < 1:
         raise UsageError("the threshold of a stall must be above 0")
     if spec.duty not in (DUTIES if spec.workload == "spin" else (100,)):

@@ -168,6 +168,7 @@ class Ring:
             spec.threshold_ns,
             stamps.pop("producer"),
             stamps,
+            spec.listed_stalls,
         )
         notes: dict[str, str] = {}
         if self._unrecorded < UNRECORDED:
@@ -251,6 +252,7 @@ class Spin:
             self._small,
             lib.jw_spin_gaps(self._spin),
             lib.jw_spin_readings_by_cpu(self._spin),
+            self._spec.listed_stalls,
         )
         notes = {"blocked_publishes": "a sampler publishes nothing", "ping_pong_ns": "one thread has no partner"}
         if result.gaps + 64 > _MOST_GAPS:

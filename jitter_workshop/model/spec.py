@@ -20,6 +20,10 @@ STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
 """The stall lengths whose rates every run states (DESIGN §6)."""
 
 
+LISTED_STALLS = 500
+LISTED_WITH_EVIDENCE = 20_000
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where the measured threads run.
@@ -63,7 +67,7 @@ class RunSpec:
     ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``.
     ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
     ``duty``: share of time in percent that ``spin`` samples. ``scratch_dir``: where the ring's record and journal files
-    are made (unlinked at once).
+    are made (unlinked at once). ``listed_stalls``: how many stalls of a block the child lists, the longest.
     """
 
     workload: WorkloadName
@@ -80,3 +84,4 @@ class RunSpec:
     scratch_dir: str = "/tmp"
     noise: str | None = None
     preset: str | None = None
+    listed_stalls: int = LISTED_STALLS

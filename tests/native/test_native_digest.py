@@ -16,7 +16,7 @@ from jitter_workshop.bench.digest import Digest, Recorder, Stamps
 from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
-from jitter_workshop.model.spec import Pacing
+from jitter_workshop.model.spec import LISTED_STALLS, Pacing
 
 pytestmark = pytest.mark.native
 
@@ -193,12 +193,12 @@ def test_a_late_schedule_counts_the_messages_that_were_due() -> None:
 
 
 def test_only_the_longest_are_listed_but_all_are_counted() -> None:
-    count = 3 * digest.LISTED_STALLS
+    count = 3 * LISTED_STALLS
     publish = [i * 100_000 for i in range(count + 1)]
     receive = [p + 1_000 + i for i, p in enumerate(publish)]
     found = digested(Made(publish, receive, [0] * (count + 1)))
-    assert len(found.stalls) == digest.LISTED_STALLS
-    assert min(s.duration_ns for s in found.stalls) == 1_000 + count - digest.LISTED_STALLS + 1
+    assert len(found.stalls) == LISTED_STALLS
+    assert min(s.duration_ns for s in found.stalls) == 1_000 + count - LISTED_STALLS + 1
     assert found.totals[0].count == count
 
 
