@@ -9,6 +9,8 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from jitter_workshop.model.record import dataclass
+
 KINDS = (
     "switch",
     "migrate",
@@ -104,3 +106,27 @@ def unpack(packed: bytes, strings: Sequence[str]) -> Iterator[TraceEvent]:
             yield TraceEvent(ts, cpu, kinds[kind], pid, a, b, c, strings[name], strings[other], flags)
     except IndexError as error:
         raise ValueError("a packed event names what is not in its table") from error
+
+
+@dataclass(frozen=True, slots=True)
+class TraceInfo:
+    """What is traced. ``clock``: the trace's (``x86-tsc``: ticks of the TSC; ``mono``: ns). ``enabled``: events as
+    ``system:name``; ``missing``: those that this kernel does not have or give, with the reason. ``buffer_kb``: for each
+    CPU, of the instance for ``cpus``. ``stacks``: kernel stacks are taken where a measured thread is switched out."""
+
+    clock: str
+    cpus: tuple[int, ...]
+    enabled: tuple[str, ...]
+    missing: dict[str, str]
+    buffer_kb: int
+    stacks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRead:
+    """What was recorded since the start: ``events`` packed, in order of time, of both instances; ``strings``: the whole
+    table that they refer to; ``lost``: CPU → events for which there was no room (0 is left out)."""
+
+    events: bytes
+    strings: tuple[str, ...]
+    lost: dict[int, int]
