@@ -140,7 +140,7 @@ class _Conductor:
         failure: MeasureError | None = None
         self._observer.started(started)
         try:
-            self._told(lambda witness: witness.begin(self._child.pid, ready.tids))
+            self._told(lambda witness: witness.begin(self._child.pid, ready.tids, ready.clock))
             self._blocks()
             self._child.end(protocol.line("end"))
         except Cancelled:

@@ -20,6 +20,7 @@ from jitter_workshop.errors import HostError, MeasureError, SessionError
 from jitter_workshop.flow.isolated import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.notes import cpu_limit, with_notes
 from jitter_workshop.flow.resolve import check, resolve
+from jitter_workshop.flow.witness import Evidence, Tracer
 from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
@@ -27,13 +28,14 @@ from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.observe import RunObserver
+from jitter_workshop.model.observe import RunObserver, Witness
 from jitter_workshop.model.run import FORMAT_VERSION, PlacementRecord, Run
 from jitter_workshop.model.spec import Pacing, Placement, RunSpec, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.session.ids import new_id
 from jitter_workshop.session.store import OpenSession
+from jitter_workshop.session.traces import RunTrace
 from jitter_workshop.tuning.journal import stack
 
 __all__ = [
@@ -56,7 +58,7 @@ class MeasureRequest:
     """What a person asks for, before the host had its say. None = the default of preset, workload or host.
 
     ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
-    when somebody else measures on this host.
+    when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run.
     """
 
     workload: WorkloadName = "ring"
@@ -77,6 +79,7 @@ class MeasureRequest:
     threshold_ns: int | None = None
     noise: str | None = None
     wait_s: float = 0.0
+    evidence: bool = False
 
 
 class MeasurementStopped(MeasureError):
@@ -105,10 +108,12 @@ def measure(
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
     place: Place | None = None,
+    tracer: Callable[[], Tracer] | None = None,
 ) -> Run:
     """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits,
     in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
-    isolated, where it has; where that cannot be, the run is made outside, and its notes say why.
+    isolated, where it has; where that cannot be, the run is made outside, and its notes say why. ``tracer`` is asked
+    for when evidence is wanted, before the run begins; where it cannot be had the run is made without.
 
     Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
@@ -120,6 +125,7 @@ def measure(
     root = HostRoot()
     topology = read_topology(root)
     places = _Places(request, root, topology, place)
+    evidence = Evidence(request.evidence, tracer, topology)
     behind: list[Holder] = []
 
     def waiting(holder: Holder) -> None:
@@ -132,12 +138,16 @@ def measure(
         summary = summarise(root, topology)
         applied = stack(root, in_effect=True)
         before = foreign.snapshot()
-        result = places.run(observer, cancel)
+        try:
+            result = places.run(observer, cancel, evidence.witness)
+        finally:
+            evidence.end()
         company = foreign.since(before, _watched(result.spec.placement))
     run = _as_run(request, result, summary, company, applied)
+    run = dataclasses.replace(run, notes={**run.notes, **evidence.notes()})
     if places.why_outside:
         run = dataclasses.replace(run, notes={**run.notes, NOTE: not_used(places.why_outside)})
-    not_kept = _keep(session, run, result)
+    not_kept = _keep(session, run, result, evidence.trace())
     if result.failure is not None:
         where = not_kept or (f"the finished blocks are kept as run {run.id}" if session is not None else "")
         message = f"{result.failure.message} after {len(run.blocks)} of {result.spec.blocks} blocks"
@@ -158,14 +168,18 @@ class _Places:
         self._inside = self._resolve_inside(own_cpus(root))
         self._outside = self._resolve_outside() if self._inside is None else None
 
-    def run(self, observer: RunObserver, cancel: CancelToken) -> runner.RunResult:
+    def run(
+        self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
+    ) -> runner.RunResult:
         """Measure. Raises what ``bench.runner.run`` raises, and HostError where it cannot be done outside either."""
         if self._inside is not None and self._place is not None:
             try:
-                return runner.run(self._inside, observer, cancel, placed=placed_by(self._place, self._inside.placement))
+                placed = placed_by(self._place, self._inside.placement)
+                return runner.run(self._inside, observer, cancel, placed=placed, witness=witness(self._inside))
             except NotPlaced as refusal:
                 self.why_outside = refusal.sentence()
-        return runner.run(self._outside or self._resolve_outside(), observer, cancel)
+        outside = self._outside or self._resolve_outside()
+        return runner.run(outside, observer, cancel, witness=witness(outside))
 
     def _resolve_inside(self, cpus: CpuSet) -> RunSpec | None:
         if not cpus:
@@ -219,13 +233,13 @@ def _watched(placement: Placement) -> set[int]:
     return {c for c in cpus if c is not None}
 
 
-def _keep(session: OpenSession | None, run: Run, result: runner.RunResult) -> str:
+def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:
     """Store the run; "" or the sentence that says what was not kept and why."""
     if session is None:
         return ""
     gathered = result.gathered
     try:
-        session.add_run(run, gathered.raw, {name: m.histogram for name, m in gathered.merged.items()})
+        session.add_run(run, gathered.raw, {name: m.histogram for name, m in gathered.merged.items()}, trace)
     except SessionError as error:
         return f"the run was measured but not kept: {error.sentence()}"
     return ""

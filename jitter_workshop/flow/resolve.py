@@ -11,7 +11,7 @@ from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.isolated import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import DUTIES, NOISE_KINDS, PRESETS, RunSpec
+from jitter_workshop.model.spec import DUTIES, LISTED_STALLS, LISTED_WITH_EVIDENCE, NOISE_KINDS, PRESETS, RunSpec
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 
@@ -139,6 +139,7 @@ def resolve(
         scratch_dir=scratch_dir,
         noise=request.noise,
         preset=cut.preset,
+        listed_stalls=LISTED_WITH_EVIDENCE if request.evidence else LISTED_STALLS,
     )
     if request.sched_priority:
         placing.check_realtime(topology, placement, threads(spec), within)

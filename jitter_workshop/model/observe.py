@@ -44,7 +44,7 @@ class Witness(Protocol):
     """Whoever records what the host does during blocks. All are called on the runner's thread, none during a block;
     what they raise ends the run like a failure of its child, with the finished blocks kept."""
 
-    def begin(self, pid: int, tids: dict[str, int]) -> None:
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
         """The child is calibrated; the first block is next."""
 
     def before_block(self) -> None:

@@ -20,8 +20,9 @@ from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
-from jitter_workshop.session import files, hlog, ids
+from jitter_workshop.session import files, hlog, ids, traces
 from jitter_workshop.session.lock import SessionLock
+from jitter_workshop.session.traces import TRACE_FILE, RunTrace
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
@@ -86,10 +87,17 @@ class OpenSession:
         files.write_json(self.folder / SESSION_FILE, to_plain(stored))
         self._session = stored
 
-    def add_run(self, run: Run, blocks: Iterable[BlockDone], merged: Mapping[str, HdrHistogram] | None = None) -> None:
+    def add_run(
+        self,
+        run: Run,
+        blocks: Iterable[BlockDone],
+        merged: Mapping[str, HdrHistogram] | None = None,
+        trace: RunTrace | None = None,
+    ) -> None:
         """Store a run with the histograms of its blocks. Raises SessionError; then nothing of the run is on disk.
 
-        ``merged``: the histograms of the whole run where the caller has them (else they are added up here).
+        ``merged``: the histograms of the whole run where the caller has them (else they are added up here). ``trace``:
+        what the kernel did meanwhile, where that was recorded.
         """
         self._writable()
         if not ids.is_id(run.id) or (self.folder / "runs" / run.id).exists():
@@ -106,6 +114,7 @@ class OpenSession:
                 RUN_FILE: lambda f: files.put(f, to_plain(run)),
                 BLOCKS_FILE: lambda f: hlog.write(f, _block_intervals(kept), base_s, comments),
                 MERGED_FILE: lambda f: hlog.write(f, whole, base_s, comments),
+                **({TRACE_FILE: lambda f: traces.write(f, trace)} if trace is not None else {}),
             },
         )
         self._runs[run.id] = run
@@ -120,6 +129,17 @@ class OpenSession:
         Raises SessionError."""
         ident = ids.lookup("run", wanted, [(r.id, r.label) for r in self.runs()], "see 'jitter-workshop sessions show'")
         return self._runs[ident]
+
+    def trace(self, run_id: str) -> RunTrace | None:
+        """What the kernel did during a run; None where it was not recorded. Raises SessionError where it is damaged."""
+        path = self._run_folder(run_id) / TRACE_FILE
+        try:
+            with path.open("rb") as file:
+                return traces.read(file)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SessionError(f"the trace of run {clean(run_id)} cannot be read: {error.strerror}") from error
 
     def histogram(self, run_id: str, name: str) -> HdrHistogram:
         """A histogram of a whole run. Raises SessionError where it is missing or damaged (which is then set aside)."""

@@ -10,6 +10,7 @@ from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.model.observe import BlockTimes, SilentObserver
+from jitter_workshop.model.run import Clock
 from jitter_workshop.model.spec import Placement, RunSpec
 
 SPEC = RunSpec("ring", Placement("none"), blocks=3, block_ns=1_000_000)
@@ -24,7 +25,8 @@ class Watching:
         self.tids: dict[str, int] = {}
         self._fails = fails
 
-    def begin(self, pid: int, tids: dict[str, int]) -> None:
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        assert clock.source == "tsc"
         self.pid, self.tids = pid, tids
         self._tell("begin")
 

@@ -1,0 +1,172 @@
+"""The kernel's trace beside a run: recorded through the agent, block by block, and kept as one trace.
+
+Nobody reads the buffer during a block. What a block leaves is read in the pause behind it, decoded by the agent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.observe import BlockTimes, Witness
+from jitter_workshop.model.run import Clock, Stall
+from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.trace import TraceInfo, TraceRead
+from jitter_workshop.session.traces import MOST_BYTES, RunTrace, TracedBlock
+
+CLOCKS = {"tsc": "x86-tsc", "monotonic": "mono"}
+"""The benchmark's clock → the trace's: the same ticks, so that nothing has to be converted."""
+
+
+class Tracer(Protocol):
+    """What the agent does for a trace (``agent.client.AgentClient``). All raise HostError."""
+
+    def evidence_begin(self, pid: int, tids: list[int], cpus: str, clock: str, stacks: bool) -> TraceInfo: ...
+    def evidence_start(self) -> None: ...
+    def evidence_read(self) -> TraceRead: ...
+    def evidence_end(self) -> None: ...
+
+
+class TraceWitness:
+    """Records a run for ``bench.runner``; one for each run. ``cpus``: those on which the measured threads may run.
+
+    A trace that cannot be had, or breaks off, does not end a run: ``why_not`` says what happened, and the run goes on
+    without it.
+    """
+
+    def __init__(self, tracer: Tracer, cpus: CpuSet) -> None:
+        self._tracer = tracer
+        self._cpus = cpus
+        self._info: TraceInfo | None = None
+        self._tids: dict[str, int] = {}
+        self._strings: tuple[str, ...] = ("",)
+        self._blocks: list[TracedBlock] = []
+        self._base_ns: int | None = None
+        self._bytes = 0
+        self._left_out = 0
+        self._on = False
+        self.why_not = ""
+
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        wanted = CLOCKS.get(clock.source)
+        if wanted is None:
+            self.why_not = f"the kernel's trace has no clock that is the same as {clock.source}"
+            return
+        self._tids = dict(tids)
+        with self._failing():
+            self._info = self._tracer.evidence_begin(pid, list(tids.values()), str(self._cpus), wanted, True)
+            self._on = True
+
+    def before_block(self) -> None:
+        if self._on:
+            with self._failing():
+                self._tracer.evidence_start()
+
+    def after_block(self, block: BlockTimes | None) -> None:
+        if not self._on:
+            return
+        with self._failing():
+            read = self._tracer.evidence_read()
+            self._strings = read.strings
+            if block is not None:
+                self._keep(block, read)
+
+    def _keep(self, block: BlockTimes, read: TraceRead) -> None:
+        if self._base_ns is None:
+            self._base_ns = block.start_ns
+        if self._bytes + len(read.events) > MOST_BYTES:
+            self._left_out += 1
+            return
+        self._bytes += len(read.events)
+        start_ns = block.start_ns - self._base_ns
+        index = len(self._blocks) + self._left_out
+        self._blocks.append(
+            TracedBlock(
+                index=index,
+                start_ns=start_ns,
+                end_ns=block.end_ns - self._base_ns,
+                start_ticks=block.start_ticks,
+                end_ticks=block.end_ticks,
+                stalls=tuple(
+                    Stall(index, s.thread, s.cpu, s.start_ns + start_ns, s.end_ns + start_ns, s.messages)
+                    for s in block.stalls
+                ),
+                lost={str(cpu): count for cpu, count in sorted(read.lost.items())},
+                events=read.events,
+            )
+        )
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except WorkshopError as error:
+            self.why_not = error.sentence()
+            self._on = False
+
+    def end(self) -> None:
+        """Take the trace away from the kernel."""
+        if self._info is not None:
+            with self._failing():
+                self._tracer.evidence_end()
+        self._on = False
+
+    def trace(self) -> RunTrace | None:
+        """What was recorded; None where not one block was."""
+        if self._info is None or not self._blocks:
+            return None
+        return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks))
+
+    def notes(self) -> dict[str, str]:
+        """What a run has to say of its trace."""
+        if self.why_not:
+            kept = f" after {len(self._blocks)} blocks" if self._blocks else ""
+            return {"evidence": f"no trace{kept}: {self.why_not}"}
+        if self._left_out:
+            return {"evidence": f"no room for the trace of the last {self._left_out} of the run's blocks"}
+        return {}
+
+
+class Evidence:
+    """The trace of one run, where it was asked for."""
+
+    def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
+        self._allowed = topology.allowed
+        self._witness: TraceWitness | None = None
+        self._tracer: Tracer | None = None
+        self._why_not = ""
+        if wanted:
+            try:
+                if tracer is None:
+                    raise HostError("nobody is here to ask the kernel for it")
+                self._tracer = tracer()
+            except HostError as error:
+                self._why_not = error.sentence()
+
+    def witness(self, spec: RunSpec) -> Witness | None:
+        if self._tracer is None:
+            return None
+        self._witness = TraceWitness(self._tracer, _cpus(spec.placement) or self._allowed)
+        return self._witness
+
+    def end(self) -> None:
+        if self._witness is not None:
+            self._witness.end()
+
+    def trace(self) -> RunTrace | None:
+        return self._witness.trace() if self._witness is not None else None
+
+    def notes(self) -> dict[str, str]:
+        if self._why_not:
+            return {"evidence": f"no trace: {self._why_not}"}
+        return self._witness.notes() if self._witness is not None else {}
+
+
+def _cpus(placement: Placement) -> CpuSet:
+    """The CPUs that the measured threads are bound to; none where the scheduler is free."""
+    cpus = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
+    return CpuSet.of(cpu for cpu in cpus if cpu is not None)

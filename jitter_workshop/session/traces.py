@@ -1,0 +1,155 @@
+"""A run's trace on disk: one file beside the run, written whole, read with limits (a session may come from a stranger).
+
+A line that names the form, a JSON header with its length before it, then the packed events of each block, compressed.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.run import Stall
+from jitter_workshop.model.trace import RECORD_BYTES, TraceInfo
+
+TRACE_FILE = "trace.bin"
+MOST_BYTES = 256 << 20
+"""Of packed events in one run: seven million of them."""
+
+_MAGIC = b"jitter-workshop trace 1\n"
+_LENGTH = struct.Struct("<I")
+_MOST_HEADER = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TracedBlock:
+    """One block. ``start_ns``: since the run began; ``start_ticks`` / ``end_ticks``: of the trace's clock. ``stalls``
+    count from the run's start, too. ``lost``: CPU → events for which there was no room. ``events``: packed."""
+
+    index: int
+    start_ns: int
+    end_ns: int
+    start_ticks: int
+    end_ticks: int
+    stalls: tuple[Stall, ...]
+    lost: dict[str, int]
+    events: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrace:
+    """All that was recorded of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names."""
+
+    info: TraceInfo
+    tids: dict[str, int]
+    strings: tuple[str, ...]
+    blocks: tuple[TracedBlock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    info: TraceInfo
+    tids: dict[str, int]
+    strings: tuple[str, ...]
+    blocks: tuple[_BlockHeader, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockHeader:
+    index: int
+    start_ns: int
+    end_ns: int
+    start_ticks: int
+    end_ticks: int
+    stalls: tuple[tuple[str, int | None, int, int, int], ...]
+    lost: dict[str, int]
+    event_bytes: int
+
+
+def write(file: BinaryIO, trace: RunTrace) -> None:
+    """Write a run's trace. Raises what writing raises."""
+    header = _Header(
+        trace.info,
+        trace.tids,
+        trace.strings,
+        tuple(
+            _BlockHeader(
+                b.index,
+                b.start_ns,
+                b.end_ns,
+                b.start_ticks,
+                b.end_ticks,
+                tuple((s.thread, s.cpu, s.start_ns, s.end_ns, s.messages) for s in b.stalls),
+                b.lost,
+                len(b.events),
+            )
+            for b in trace.blocks
+        ),
+    )
+    plain = json.dumps(to_plain(header), separators=(",", ":")).encode()
+    file.write(_MAGIC)
+    packer = zlib.compressobj(6)
+    file.write(packer.compress(_LENGTH.pack(len(plain)) + plain))
+    for block in trace.blocks:
+        file.write(packer.compress(block.events))
+    file.write(packer.flush())
+
+
+def read(file: BinaryIO) -> RunTrace:
+    """A run's trace. Raises SessionError for anything that :func:`write` did not write."""
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise SessionError("this is no trace, or one of another version")
+    source = _Unpacked(file)
+    try:
+        (length,) = _LENGTH.unpack(source.take(_LENGTH.size))
+        if length > _MOST_HEADER:
+            raise SessionError("the trace's header is longer than any")
+        header = from_plain(_Header, json.loads(source.take(length)))
+        blocks = tuple(_block(b, source) for b in header.blocks)
+    except (ValueError, CodecError, zlib.error, struct.error, RecursionError) as error:
+        raise SessionError("the trace is damaged", "measure again with --evidence") from error
+    return RunTrace(header.info, header.tids, header.strings, blocks)
+
+
+def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
+    if header.event_bytes < 0 or header.event_bytes % RECORD_BYTES:
+        raise ValueError("a block's events are cut off")
+    stalls = tuple(Stall(header.index, *fields) for fields in header.stalls)
+    return TracedBlock(
+        header.index,
+        header.start_ns,
+        header.end_ns,
+        header.start_ticks,
+        header.end_ticks,
+        stalls,
+        header.lost,
+        source.take(header.event_bytes),
+    )
+
+
+class _Unpacked:
+    """Decompressed bytes of a file, at most MOST_BYTES and a header of them in all."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._inflate = zlib.decompressobj()
+        self._left = MOST_BYTES + _MOST_HEADER
+
+    def take(self, size: int) -> bytes:
+        """Exactly ``size`` bytes. Raises ValueError where they are not there."""
+        if size > self._left:
+            raise ValueError("more than a trace may hold")
+        self._left -= size
+        parts: list[bytes] = []
+        while size:
+            packed = self._inflate.unconsumed_tail or self._file.read(65_536)
+            if self._inflate.eof or not packed:
+                raise ValueError("cut off")
+            part = self._inflate.decompress(packed, size)
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)

@@ -1,0 +1,144 @@
+"""A trace beside a run: what of each block is kept, and what happens where it cannot be had or breaks off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow import witness as witnesses
+from jitter_workshop.flow.witness import Evidence, Tracer, TraceWitness
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import Clock, Stall
+from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.topology import Cpu, Topology
+from jitter_workshop.model.trace import RECORD_BYTES, TraceInfo, TraceRead
+
+TSC = Clock("tsc", 10.0, 10, 2_600_000_000, None, None)
+
+
+@dataclass
+class FakeTracer:
+    """Hands out one event more each time; ``fails``: at which word it refuses."""
+
+    fails: str = ""
+    said: list[str] = field(default_factory=list)
+    asked: tuple[object, ...] = ()
+
+    def evidence_begin(self, pid: int, tids: list[int], cpus: str, clock: str, stacks: bool) -> TraceInfo:
+        self._say("begin")
+        self.asked = (pid, tids, cpus, clock, stacks)
+        return TraceInfo(clock, (0, 1), (), {}, 64)
+
+    def evidence_start(self) -> None:
+        self._say("start")
+
+    def evidence_read(self) -> TraceRead:
+        self._say("read")
+        reads = self.said.count("read")
+        return TraceRead(bytes(RECORD_BYTES * reads), ("", "name"), {1: reads})
+
+    def evidence_end(self) -> None:
+        self._say("end")
+
+    def _say(self, word: str) -> None:
+        self.said.append(word)
+        if word == self.fails:
+            raise HostError("the kernel refused", "ask its owner")
+
+
+@dataclass(frozen=True)
+class Times:
+    index: int
+    start_ns: int
+    end_ns: int
+    start_ticks: int
+    end_ticks: int
+    stalls: tuple[Stall, ...] = ()
+
+
+def times(index: int) -> Times:
+    start = 5_000 + index * 1_000
+    return Times(index, start, start + 900, start * 3, start * 3 + 2_700, (Stall(index, "sampler", 1, 10, 30, 1),))
+
+
+def watched(tracer: FakeTracer, blocks: tuple[bool, ...] = (True, True), clock: Clock = TSC) -> TraceWitness:
+    """A run of these blocks; False: a block that was spoiled."""
+    witness = TraceWitness(tracer, CpuSet((0, 1)))
+    witness.begin(42, {"sampler": 43}, clock)
+    for number, good in enumerate(blocks):
+        witness.before_block()
+        witness.after_block(times(number) if good else None)
+    witness.end()
+    return witness
+
+
+def test_each_block_is_kept_with_its_times_since_the_run_began() -> None:
+    tracer = FakeTracer()
+    trace = watched(tracer).trace()
+    assert tracer.said == ["begin", "start", "read", "start", "read", "end"]
+    assert tracer.asked == (42, [43], "0-1", "x86-tsc", True)
+    assert trace is not None
+    assert [(b.index, b.start_ns, b.end_ns, b.start_ticks) for b in trace.blocks] == [
+        (0, 0, 900, 15_000),
+        (1, 1_000, 1_900, 18_000),
+    ]
+    assert trace.blocks[1].stalls == (Stall(1, "sampler", 1, 1_010, 1_030, 1),)
+    assert [(len(b.events) // RECORD_BYTES, b.lost) for b in trace.blocks] == [(1, {"1": 1}), (2, {"1": 2})]
+
+
+def test_a_spoiled_block_leaves_nothing() -> None:
+    trace = watched(FakeTracer(), (False, True)).trace()
+    assert trace is not None
+    assert [(b.index, b.start_ns) for b in trace.blocks] == [(0, 0)]
+
+
+@pytest.mark.parametrize(("fails", "blocks", "ended"), [("begin", 0, False), ("start", 0, True), ("read", 0, True)])
+def test_what_breaks_off_is_said_and_ends_no_run(fails: str, blocks: int, ended: bool) -> None:
+    tracer = FakeTracer(fails)
+    witness = watched(tracer)
+    assert witness.trace() is None
+    assert witness.notes()["evidence"] == "no trace: the kernel refused; ask its owner"
+    assert ("end" in tracer.said) is ended
+
+
+def test_a_clock_that_the_trace_does_not_have_is_told() -> None:
+    tracer = FakeTracer()
+    assert "cntvct" in watched(tracer, clock=Clock("cntvct", 1.0, 1, None, None, None)).notes()["evidence"]
+    assert tracer.said == []
+
+
+def test_more_than_there_is_room_for_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witnesses, "MOST_BYTES", 3 * RECORD_BYTES)
+    witness = watched(FakeTracer(), (True, True, True))
+    trace = witness.trace()
+    assert trace is not None
+    assert [b.index for b in trace.blocks] == [0, 1]
+    assert witness.notes()["evidence"] == "no room for the trace of the last 1 of the run's blocks"
+
+
+def spec(placement: Placement) -> RunSpec:
+    return RunSpec("spin", placement, 1, 1_000)
+
+
+def test_the_cpus_of_a_run_are_its_threads_or_all_that_it_may_use() -> None:
+    machine = Topology(tuple(Cpu(n, 0, n, 0, True, n != 2, CpuSet((n,))) for n in range(3)), ())
+    for placement, cpus in ((Placement("auto", sampler=1), "1"), (Placement("none"), "0-1")):
+        tracer = FakeTracer()
+        evidence = Evidence(True, lambda tracer=tracer: tracer, machine)  # type: ignore[misc]
+        witness = evidence.witness(spec(placement))
+        assert witness is not None
+        witness.begin(1, {"sampler": 2}, TSC)
+        assert tracer.asked[2] == cpus
+
+
+def test_without_rights_the_run_says_so_and_is_made_without() -> None:
+    def nobody() -> Tracer:
+        raise HostError("changing this host needs root's rights", "run it as root")
+
+    machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
+    evidence = Evidence(True, nobody, machine)
+    assert evidence.witness(spec(Placement("none"))) is None
+    assert evidence.notes() == {"evidence": "no trace: changing this host needs root's rights; run it as root"}
+    assert Evidence(False, nobody, machine).notes() == {}
