@@ -147,6 +147,69 @@ void jw_ring_stop(jw_ring *ring);
 void jw_ring_free(jw_ring *ring);
 uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n);
 
+/* ---- wakeup.c: one thread sleeps until a time, again and again ------------------------------------------------------- */
+
+typedef struct {
+    jw_clock clock;
+    uint64_t most_wakeups; /* a block's; sizes the arrays */
+    uint64_t interval_ns;
+    int32_t cpu;
+    int32_t fifo_priority;
+} jw_wakeup_config;
+
+typedef struct {
+    uint64_t count;   /* recorded wake-ups; the arrays hold count + 1 entries, the first is the reference */
+    uint64_t missed;  /* periods that were over before the thread could sleep: no wake-ups */
+    int64_t slack_ns; /* the timer slack that the thread has; < 0: unknown */
+    uint64_t core_hz;
+    jw_usage usage;
+} jw_wakeup_result;
+
+typedef struct jw_wakeup jw_wakeup;
+
+jw_wakeup *jw_wakeup_new(const jw_wakeup_config *config, int *error);
+int jw_wakeup_start(jw_wakeup *wakeup);
+int jw_wakeup_tid(const jw_wakeup *wakeup);
+int jw_wakeup_block(jw_wakeup *wakeup, uint64_t duration_ticks, jw_wakeup_result *result);
+const uint64_t *jw_wakeup_due(const jw_wakeup *wakeup);
+const uint64_t *jw_wakeup_woken(const jw_wakeup *wakeup);
+const uint16_t *jw_wakeup_cpus(const jw_wakeup *wakeup);
+int jw_wakeup_lock_arrays(const jw_wakeup *wakeup);
+void jw_wakeup_stop(jw_wakeup *wakeup);
+void jw_wakeup_free(jw_wakeup *wakeup);
+
+/* ---- ack.c: a TCP receiver on the loopback device, and its sender ------------------------------------------------------ */
+
+enum { JW_ACK_SENDER = 0, JW_ACK_RECEIVER = 1, JW_ACK_THREADS = 2 };
+
+typedef struct {
+    jw_clock clock;
+    uint64_t most_segments; /* a block's; sizes the arrays */
+    uint64_t interval_ns;   /* between segments, on schedule */
+    int32_t cpu[2];
+    int32_t fifo_priority;
+} jw_ack_config;
+
+typedef struct {
+    uint64_t sent;     /* segments; the sender's arrays hold so many entries and the reference */
+    uint64_t answered; /* portions that were taken and answered, at most one a segment; the receiver's arrays likewise */
+    uint64_t blocked;  /* segments that found no room at once */
+    uint64_t core_hz;
+    jw_usage usage[2];
+} jw_ack_result;
+
+typedef struct jw_ack jw_ack;
+
+jw_ack *jw_ack_new(const jw_ack_config *config, int *error);
+int jw_ack_start(jw_ack *ack, int *failed_thread);
+int jw_ack_tid(const jw_ack *ack, int thread);
+int jw_ack_block(jw_ack *ack, uint64_t duration_ticks, jw_ack_result *result);
+const uint64_t *jw_ack_stamps(const jw_ack *ack, int thread);
+const uint16_t *jw_ack_cpus(const jw_ack *ack, int thread);
+int jw_ack_lock_arrays(const jw_ack *ack);
+void jw_ack_stop(jw_ack *ack);
+void jw_ack_free(jw_ack *ack);
+
 /* ---- spin.c: one thread reads the clock in a tight loop ------------------------------------------------------------- */
 
 typedef struct {
@@ -162,8 +225,9 @@ typedef struct {
     uint64_t most_gaps;   /* the log's length; a block ends when it is full */
     int32_t cpu;
     int32_t fifo_priority;
-    uint64_t busy_ticks;   /* of each period the thread samples so long and sleeps for the rest; 0: always busy */
+    uint64_t busy_ticks;   /* of each period the thread samples so long and pauses for the rest; 0: always busy */
     uint64_t period_ticks;
+    int32_t pause_busily; /* a pause keeps the CPU; else it sleeps */
 } jw_spin_config;
 
 typedef struct {
@@ -172,7 +236,7 @@ typedef struct {
     uint64_t readings; /* gaps, small and logged */
     uint64_t gaps;     /* logged */
     uint64_t negative;
-    uint64_t asleep_ticks; /* its own sleeps, late wake-ups included; no gaps */
+    uint64_t asleep_ticks; /* its own pauses, late wake-ups included; no gaps */
     uint64_t sleeps;
     uint64_t core_hz;
     jw_usage usage;
@@ -191,6 +255,8 @@ int jw_spin_lock_arrays(const jw_spin *spin);
 void jw_spin_stop(jw_spin *spin);
 void jw_spin_free(jw_spin *spin);
 
+void jw_digest_buckets(const jw_clock *clock, const jw_gap *gaps, size_t n, const int64_t *bounds_ns, size_t buckets,
+                       uint64_t *counts);
 void jw_digest_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table_len, const jw_gap *gaps, size_t n,
                     jw_histogram *into);
 size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,

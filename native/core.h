@@ -24,6 +24,9 @@
 
 #define JW_INLINE static inline __attribute__((always_inline))
 
+/* A thread that sleeps or waits so long can still be stopped soon. */
+#define JW_LONGEST_INTERVAL_NS UINT64_C(1000000000)
+
 __extension__ typedef unsigned __int128 jw_u128;
 
 /* Ask for a line as its next writer. Without an architecture flag the compiler's own builtin asks as a reader on x86,
@@ -33,6 +36,15 @@ JW_INLINE void jw_prefetch_for_writing(const void *line) {
     __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
 #else
     __builtin_prefetch(line, 1);
+#endif
+}
+
+/* In a loop that waits: leave the core's other thread, and its power, alone for a few cycles. */
+JW_INLINE void jw_relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
 #endif
 }
 

@@ -203,3 +203,19 @@ size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *
     close_stall(&j);
     return j.found;
 }
+
+/* Gaps by length: counts[i] is added to for each of at least bounds_ns[i] that is below bounds_ns[i + 1]; the last bucket
+ * has no end. `bounds_ns` rise. */
+void jw_digest_buckets(const jw_clock *clock, const jw_gap *gaps, size_t n, const int64_t *bounds_ns, size_t buckets,
+                       uint64_t *counts) {
+    for (size_t i = 0; i < n; i++) {
+        const int64_t ns = jw_ns_between(clock, gaps[i].start, gaps[i].end);
+        size_t bucket = buckets;
+        while (bucket > 0 && ns < bounds_ns[bucket - 1]) {
+            bucket--;
+        }
+        if (bucket > 0) {
+            counts[bucket - 1]++;
+        }
+    }
+}

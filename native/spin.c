@@ -1,5 +1,5 @@
 /* The sampler: one thread reads the clock without pause, and every gap between two readings is time that it did not have.
- * With a duty below 100 % it sleeps in between; those gaps are its own doing and are not counted. */
+ * With a duty below 100 % it pauses in between, asleep or busily; those gaps are its own doing and are not counted. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +10,6 @@
 #include "threads.h"
 
 enum { READINGS_A_CHECK = 64, IDLE_GAPS = 256, MOST_SMALL_TICKS = 1 << 20, CPUS = 1 << 16 };
-enum { LONGEST_PERIOD_NS = 1000000000 };
 
 struct jw_spin {
     jw_spin_config config;
@@ -29,9 +28,10 @@ struct jw_spin {
     _Atomic uint32_t asked;
 };
 
-/* When to sleep next, in ticks; UINT64_MAX: never. */
+/* When to pause next, in ticks; UINT64_MAX: never. */
 typedef struct {
     const jw_spin_config *config;
+    const _Atomic int *stop;
     uint64_t period; /* began at */
     uint64_t busy_until;
     uint64_t end; /* no sleep beyond */
@@ -39,8 +39,10 @@ typedef struct {
     uint64_t sleeps;
 } jw_duty;
 
-JW_INLINE jw_duty begin_duty(const jw_spin_config *config, uint64_t start, uint64_t duration) {
+JW_INLINE jw_duty begin_duty(const jw_spin *spin, uint64_t start, uint64_t duration) {
+    const jw_spin_config *config = &spin->config;
     return (jw_duty){.config = config,
+                     .stop = &spin->stop,
                      .period = start,
                      .busy_until = config->busy_ticks > 0 ? start + config->busy_ticks : UINT64_MAX,
                      .end = duration < UINT64_MAX - start ? start + duration : UINT64_MAX};
@@ -55,7 +57,14 @@ static void sleep_until(const jw_clock *clock, uint64_t now, uint64_t due) {
     }
 }
 
-/* Sleep until the next period or the end; periods that were lost to others are left out. Gives the first reading after it,
+/* The same without giving the CPU away, and without a record of what happens meanwhile. */
+static void wait_until(const _Atomic int *stop, int source, uint64_t due) {
+    while (jw_now(source) < due && !jw_stopped(stop)) {
+        jw_relax();
+    }
+}
+
+/* Pause until the next period or the end; periods that were lost to others are left out. Gives the first reading after it,
  * and puts down where it was made. */
 static __attribute__((noinline)) uint64_t rest(jw_duty *duty, jw_gap_sink *sink, int source, uint64_t last) {
     const uint64_t period = duty->config->period_ticks;
@@ -66,7 +75,11 @@ static __attribute__((noinline)) uint64_t rest(jw_duty *duty, jw_gap_sink *sink,
     duty->period += ((last - duty->period) / period + 1) * period;
     duty->busy_until = duty->period + duty->config->busy_ticks;
     const uint64_t due = duty->period < duty->end ? duty->period : duty->end;
-    sleep_until(&duty->config->clock, last, due);
+    if (duty->config->pause_busily != 0) {
+        wait_until(duty->stop, source, due);
+    } else {
+        sleep_until(&duty->config->clock, last, due);
+    }
     const uint64_t woken = jw_now_ordered(source, &sink->cpu);
     duty->asleep_ticks += woken - last;
     duty->sleeps++;
@@ -95,7 +108,7 @@ jw_spin *jw_spin_new(const jw_spin_config *config, int *error) {
         return NULL;
     }
     if (config->busy_ticks > 0 && (config->busy_ticks >= config->period_ticks ||
-                                   jw_ns(&config->clock, config->period_ticks) > LONGEST_PERIOD_NS)) {
+                                   jw_ns(&config->clock, config->period_ticks) > JW_LONGEST_INTERVAL_NS)) {
         return NULL;
     }
     *error = -ENOMEM;
@@ -117,7 +130,7 @@ jw_spin *jw_spin_new(const jw_spin_config *config, int *error) {
 }
 
 JW_INLINE void keep_going(jw_spin *spin, int source, uint32_t answered) {
-    jw_duty duty = begin_duty(&spin->config, jw_now(source), UINT64_MAX);
+    jw_duty duty = begin_duty(spin, jw_now(source), UINT64_MAX);
     while (!jw_stopped(&spin->stop) && atomic_load_explicit(&spin->asked, memory_order_acquire) == answered) {
         spin->idle.used = 0;
         uint64_t last = jw_sample(&spin->idle, source, jw_now(source), READINGS_A_CHECK);
@@ -147,7 +160,7 @@ JW_INLINE void run_block(jw_spin *spin, int source) {
     jw_thread_usage(&at_start);
     const uint64_t start = jw_now_ordered(source, &sink->cpu);
     uint64_t last = start;
-    jw_duty duty = begin_duty(&spin->config, start, duration);
+    jw_duty duty = begin_duty(spin, start, duration);
     while (last - start < duration && sink->readings < readings && sink->used + READINGS_A_CHECK <= sink->room &&
            !jw_stopped(&spin->stop)) {
         last = jw_sample(sink, source, last, READINGS_A_CHECK);

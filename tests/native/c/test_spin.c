@@ -45,9 +45,10 @@ static void a_full_log_ends_a_block(void) {
     jw_spin_free(spin);
 }
 
-/* Half of the time asleep: a thread's own sleep is no gap, however long, and every reading is accounted for. */
-static void sleeping_in_between(void) {
+/* Half of the time paused: a thread's own pause is no gap, however long, and every reading is accounted for. */
+static void pausing_in_between(int busily) {
     const jw_spin_config config = {.clock = ns_clock,
+                                   .pause_busily = busily,
                                    .small_ticks = 1000,
                                    .most_gaps = 100000,
                                    .cpu = -1,
@@ -72,12 +73,27 @@ static void sleeping_in_between(void) {
             small += ticks * jw_spin_table(spin)[ticks];
         }
         CHECK(result.asleep_ticks + logged + small == result.end - result.start);
-        CHECK(result.usage.voluntary_switches > 0);
+        CHECK(busily || result.usage.voluntary_switches > 0);
     }
     /* Whether readings or time end a block, a sleep does not. */
     jw_spin_result result;
     CHECK(jw_spin_block(spin, 6400, 0, &result) == 0 && result.readings == 6400);
     CHECK(jw_spin_block(spin, 0, 10000, &result) == 0 && result.sleeps == 0);
+    jw_spin_free(spin);
+}
+
+/* A pause of up to a second, and nobody waits for it. */
+static void stopped_in_a_busy_pause(void) {
+    const jw_spin_config config = {.clock = ns_clock,
+                                   .pause_busily = 1,
+                                   .small_ticks = 1000,
+                                   .most_gaps = 1000,
+                                   .cpu = -1,
+                                   .busy_ticks = 1000,
+                                   .period_ticks = 1000000000};
+    int error;
+    jw_spin *spin = jw_spin_new(&config, &error);
+    CHECK(spin != NULL && jw_spin_start(spin) == 0);
     jw_spin_free(spin);
 }
 
@@ -110,7 +126,9 @@ static void lines_and_noise(void) {
 int main(void) {
     sampling();
     a_full_log_ends_a_block();
-    sleeping_in_between();
+    pausing_in_between(0);
+    pausing_in_between(1);
+    stopped_in_a_busy_pause();
     a_duty_that_cannot_be();
     lines_and_noise();
     return 0;
