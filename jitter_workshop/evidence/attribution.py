@@ -1,0 +1,189 @@
+"""The time of a stall, split by what took it. The pieces of a window follow each other, the first from its start, the
+last to its end: they sum to it exactly, whatever the trace says."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from jitter_workshop.evidence.tracks import (
+    ASLEEP,
+    ELSEWHERE,
+    MOVING,
+    RUNS,
+    TASK,
+    UNKNOWN,
+    CpuTrack,
+    ThreadTrack,
+    Timeline,
+)
+from jitter_workshop.model import evidence as words
+from jitter_workshop.model.evidence import Window
+
+AROUND_NS = 10_000
+"""How long a gap beside an event may be and still be called its surroundings. Between the moment an interrupt takes a
+CPU and its first event (and from its last event to the next clock reading) lie its entry and exit, the tracing itself
+(0.1 to 0.5 µs an event), cold caches, and in a guest one or more exits to the hypervisor of 1 to 5 µs each. Twice the
+longest of these; what lasts longer has a cause of its own, which the trace did not see."""
+
+PRODUCER = "producer"
+_MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "no_event"
+_HOLE = "hole"
+
+
+class Piece(NamedTuple):
+    """[start, end) in ticks of one window: ``kind`` one of ``model.evidence.CAUSE_KINDS``."""
+
+    kind: str
+    name: str
+    start: int
+    end: int
+
+    @property
+    def ticks(self) -> int:
+        return self.end - self.start
+
+
+def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
+    """What took the time of a window: pieces in order of time, the first from its start, the last to its end, each
+    longer than 0. Empty for an empty window."""
+    if window.end <= window.start:
+        return ()
+    around = timeline.rate.to_ticks(AROUND_NS)
+    raw = _raw(window, timeline, timeline.threads.get(window.thread))
+    if window.publish is not None and all(piece.kind == _HOLE for piece in raw):
+        sender = _of_sender(window, timeline, around)
+        if sender is not None:
+            return sender
+    return _resolve(window, timeline, raw, around)
+
+
+def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
+    """A message that its consumer's CPU has no reason to have seen late was stamped by its producer, which was then
+    interrupted before it could show it: what stopped the producer at the stamp is the cause. None where nothing did."""
+    producer = timeline.threads.get(PRODUCER)
+    if producer is None or window.thread == PRODUCER or window.publish is None:
+        return None
+    cpu = next((stretch.cpu for stretch in producer.between(window.publish, window.publish + 1)), -1)
+    its = Window(window.start, window.end, cpu, PRODUCER, window.messages)
+    pieces = _resolve(its, timeline, _raw(its, timeline, producer), around)
+    # What begins later than that did not stop it at the stamp: then the time before is no event's.
+    return pieces if pieces[0].kind != _NO_EVENT else None
+
+
+def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
+    """The window in pieces by where its thread was; ``hole`` where it ran by the trace, or nothing says otherwise."""
+    found: list[Piece] = []
+    at = window.start
+    for stretch in thread.between(window.start, window.end) if thread is not None else ():
+        if stretch.start > at:
+            _on_cpu(found, window, timeline, thread, window.cpu, at, min(stretch.start, window.end))
+        low, high = max(stretch.start, window.start), min(stretch.end, window.end)
+        if stretch.state == MOVING:
+            _add(found, _MIGRATION, stretch.detail, low, high)
+        elif stretch.state == ELSEWHERE:
+            _add(found, _NO_EVENT, words.NOT_TRACED, low, high)
+        elif stretch.state == ASLEEP and not window.due:
+            _add(found, _NO_EVENT, words.ASLEEP, low, high)
+        else:
+            cpu = stretch.cpu if stretch.cpu >= 0 and stretch.state != "unseen" else window.cpu
+            _on_cpu(found, window, timeline, thread, cpu, low, high, stretch.state == RUNS)
+        at = high
+    if at < window.end:
+        _on_cpu(found, window, timeline, thread, window.cpu, at, window.end)
+    return found
+
+
+def _on_cpu(
+    found: list[Piece],
+    window: Window,
+    timeline: Timeline,
+    thread: ThreadTrack | None,
+    cpu: int,
+    low: int,
+    high: int,
+    runs: bool = False,
+) -> None:
+    """What CPU ``cpu`` did in [low, high): the thread's own plain running is a hole, all else is a cause."""
+    track = timeline.cpus.get(cpu)
+    if track is None:
+        name = words.NOTHING if cpu in timeline.traced else words.NOT_TRACED
+        _add(found, _HOLE if not name else _NO_EVENT, name, low, high)
+        return
+    own = thread.tid if thread is not None else None
+    at = low
+    for segment in track.between(low, high):
+        begin, end = max(segment.start, low), min(segment.end, high)
+        if begin > at:
+            _add(found, _HOLE, "", at, begin)
+        if segment.kind == UNKNOWN:
+            _add(found, _NO_EVENT, words.LOST, begin, end)
+        elif segment.kind == TASK and (segment.pid == own or runs or own is None):
+            _add(found, _HOLE, "", begin, end)
+        else:
+            _add(found, segment.kind, segment.name, begin, end)
+        at = end
+    if at < high:
+        _add(found, _HOLE, "", at, high)
+
+
+def _add(found: list[Piece], kind: str, name: str, start: int, end: int) -> None:
+    """One more piece; together with the last one where it is the same."""
+    if end <= start:
+        return
+    if found and found[-1].kind == kind and found[-1].name == name:
+        found[-1] = Piece(kind, name, found[-1].start, end)
+    else:
+        found.append(Piece(kind, name, start, end))
+
+
+def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) -> tuple[Piece, ...]:
+    """Names for the holes: a page fault of the thread, what they are around, or nothing."""
+    thread = timeline.threads.get(window.thread)
+    found: list[Piece] = []
+    faulted: str | None = None
+    for place, piece in enumerate(raw):
+        kind, name = piece.kind, piece.name
+        asleep = kind == _NO_EVENT and name == words.ASLEEP
+        if kind == _HOLE or asleep:
+            fault = thread.fault(piece.start, piece.end) if thread is not None else None
+            if fault is None and kind == _HOLE:
+                near = _neighbour(window, timeline, raw, place, around)
+                kind, name = (_AROUND, near) if near is not None else (_NO_EVENT, words.NOTHING)
+            # Until the thread's next clock reading it is still in the fault that it had.
+            fault = fault or (faulted if kind == _NO_EVENT and window.messages <= 1 else None)
+            if fault is not None:
+                kind, name, faulted = _FAULT, fault, fault
+        _add(found, kind, name, piece.start, piece.end)
+    return tuple(found)
+
+
+def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int, around: int) -> str | None:
+    """Whose surroundings a hole is: of the causes that it touches the one that took longer, if the hole is short."""
+    hole = raw[place]
+    if hole.ticks > around:
+        return None
+    beside = [raw[i] for i in (place - 1, place + 1) if 0 <= i < len(raw) and raw[i].kind not in (_HOLE, _NO_EVENT)]
+    if beside:
+        return max(beside, key=lambda piece: piece.ticks).name
+    if place or window.start_seen:
+        return None
+    return _just_before(window, timeline, hole, around)
+
+
+def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:
+    """The cause that ended shortly before a window whose start nobody saw: the thread may still have been on its way
+    out of it."""
+    thread = timeline.threads.get(window.thread)
+    cpu = window.cpu
+    if thread is not None and thread.starts:
+        stretch = thread.stretches[max(bisect_right(thread.starts, hole.start) - 1, 0)]
+        cpu = stretch.cpu if stretch.state == RUNS else cpu
+    track = timeline.cpus.get(cpu)
+    own = thread.tid if thread is not None else None
+    for segment in (track or CpuTrack([])).before(hole.start):
+        if hole.end - segment.end > around or segment.kind == UNKNOWN:
+            return None
+        if segment.kind != TASK or segment.pid != own:
+            return segment.name
+    return None

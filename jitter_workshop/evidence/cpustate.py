@@ -1,0 +1,217 @@
+"""One CPU's state, event by event: a stack of hard interrupts for the CPU, and for each task a stack of what runs on it
+(softirqs, work functions). The innermost owns the time.
+
+Softirqs and work belong to tasks and not to the CPU, because a kernel with PREEMPT_RT switches tasks out in the middle
+of a softirq, and every kernel does so in the middle of a work function, which may go on on another CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jitter_workshop.evidence.tracks import IDLE, TASK, UNKNOWN, VECTOR, Segment
+
+_DEEPEST = 32
+"""Frames on one stack. No kernel nests so deep: what would go further is a stream that is not a trace."""
+
+_FUNCTION = -1
+"""Number of a frame that is a function and no vector."""
+
+
+class Frame(NamedTuple):
+    """Something that was entered and not left. ``number`` and ``raw``: by which its exit is known."""
+
+    kind: str
+    number: int
+    raw: str
+    name: str
+    serial: int
+
+
+class CpuState:
+    """``tasks``: the stacks of all tasks, shared by the CPUs; ``serials``: gives a new number for each stay."""
+
+    __slots__ = (
+        "_serials",
+        "_tasks",
+        "cpu",
+        "current",
+        "first_flags",
+        "fresh",
+        "irqs",
+        "kind",
+        "last",
+        "name",
+        "segments",
+        "serial",
+        "since",
+        "task_name",
+        "task_serial",
+        "unbalanced",
+    )
+
+    def __init__(self, cpu: int, begin: int, tasks: dict[int, list[Frame]], serials: Callable[[], int]) -> None:
+        self.cpu = cpu
+        self.since = self.last = begin
+        self.segments: list[Segment] = []
+        self.irqs: list[Frame] = []
+        self.unbalanced = 0
+        self.first_flags = 0
+        self.fresh = True
+        self.current = -1
+        self.task_name = ""
+        self._tasks = tasks
+        self._serials = serials
+        self.task_serial = self.serial = serials()
+        self.kind, self.name = UNKNOWN, ""
+
+    @property
+    def key(self) -> int:
+        """Of the current task's stack: each CPU has an idle task of its own, all with number 0."""
+        return self.current or -1 - self.cpu
+
+    def run(self, pid: int, name: str) -> None:
+        """Task ``pid`` has the CPU from now on."""
+        self.current = pid
+        self.task_name = _task_name(pid, name)
+        self.task_serial = self._serials()
+        self.own()
+
+    def own(self) -> None:
+        """The innermost owns the time from now on."""
+        frame = self.irqs[-1] if self.irqs else None
+        if frame is None:
+            stack = self._tasks.get(self.current or -1 - self.cpu)
+            if not stack:
+                self.kind, self.name, self.serial = TASK, self.task_name, self.task_serial
+                return
+            frame = stack[-1]
+        self.kind, self.name, self.serial = frame.kind, frame.name, frame.serial
+
+    def close(self, ts: int) -> None:
+        """What has owned the time did so until ``ts``."""
+        if ts > self.since:
+            self.segments.append(Segment(self.since, ts, self.kind, self.name, self.current, self.serial))
+            self.since = ts
+
+    def doubt(self, ts: int) -> None:
+        """What happened since the last event is not what it seemed: nobody is blamed for it."""
+        self.unbalanced += 1
+        self.kind, self.name, self.serial = UNKNOWN, "", self._serials()
+        self.close(ts)
+
+    def switch(self, ts: int, pid: int, name: str) -> None:
+        self.no_interrupt(ts)
+        self.close(ts)
+        self.fresh = False
+        self.run(pid, name)
+
+    def no_interrupt(self, ts: int) -> None:
+        """What happens now cannot happen inside a hard interrupt: one that is open was left without its event."""
+        if self.irqs:
+            self.doubt(ts)
+            self.irqs.clear()
+            self.own()
+
+    def user(self, ts: int) -> None:
+        """The task is outside the kernel: nothing at all is open on it."""
+        self.fresh = False
+        self.no_interrupt(ts)
+        if self._tasks.get(self.key):
+            self.doubt(ts)
+            del self._tasks[self.key]
+            self.own()
+
+    def enter_vector(self, ts: int, number: int, raw: str, name: str) -> None:
+        """One of the CPU's own interrupts: none begins inside another."""
+        if any(frame.kind == VECTOR and frame.number >= 0 for frame in self.irqs):
+            self.no_interrupt(ts)
+        self.enter_irq(ts, VECTOR, number, raw, name)
+
+    def enter_irq(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
+        self.close(ts)
+        self._push(self.irqs, kind, number, raw, name)
+
+    def enter_on_task(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
+        """A softirq or work on the current task; neither is inside another of its kind."""
+        self.no_interrupt(ts)
+        self.close(ts)
+        stack = self._tasks.setdefault(self.key, [])
+        for depth, frame in enumerate(stack):
+            if frame.kind == kind:
+                self.unbalanced += len(stack) - depth
+                del stack[depth:]
+                break
+        self._push(stack, kind, number, raw, name)
+
+    def enter_within(self, ts: int, kind: str, raw: str, name: str, hard: bool) -> None:
+        """A function that runs in a hard interrupt where one is open (or ``hard`` says so), else on the task (in a
+        softirq of it, or in the idle loop)."""
+        self.close(ts)
+        stack = self.irqs if self.irqs or hard else self._tasks.setdefault(self.key, [])
+        self._push(stack, kind, _FUNCTION, raw, name)
+
+    def leave_irq(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
+        if not self._pop(self.irqs, ts, kind, number, raw):
+            self._left_only(ts, kind, name, 1)
+
+    def leave_on_task(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
+        stack = self._tasks.get(self.key)
+        if stack is None or not self._pop(stack, ts, kind, number, raw):
+            self._left_only(ts, kind, name, 2)
+
+    def leave_within(self, ts: int, kind: str, raw: str, name: str) -> None:
+        stack = self._tasks.get(self.key)
+        if self._pop(self.irqs, ts, kind, _FUNCTION, raw):
+            return
+        if stack is not None and self._pop(stack, ts, kind, _FUNCTION, raw):
+            return
+        self._left_only(ts, kind, name, 3)
+
+    def nmi(self, ts: int, length: int, kind: str, name: str) -> None:
+        """One that has just ended: it had the CPU for ``length`` ticks, whatever else was open."""
+        start = max(ts - max(length, 0), self.since)
+        self.close(start)
+        if ts > start:
+            self.segments.append(Segment(start, ts, kind, name, self.current, self._serials()))
+            self.since = ts
+
+    def _push(self, stack: list[Frame], kind: str, number: int, raw: str, name: str) -> None:
+        if len(stack) >= _DEEPEST:
+            self.unbalanced += len(stack)
+            stack.clear()
+        stack.append(Frame(kind, number, raw, name, self._serials()))
+        self.own()
+
+    def _pop(self, stack: list[Frame], ts: int, kind: str, number: int, raw: str) -> bool:
+        """Leave the innermost frame that this exit is of, and with it what is inside; False where there is none."""
+        for depth in range(len(stack) - 1, -1, -1):
+            frame = stack[depth]
+            if frame.kind == kind and frame.number == number and (not raw or not frame.raw or frame.raw == raw):
+                self.close(ts)
+                self.unbalanced += len(stack) - 1 - depth
+                del stack[depth:]
+                self.own()
+                return True
+        return False
+
+    def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
+        """An exit without its entry. Before the first switch, where the first event's flags (``context``: the bits that
+        fit) or its being the first say so, it was entered before tracing began; else it is only counted."""
+        if not self.fresh or not (self.first_flags & context or not self.segments):
+            self.unbalanced += 1
+            return
+        self.close(ts)
+        serial = self._serials()
+        pid = self.current
+        self.segments[:] = [
+            Segment(s.start, s.end, kind, name, pid, serial) if s.kind == TASK else s for s in self.segments
+        ]
+        self.first_flags &= ~context
+
+
+def _task_name(pid: int, name: str) -> str:
+    if pid == 0:
+        return IDLE
+    return name if name and name != IDLE else f"{name} (thread {pid})".lstrip()

@@ -1,0 +1,102 @@
+"""One block explained: its stalls as windows of the trace, each split by cause, in ticks and in ns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jitter_workshop.evidence.attribution import PRODUCER, Piece, split
+from jitter_workshop.evidence.timeline import build
+from jitter_workshop.evidence.tracks import Timeline
+from jitter_workshop.model.evidence import Span, Window
+from jitter_workshop.model.run import Stall
+from jitter_workshop.model.trace import TraceEvent
+
+CauseKey = tuple[str, str]
+"""Kind and name."""
+
+
+class SplitStall(NamedTuple):
+    """A stall in pieces. ``offset_ns``: since its block began; ``edges_ns``: where its pieces begin and the last one
+    ends, since the stall began: from 0 to ``duration_ns``."""
+
+    window: Window
+    offset_ns: int
+    duration_ns: int
+    pieces: tuple[Piece, ...]
+    edges_ns: tuple[int, ...]
+
+    def parts(self) -> dict[CauseKey, int]:
+        """What each cause took, in ns; they sum to ``duration_ns``. What rounds to nothing is left out."""
+        sums: dict[CauseKey, int] = {}
+        for place, piece in enumerate(self.pieces):
+            took = self.edges_ns[place + 1] - self.edges_ns[place]
+            if took:
+                key = (piece.kind, piece.name)
+                sums[key] = sums.get(key, 0) + took
+        return sums
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedBlock:
+    """One block: when it was, what happened in it, and its stalls in pieces."""
+
+    span: Span
+    timeline: Timeline
+    stalls: tuple[SplitStall, ...]
+
+
+def explain_block(
+    span: Span,
+    windows: Iterable[Window],
+    events: Iterable[TraceEvent],
+    cpus: Iterable[int],
+    tids: Mapping[str, int],
+    lost: Mapping[int, int] | None = None,
+) -> ExplainedBlock:
+    """Split every window of a block. See ``timeline.build`` for the arguments. Windows of no length are left out."""
+    timeline = build(events, cpus, tids, span.start, span.end, span.rate, lost)
+    return ExplainedBlock(
+        span, timeline, tuple(_in_ns(span, w, split(w, timeline)) for w in windows if w.end > w.start)
+    )
+
+
+def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Window]:
+    """A block's stalls (in ns since the block began) as windows of the trace's clock.
+
+    A ring's consumer can be late from the moment of publishing on, its producer from the moment at which it should have
+    published, a thread that waits for a timer from when that was due: nobody read a clock then. The sampler and the
+    receiver did, at both ends.
+    """
+    rate = span.rate
+    found = []
+    for stall in stalls:
+        start = span.start + rate.to_ticks(stall.start_ns)
+        end = max(span.start + rate.to_ticks(stall.end_ns), start + 1)
+        consumer = workload == "ring" and stall.thread != PRODUCER
+        found.append(
+            Window(
+                start=start,
+                end=end,
+                cpu=stall.cpu if stall.cpu is not None else -1,
+                thread=stall.thread,
+                messages=stall.messages,
+                publish=start if consumer else None,
+                start_seen=workload not in ("ring", "wakeup"),
+                due=workload == "wakeup",
+                offset_ns=stall.start_ns,
+                duration_ns=stall.duration_ns,
+            )
+        )
+    return found
+
+
+def _in_ns(span: Span, window: Window, pieces: tuple[Piece, ...]) -> SplitStall:
+    """Each edge is rounded once, so that the parts between them sum to the whole."""
+    rate = span.rate
+    ticks = window.end - window.start
+    offset = window.offset_ns if window.offset_ns is not None else rate.to_ns(window.start - span.start)
+    whole = window.duration_ns if window.duration_ns is not None else rate.to_ns(window.end - span.start) - offset
+    edges = (0, *((piece.end - window.start) * whole // ticks for piece in pieces))
+    return SplitStall(window, offset, whole, pieces, edges)

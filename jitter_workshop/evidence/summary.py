@@ -1,0 +1,210 @@
+"""A run's causes, its worst stalls in parts, and what share of its messages each cause made late."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jitter_workshop.evidence.explain import CauseKey, ExplainedBlock, SplitStall
+from jitter_workshop.evidence.residence import residence
+from jitter_workshop.evidence.tracks import Sent
+from jitter_workshop.model.evidence import (
+    FORMAT_VERSION,
+    Cause,
+    EvidenceReport,
+    ExplainedStall,
+    Part,
+    Slice,
+    StackSeen,
+)
+
+TOP = 10
+_MOST_SLICES = 2_000
+_MOST_STACKS = 8
+_MOST_NOTES = 6
+_AROUND, _NO_EVENT = "around", "no_event"
+
+
+@dataclass(slots=True)
+class _Sums:
+    """One cause, while it is summed up. ``saved``: message counts that would have been in time without it."""
+
+    count: int = 0
+    total_ns: int = 0
+    worst_ns: int = 0
+    late: int = 0
+    saved: int = 0
+
+
+@dataclass(slots=True)
+class _Totals:
+    causes: dict[CauseKey, _Sums] = field(default_factory=dict)
+    late: int = 0
+
+    def add(self, stall: SplitStall, threshold_ns: int, main: bool) -> None:
+        parts = stall.parts()
+        messages = stall.window.messages if main else 0
+        self.late += messages
+        for key, took in parts.items():
+            sums = self.causes.get(key)
+            if sums is None:
+                sums = self.causes[key] = _Sums()
+            sums.count += 1
+            sums.total_ns += took
+            sums.worst_ns = max(sums.worst_ns, took)
+            sums.late += messages
+            beside = parts.get((_AROUND, key[1]), 0) if key[0] not in (_AROUND, _NO_EVENT) else 0
+            if stall.duration_ns - took - beside < threshold_ns:
+                sums.saved += messages
+
+
+def summarise(
+    blocks: Sequence[ExplainedBlock],
+    *,
+    run: str,
+    threshold_ns: int,
+    clock: str,
+    main_thread: str,
+    messages: int | None = None,
+    unlisted: int = 0,
+    missing: Mapping[str, str] | None = None,
+    top: int = TOP,
+    placed: Mapping[str, int] | None = None,
+) -> EvidenceReport:
+    """The report on a run. ``main_thread``: whose messages count (accumulator, sampler, …); ``messages``: how many it
+    had in all. ``unlisted``: stalls that were counted but not listed. ``placed``: thread → the CPU it was pinned to.
+
+    Without a cause a stall of many messages is late for all of them as soon as what is left of it reaches the
+    threshold: the share "without" is a lower bound.
+    """
+    totals = _Totals()
+    for block in blocks:
+        for stall in block.stalls:
+            totals.add(stall, threshold_ns, stall.window.thread == main_thread)
+    measured_ns = sum(block.span.duration_ns for block in blocks)
+    lost = sum((Counter(block.timeline.lost) for block in blocks), Counter[int]())
+    notes: dict[str, str] = {}
+    if not messages:
+        notes["below_now"] = "the number of messages is not known"
+    if unlisted:
+        notes["stalls"] = f"{unlisted:,} shorter stalls were counted and not listed: they have no cause here"
+    return EvidenceReport(
+        format_version=FORMAT_VERSION,
+        run=run,
+        evidence="trace",
+        threshold_ns=threshold_ns,
+        clock=clock,
+        stalls=sum(len(block.stalls) for block in blocks),
+        lost_events=lost.total(),
+        causes=_causes(totals, measured_ns, messages),
+        worst=_worst(blocks, top),
+        measured_ns=measured_ns,
+        unlisted=unlisted,
+        lost_by_cpu={str(cpu): number for cpu, number in sorted(lost.items())},
+        events=sum(block.timeline.events for block in blocks),
+        unbalanced=sum(block.timeline.unbalanced for block in blocks),
+        main_thread=main_thread,
+        messages=messages,
+        below_now=_share(totals.late, messages),
+        residence=residence([block.timeline for block in blocks], measured_ns, placed),
+        missing=dict(missing or {}),
+        notes=notes,
+    )
+
+
+def _share(late: int, messages: int | None) -> float | None:
+    return max(1 - late / messages, 0.0) if messages else None
+
+
+def _causes(totals: _Totals, measured_ns: int, messages: int | None) -> tuple[Cause, ...]:
+    found = [
+        Cause(
+            kind=kind,
+            name=name,
+            count=sums.count,
+            total_ns=sums.total_ns,
+            worst_ns=sums.worst_ns,
+            ns_per_second=sums.total_ns * 1e9 / measured_ns if measured_ns > 0 else 0.0,
+            late_messages=sums.late,
+            below_without=_share(totals.late - sums.saved, messages),
+        )
+        for (kind, name), sums in totals.causes.items()
+    ]
+    return tuple(sorted(found, key=lambda cause: (-cause.total_ns, cause.kind, cause.name)))
+
+
+def _worst(blocks: Sequence[ExplainedBlock], top: int) -> tuple[ExplainedStall, ...]:
+    """The longest stalls, longest first; of equals the earlier one."""
+    every = ((block, stall) for block in blocks for stall in block.stalls)
+    longest = heapq.nsmallest(
+        top, every, key=lambda pair: (-pair[1].duration_ns, pair[0].span.start_ns + pair[1].offset_ns)
+    )
+    return tuple(explained(block, stall) for block, stall in longest)
+
+
+def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
+    """One stall in full."""
+    parts = [Part(kind, name, ns) for (kind, name), ns in stall.parts().items()]
+    edges = stall.edges_ns
+    slices = [
+        Slice(piece.kind, piece.name, edges[place], edges[place + 1] - edges[place])
+        for place, piece in enumerate(stall.pieces)
+        if edges[place + 1] > edges[place]
+    ]
+    return ExplainedStall(
+        at_ns=block.span.start_ns + stall.offset_ns,
+        duration_ns=stall.duration_ns,
+        cpu=stall.window.cpu,
+        thread=stall.window.thread,
+        messages=stall.window.messages,
+        block=block.span.index,
+        parts=tuple(sorted(parts, key=lambda part: (-part.ns, part.kind, part.name))),
+        timeline=tuple(slices) if len(slices) <= _MOST_SLICES else (),
+        stacks=_stacks(block, stall),
+        notes=_notes(block, stall),
+    )
+
+
+def _cpus(block: ExplainedBlock, stall: SplitStall) -> set[int]:
+    """Where the thread was in a stall."""
+    window = stall.window
+    thread = block.timeline.threads.get(window.thread)
+    seen = {stretch.cpu for stretch in thread.between(window.start, window.end)} if thread is not None else set()
+    return {cpu for cpu in (seen | {window.cpu}) if cpu >= 0}
+
+
+def _stacks(block: ExplainedBlock, stall: SplitStall) -> tuple[StackSeen, ...]:
+    window, timeline = stall.window, block.timeline
+    found = [
+        StackSeen(timeline.rate.to_ns(ts - window.start), event, tuple(functions.split(";")))
+        for cpu in _cpus(block, stall)
+        for ts, event, functions in timeline.stacks.get(cpu, ())
+        if window.start <= ts < window.end
+    ]
+    return tuple(sorted(found, key=lambda seen: seen.offset_ns)[:_MOST_STACKS])
+
+
+def _notes(block: ExplainedBlock, stall: SplitStall) -> tuple[str, ...]:
+    """Who sent interrupts to the thread's CPU, moved it or woke it while it stalled."""
+    window, deeds = stall.window, block.timeline.deeds
+    cpus = _cpus(block, stall)
+    vectors = any(piece.kind == "vector" for piece in stall.pieces)
+    said: Counter[str] = Counter()
+    for deed in deeds[bisect_left(deeds, window.start, key=lambda deed: deed.ts) :]:
+        if deed.ts >= window.end:
+            break
+        if (deed.what == "ipi" and vectors and deed.cpu in cpus) or deed.of == window.thread:
+            said[_said(deed)] += 1
+    return tuple(text + (f", {number:,} times" if number > 1 else "") for text, number in said.most_common(_MOST_NOTES))
+
+
+def _said(deed: Sent) -> str:
+    who = f"{deed.who} on CPU {deed.by}"
+    if deed.what == "ipi":
+        return f"{who} had {deed.of or 'a function'} called on CPU {deed.cpu}"
+    if deed.what == "move":
+        return f"{who} moved {deed.of} to CPU {deed.cpu}"
+    return f"{who} woke {deed.of}"

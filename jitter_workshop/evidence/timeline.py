@@ -1,0 +1,234 @@
+"""Events of the kernel's trace → what every CPU did and where every measured thread was.
+
+What the events mean: Documentation/trace/events.rst and the definitions in include/trace/events (sched.h, irq.h,
+timer.h, workqueue.h, csd.h) and arch/x86/include/asm/trace (irq_vectors.h, exceptions.h) of Linux.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+
+from jitter_workshop.evidence.cpustate import CpuState, Frame
+from jitter_workshop.evidence.threadstate import ThreadState
+from jitter_workshop.evidence.tracks import (
+    IDLE,
+    IRQ,
+    SOFTIRQ,
+    TIMER,
+    UNKNOWN,
+    VECTOR,
+    WORKQUEUE,
+    CpuTrack,
+    Segment,
+    Sent,
+    Timeline,
+)
+from jitter_workshop.model.evidence import Rate
+from jitter_workshop.model.trace import IN_IRQ, TraceEvent
+
+_ELSEWHERE = frozenset({"migrate", "waking", "ipi_send"})
+"""Kinds of the second instance: they may come from any CPU, and the order of equal stamps in two buffers is not known.
+So they say nothing about who runs."""
+
+_PASSIVE = frozenset({"frequency", "idle", "tick_stop", "stack"})
+NMI = "NMI"
+
+
+def build(
+    events: Iterable[TraceEvent],
+    cpus: Iterable[int],
+    tids: Mapping[str, int],
+    start: int,
+    end: int,
+    rate: Rate | None = None,
+    lost: Mapping[int, int] | None = None,
+) -> Timeline:
+    """The timeline of one block, [start, end) in ticks; events before and after it count for the state they leave.
+
+    ``cpus``: the traced ones. ``tids``: measured thread → its number as the trace has it. ``lost``: CPU → events for
+    which there was no room. They are the last ones (a full buffer keeps what it has): after the last event of such a
+    CPU nothing is known. Any order of events and any nonsense in them gives a timeline: what does not fit is counted
+    in ``unbalanced``.
+    """
+    return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}).run()
+
+
+def _time(event: TraceEvent) -> int:
+    return event.ts
+
+
+class _Builder:
+    def __init__(
+        self,
+        events: Iterable[TraceEvent],
+        cpus: Iterable[int],
+        tids: Mapping[str, int],
+        start: int,
+        end: int,
+        rate: Rate,
+        lost: Mapping[int, int],
+    ) -> None:
+        self._events: Sequence[TraceEvent] = sorted(events, key=_time)
+        first, last = (self._events[0].ts, self._events[-1].ts) if self._events else (start, end)
+        self._begin, self._end = min(start, first), max(start, end, last)
+        self._start, self._stop, self._rate = start, max(start, end), rate
+        self._traced = frozenset(cpus)
+        self._lost = {cpu: number for cpu, number in lost.items() if number > 0}
+        self._names = {0: IDLE}
+        for event in self._events:
+            if event.kind == "switch":
+                self._names[event.a] = event.name
+                self._names.setdefault(event.pid, event.other)
+        self._names |= {tid: name for name, tid in tids.items() if tid not in self._names} | {0: IDLE}
+        self._threads = {tid: ThreadState(name, tid, self._begin) for name, tid in tids.items()}
+        self._tasks: dict[int, list[Frame]] = {}
+        self._serials = count(1).__next__
+        self._states: dict[int, CpuState] = {}
+        self._deeds: list[Sent] = []
+        self._frequencies: list[tuple[int, int, int]] = []
+        self._kept: dict[tuple[int, str], int] = {}
+        self._stacks: dict[int, list[tuple[int, str, str]]] = {}
+        self._latest: dict[int, str] = {}
+
+    def run(self) -> Timeline:
+        states, traced = self._states, self._traced
+        for event in self._events:
+            kind = event.kind
+            if kind in _ELSEWHERE:
+                self._deed(event)
+                continue
+            cpu = event.cpu
+            if cpu not in traced:
+                continue
+            state = states.get(cpu) or self._first(event)
+            if event.pid != state.current and kind != "nmi":
+                self._resync(state, event)
+            state.last = event.ts
+            if kind in _PASSIVE:
+                self._aside(event)
+                continue
+            self._latest[cpu] = kind
+            self._step(state, event)
+        return self._timeline()
+
+    def _step(self, state: CpuState, event: TraceEvent) -> None:
+        ts, cpu, kind, pid, a, b, _, name, _other, flags = event
+        match kind:
+            case "switch":
+                if pid in self._threads:
+                    self._threads[pid].switched_out(ts, cpu, bool(b))
+                state.switch(ts, a, name)
+                if a in self._threads:
+                    self._threads[a].switched_in(ts, cpu)
+            case "irq_entry":
+                state.enter_irq(ts, IRQ, a, "", name or f"irq {a}")
+            case "irq_exit":
+                state.leave_irq(ts, IRQ, a, "", name or f"irq {a}")
+            case "vector_entry":
+                state.enter_vector(ts, a, name, name or f"vector {a}")
+            case "vector_exit":
+                state.leave_irq(ts, VECTOR, a, name, name or f"vector {a}")
+            case "softirq_entry":
+                state.enter_on_task(ts, SOFTIRQ, a, "", name or f"softirq {a}")
+            case "softirq_exit":
+                state.leave_on_task(ts, SOFTIRQ, a, "", name or f"softirq {a}")
+            case "work_start":
+                state.enter_on_task(ts, WORKQUEUE, 0, name, name or "work")
+            case "work_end":
+                state.leave_on_task(ts, WORKQUEUE, 0, name, name or "work")
+            case "timer_entry":
+                state.enter_within(ts, TIMER, name, name or "timer", bool(flags & IN_IRQ))
+            case "timer_exit":
+                state.leave_within(ts, TIMER, name, name or "timer")
+            case "csd_entry":
+                state.enter_within(ts, VECTOR, name, name or "call", bool(flags & IN_IRQ))
+            case "csd_exit":
+                state.leave_within(ts, VECTOR, name, name or "call")
+            case "nmi":
+                state.nmi(ts, self._rate.to_ticks(max(a, 0)), VECTOR, f"{NMI} {name}".rstrip())
+            case "fault":
+                if a == 1:
+                    state.user(ts)
+                if pid in self._threads:
+                    self._threads[pid].faults.append(ts)
+                    self._threads[pid].kinds.append("user" if a == 1 else "kernel")
+            case _:
+                state.unbalanced += 1
+
+    def _first(self, event: TraceEvent) -> CpuState:
+        """A CPU's first event tells who had it until then, and in what."""
+        state = self._states[event.cpu] = CpuState(event.cpu, self._begin, self._tasks, self._serials)
+        state.first_flags = event.flags
+        name = event.other if event.kind == "switch" else self._names.get(event.pid, "")
+        state.run(event.pid, name)
+        if event.pid in self._threads:
+            self._threads[event.pid].was_there(event.ts, event.cpu)
+        return state
+
+    def _resync(self, state: CpuState, event: TraceEvent) -> None:
+        """Another task has the CPU than the one that got it: a switch is missing."""
+        if state.current in self._threads and self._threads[state.current].cpu == state.cpu:
+            self._threads[state.current].lost_sight(state.since)
+        state.doubt(event.ts)
+        state.irqs.clear()
+        state.run(event.pid, self._names.get(event.pid, ""))
+        if event.pid in self._threads:
+            self._threads[event.pid].lost_sight(event.ts)
+            self._threads[event.pid].switched_in(event.ts, event.cpu)
+
+    def _deed(self, event: TraceEvent) -> None:
+        ts, cpu, kind, pid, a, b, c, name, _, _ = event
+        who = self._names.get(pid) or f"thread {pid}"
+        if kind == "ipi_send":
+            self._deeds.append(Sent(ts, "ipi", who, name, a, cpu))
+            return
+        thread = self._threads.get(a)
+        if thread is None:
+            return
+        if kind == "waking":
+            thread.woken(ts, b)
+            self._deeds.append(Sent(ts, "wake", who, thread.name, b, cpu))
+        else:
+            thread.moved(ts, c, who, self._traced)
+            self._deeds.append(Sent(ts, "move", who, thread.name, c, cpu))
+
+    def _aside(self, event: TraceEvent) -> None:
+        """What does not change who has the CPU."""
+        if event.kind == "frequency":
+            self._frequencies.append((event.ts, event.b, event.a))
+        elif event.kind == "tick_stop" and event.a != 1:
+            key = (event.cpu, event.name)
+            self._kept[key] = self._kept.get(key, 0) + 1
+        elif event.kind == "stack":
+            of = self._latest.get(event.cpu, "")
+            self._stacks.setdefault(event.cpu, []).append((event.ts, of, event.name))
+
+    def _timeline(self) -> Timeline:
+        tracks: dict[int, CpuTrack] = {}
+        blind: dict[int, int] = {}
+        for cpu, state in self._states.items():
+            if cpu in self._lost:
+                blind[cpu] = state.last
+                state.close(state.last)
+                state.kind, state.name, state.serial = UNKNOWN, "", self._serials()
+            state.close(self._end)
+            tracks[cpu] = CpuTrack(state.segments)
+        for cpu in (self._lost.keys() & self._traced) - tracks.keys():
+            blind[cpu] = self._begin
+            tracks[cpu] = CpuTrack([Segment(self._begin, self._end, UNKNOWN, "", -1, self._serials())])
+        return Timeline(
+            start=self._start,
+            end=self._stop,
+            rate=self._rate,
+            traced=self._traced,
+            cpus=tracks,
+            threads={state.name: state.track(self._end, blind) for state in self._threads.values()},
+            deeds=self._deeds,
+            frequencies=self._frequencies,
+            ticks_kept=self._kept,
+            stacks=self._stacks,
+            lost=dict(self._lost),
+            events=len(self._events),
+            unbalanced=sum(state.unbalanced for state in self._states.values()),
+        )

@@ -1,0 +1,130 @@
+"""The shapes of a timeline: what each CPU did, and where each measured thread was. All times are ticks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from jitter_workshop.model.evidence import Rate
+
+TASK, IRQ, SOFTIRQ, TIMER, VECTOR, WORKQUEUE = "task", "irq", "softirq", "timer", "vector", "workqueue"
+UNKNOWN = "unknown"
+"""Kind of a segment for which the trace had no room, or whose events contradict each other."""
+IDLE = "idle"
+
+RUNS, READY, ASLEEP, MOVING, ELSEWHERE, UNSEEN = "runs", "ready", "asleep", "moving", "elsewhere", "unseen"
+"""States of a measured thread: it has its CPU (though an interrupt may have it just now); it could run but another
+task does; it waits for something; it was taken off one CPU and has not run on the next; it is on a CPU that is not
+traced; the trace has not said yet."""
+
+
+class Segment(NamedTuple):
+    """[start, end) of one CPU: the innermost that ran, in the context of task ``pid``. ``serial``: the same number for
+    all pieces of one stay (of a task) or one execution (of a handler), whatever interrupts it."""
+
+    start: int
+    end: int
+    kind: str
+    name: str
+    pid: int
+    serial: int
+
+
+class Stretch(NamedTuple):
+    """[start, end) of one thread in one state. ``cpu``: where it is, waits or goes; -1 where not known. ``detail``: who
+    moved it."""
+
+    start: int
+    end: int
+    state: str
+    cpu: int
+    detail: str
+
+
+@dataclass(slots=True)
+class CpuTrack:
+    """Segments in order, touching each other, none overlapping; ``starts`` are theirs, for bisection."""
+
+    segments: list[Segment]
+    starts: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.starts = [segment.start for segment in self.segments]
+
+    def between(self, start: int, end: int) -> Iterator[Segment]:
+        """The segments that overlap [start, end), not cut."""
+        first = max(bisect_right(self.starts, start) - 1, 0)
+        for segment in self.segments[first : bisect_left(self.starts, end)]:
+            if segment.end > start:
+                yield segment
+
+    def before(self, moment: int) -> Iterator[Segment]:
+        """The segments that end at ``moment`` or before it, the last one first."""
+        for index in range(bisect_right(self.starts, moment) - 1, -1, -1):
+            if self.segments[index].end <= moment:
+                yield self.segments[index]
+
+
+@dataclass(slots=True)
+class ThreadTrack:
+    """Stretches in order, touching each other. ``faults``: when it touched a page that was not there, ``kinds`` where
+    it was then (``user`` or ``kernel``)."""
+
+    name: str
+    tid: int
+    stretches: list[Stretch]
+    faults: list[int] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.starts = [stretch.start for stretch in self.stretches]
+
+    def between(self, start: int, end: int) -> Iterator[Stretch]:
+        first = max(bisect_right(self.starts, start) - 1, 0)
+        for stretch in self.stretches[first : bisect_left(self.starts, end)]:
+            if stretch.end > start:
+                yield stretch
+
+    def fault(self, start: int, end: int) -> str | None:
+        """Where the thread was at its first fault in [start, end], None without one."""
+        place = bisect_left(self.faults, start)
+        return self.kinds[place] if place < len(self.faults) and self.faults[place] <= end else None
+
+
+class Sent(NamedTuple):
+    """Somebody did something to another CPU or a measured thread at ``ts``: ``what`` is ipi, move or wake (see
+    ``model.evidence.Deed``), ``cpu`` the target's, ``by`` the CPU it was done on."""
+
+    ts: int
+    what: str
+    who: str
+    of: str
+    cpu: int
+    by: int
+
+
+@dataclass(slots=True)
+class Timeline:
+    """What happened from ``start`` to ``end`` (ticks). ``cpus``: those that are traced and had an event, or lost some;
+    ``traced``: all that are. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
+
+    ``unbalanced``: events without their other half, or that contradict what went before. ``lost``: CPU → events for
+    which the trace had no room.
+    """
+
+    start: int
+    end: int
+    rate: Rate
+    traced: frozenset[int]
+    cpus: dict[int, CpuTrack]
+    threads: dict[str, ThreadTrack]
+    deeds: list[Sent]
+    frequencies: list[tuple[int, int, int]]
+    ticks_kept: dict[tuple[int, str], int]
+    stacks: dict[int, list[tuple[int, str, str]]]
+    lost: dict[int, int]
+    events: int = 0
+    unbalanced: int = 0

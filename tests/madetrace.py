@@ -1,0 +1,82 @@
+"""Traces for tests: events one line each, and a whole made-up block as large as is wanted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from jitter_workshop.model.trace import TraceEvent
+
+MEASURED = 100
+"""The thread that traces are about, on CPU 1."""
+OTHER = 200
+TIDS = {"sampler": MEASURED}
+
+
+def event(ts: int, kind: str, name: str = "", *, cpu: int = 1, pid: int = MEASURED, **rest: object) -> TraceEvent:
+    return TraceEvent(ts, cpu, kind, pid, name=name, **rest)  # type: ignore[arg-type]
+
+
+def switch(
+    ts: int, out: int, into: int, *, stays: bool = False, cpu: int = 1, names: tuple[str, str] = ("", "")
+) -> TraceEvent:
+    """``out`` leaves CPU ``cpu`` to ``into``; ``stays``: it could go on running. ``names``: of the two."""
+    known = {0: "swapper/1", MEASURED: "measured", OTHER: "other"}
+    return TraceEvent(
+        ts,
+        cpu,
+        "switch",
+        out,
+        a=into,
+        b=int(stays),
+        name=names[1] or known.get(into, f"task{into}"),
+        other=names[0] or known.get(out, f"task{out}"),
+    )
+
+
+def tick(ts: int, length: int, *, cpu: int = 1, pid: int = MEASURED) -> list[TraceEvent]:
+    """A timer interrupt with its function inside, from ``ts`` for ``length`` ticks (at least 4)."""
+    where = {"cpu": cpu, "pid": pid}
+    return [
+        event(ts, "vector_entry", "local_timer", a=236, flags=1, **where),  # type: ignore[arg-type]
+        event(ts + 1, "timer_entry", "tick_nohz_handler", flags=1, **where),  # type: ignore[arg-type]
+        event(ts + length - 1, "timer_exit", "tick_nohz_handler", flags=1, **where),  # type: ignore[arg-type]
+        event(ts + length, "vector_exit", "local_timer", a=236, flags=1, **where),  # type: ignore[arg-type]
+    ]
+
+
+def pair(
+    start: int, end: int, what: str, name: str, *, cpu: int = 1, pid: int = MEASURED, number: int = 7
+) -> list[TraceEvent]:
+    """The entry and the exit of an irq, a softirq, a vector, a timer, a csd or a work function."""
+    first, last = ("start", "end") if what == "work" else ("entry", "exit")
+    flags = 1 if what in ("irq", "vector") else 0
+    where = {"cpu": cpu, "pid": pid, "a": number, "flags": flags}
+    return [event(start, f"{what}_{first}", name, **where), event(end, f"{what}_{last}", name, **where)]  # type: ignore[arg-type]
+
+
+def block(number: int, *, cpus: Iterable[int] = (1, 2), seed: int = 1, step: int = 4_000) -> list[TraceEvent]:
+    """About ``number`` events of a noisy block: ticks with softirqs, device interrupts, another task and its work on
+    each CPU, whose measured thread is ``MEASURED + cpu``."""
+    rand = random.Random(seed)
+    found: list[TraceEvent] = []
+    clocks = {cpu: 1_000 + cpu for cpu in cpus}
+    while len(found) < number:
+        for cpu in clocks:
+            ts, mine = clocks[cpu], MEASURED + cpu
+            where = {"cpu": cpu, "pid": mine}
+            what = rand.randrange(4)
+            if what == 0:
+                found += tick(ts, 400, **where)
+                found += pair(ts + 450, ts + 900, "softirq", "TIMER", number=1, **where)
+            elif what == 1:
+                found += pair(ts, ts + 300, "irq", "nic0", number=24, **where)
+                found += pair(ts + 350, ts + 950, "softirq", "NET_RX", number=3, **where)
+            elif what == 2:
+                found.append(switch(ts, mine, OTHER + cpu, stays=True, cpu=cpu, names=("measured", "kworker/1:1")))
+                found += pair(ts + 10, ts + 900, "work", "vmstat_update", number=0, cpu=cpu, pid=OTHER + cpu)
+                found.append(switch(ts + 1_000, OTHER + cpu, mine, cpu=cpu, names=("kworker/1:1", "measured")))
+            else:
+                found += pair(ts, ts + 500, "csd", "flush_tlb_func", number=0, **where)
+            clocks[cpu] = ts + step + rand.randrange(step)
+    return sorted(found, key=lambda e: e.ts)
