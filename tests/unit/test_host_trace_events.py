@@ -1,0 +1,222 @@
+"""Recorded pages of real kernels say to us what their kernels print of them; addresses never come through."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.host.symbols import Symbols
+from jitter_workshop.host.traceevents import Decoder, read_strings
+from jitter_workshop.host.traceformat import parse_event
+from jitter_workshop.host.tracekinds import maker
+from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, KINDS, TraceEvent
+from tests import tracedpages as made
+from tests.tracedpages import recorded
+
+ENTRY = re.compile(r"-(\d+)\s+\[(\d+)\]\s+(\S{5,7})\s+(\d+): (?:(\w+): |<stack trace>)")
+"""Where an entry begins, after its task's name, which may hold anything."""
+
+
+class Printed(NamedTuple):
+    ts: int
+    pid: int
+    flags: int
+    event: str
+    rest: str
+
+
+def printed(text: str) -> dict[int, list[Printed]]:
+    """The kernel's own printing, by CPU."""
+    found: dict[int, list[Printed]] = {}
+    starts = list(ENTRY.finditer(text))
+    for match, after in zip(starts, [*starts[1:], None], strict=True):
+        pid, cpu, letters, ts, event = match.groups()
+        flags = IN_IRQ * bool(set(letters) & set("hHzZ")) | IN_SOFTIRQ * bool(set(letters) & set("sH"))
+        rest = text[match.end() : after.start() if after else None]
+        found.setdefault(int(cpu), []).append(Printed(int(ts), int(pid), flags, event or "stack", rest))
+    return found
+
+
+def says(event: TraceEvent, line: Printed) -> bool:
+    """Whether the line says what the event says."""
+    e, rest = event, line.rest
+    ours = {
+        "migrate": f"comm={e.name} pid={e.a} ",
+        "waking": f"comm={e.name} pid={e.a} ",
+        "irq_entry": f"irq={e.a} name={e.name}\n",
+        "irq_exit": f"irq={e.a} ret",
+        "softirq_entry": f"vec={e.a} [action={e.name}]",
+        "softirq_exit": f"vec={e.a} [action={e.name}]",
+        "vector_entry": f"vector={e.a}\n",
+        "vector_exit": f"vector={e.a}\n",
+        "work_start": f": function {e.name}\n",
+        "work_end": f": function {e.name}\n",
+        "timer_entry": f"function={e.name} ",
+        "timer_exit": "hrtimer=",
+        "csd_entry": f"func={e.name}, ",
+        "csd_exit": f"func={e.name}, ",
+        "frequency": f"state={e.a} cpu_id={e.b}\n",
+        "idle": f"state={e.a % (1 << 32)} cpu_id={e.b}\n",
+        "fault": f"error_code=0x{e.b:x}\n",
+        "ipi_send": f"cpu={e.a} ",
+        "nmi": f"{e.name}() delta_ns: {e.a} ",
+        "tick_stop": f"success={e.a} dependency={e.name or 'NONE'}\n",
+    }
+    if e.kind == "switch":
+        first = f"prev_comm={e.other} prev_pid={e.pid} "
+        runs = re.search(r"prev_state=(\S+) ==>", rest)
+        last = f"next_comm={e.name} next_pid={e.a} "
+        return first in rest and last in rest and runs is not None and e.b == (runs[1][0] == "R")
+    if e.kind == "stack":
+        frames = re.findall(r"=> (.+)", rest)
+        names = [frame.partition("+")[0] for frame in e.name.split(";")]
+        return names == frames[len(frames) - len(names) :]
+    if line.event == "ipi_send_cpumask":
+        return e.kind == "ipi_send" and f"callback={e.name}+0x0/" in rest
+    if e.kind == "ipi_send" and ("callback=0x0" in rest) != (e.name == ""):
+        return False
+    if e.kind == "ipi_send" and e.name and f"callback={e.name}+0x0/" not in rest:
+        return False
+    if e.kind in ("migrate", "waking"):
+        more = f"orig_cpu={e.b} dest_cpu={e.c}\n" if e.kind == "migrate" else f"target_cpu={e.b:03d}\n"
+        return ours[e.kind] in rest and more in rest
+    if e.kind.startswith("vector") and line.event != e.name + e.kind.removeprefix("vector"):
+        return False
+    return ours[e.kind] in rest
+
+
+def _same_interrupt(event: TraceEvent, before: TraceEvent | None) -> bool:
+    return before is not None and event.kind == "ipi_send" == before.kind and event.ts == before.ts
+
+
+@pytest.mark.parametrize("name", made.NAMES)
+def test_a_kernels_pages_say_what_the_kernel_prints(name: str) -> None:
+    record = recorded(name)
+    decoder = record.decoder()
+    expected = printed(record.text)
+    assert sum(map(len, expected.values())) > 400
+    kinds: Counter[str] = Counter()
+    for cpu, pages in record.pages.items():
+        events = [event for page in pages for event in decoder.events(page, cpu)]
+        # One line for an interrupt sent to several CPUs.
+        sent = [e for e, before in zip(events, [None, *events], strict=False) if not _same_interrupt(e, before)]
+        lines = expected.get(cpu, [])
+        assert len(sent) == len(lines)
+        for event, line in zip(sent, lines, strict=True):
+            assert says(event, line), (event, line)
+            assert (event.pid, event.flags) == (line.pid, line.flags), (event, line)
+            assert event.ts == line.ts or event.kind == "stack", (event, line)
+        kinds.update(event.kind for event in events)
+        assert kinds.keys() <= set(KINDS)
+    assert {"switch", "waking", "softirq_entry", "vector_entry", "timer_entry", "stack"} <= kinds.keys(), kinds
+
+
+@pytest.mark.parametrize("name", made.NAMES)
+def test_no_kernel_address_comes_through(name: str) -> None:
+    record = recorded(name)
+    decoder = record.decoder()
+    for cpu, pages in record.pages.items():
+        for page in pages:
+            for event in decoder.events(page, cpu):
+                assert not re.search(r"ffff[0-9a-f]{8}", event.name + event.other)
+                assert max(abs(event.a), abs(event.b), abs(event.c)) < 1 << 31
+
+
+@pytest.mark.parametrize("name", made.NAMES)
+def test_a_stack_stands_right_behind_its_event(name: str) -> None:
+    record = recorded(name)
+    decoder = record.decoder()
+    seen = 0
+    for cpu, pages in record.pages.items():
+        events = [event for page in pages for event in decoder.events(page, cpu)]
+        for before, event in pairwise(events):
+            if event.kind == "stack" and before.kind == "switch":
+                seen += 1
+                assert event.ts == before.ts
+                assert re.match(r"__schedule\+0x[0-9a-f]+;(preempt_)?schedule", event.name), event.name
+    assert seen
+
+
+@pytest.mark.parametrize("name", made.NAMES)
+@given(data=st.data())
+def test_damaged_pages_are_refused(name: str, data: st.DataObject) -> None:
+    record, decoder = recorded(name), _decoder(name)
+    pages = [page for pages in record.pages.values() for page in pages if len(page) > 100]
+    page = bytearray(data.draw(st.sampled_from(pages)))
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = data.draw(st.integers(0, len(page) - 1))
+        page[at] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(page)))
+    for damaged in (bytes(page), bytes(page[:cut])):
+        try:
+            events = list(decoder.events(damaged, 0))
+        except ValueError:
+            continue
+        assert len(events) <= len(damaged)
+
+
+@cache
+def _decoder(name: str) -> Decoder:
+    return recorded(name).decoder()
+
+
+def test_hidden_and_unknown_functions_have_no_name() -> None:
+    hidden = Symbols("0000000000000000 T _text\n0000000000000000 t do_it\n")
+    assert "kptr_restrict" in hidden.reason
+    assert (hidden.name(0xFFFF_FFFF_8100_0000), hidden.name(0)) == ("?", "")
+    assert Symbols(None, "not permitted").reason == "not permitted"
+    table = "\n".join(
+        (
+            *("ffffffff81000300 T later", "ffffffff81000100 T first", "ffffffff81000100 T alias", "rubbish", "zz T no"),
+            *("ffffffff81000200 D data", "ffffffffc0000000 t mine\t[my_mod]", "ffffffffc0001000 t end\t[my_mod]"),
+        )
+    )
+    symbols = Symbols(table)
+    assert symbols.reason == ""
+    assert symbols.name(0xFFFF_FFFF_8100_0100) == "first"
+    assert symbols.name_and_offset(0xFFFF_FFFF_8100_0142) == "first+0x42"
+    assert symbols.name(0xFFFF_FFFF_C000_0FFF) == "mine [my_mod]"
+    # In data, before the first one, and after the last one, of which nobody says how long it is.
+    assert {symbols.name(at) for at in (0xFFFF_FFFF_8100_0200, 5, 0xFFFF_FFFF_C000_2000)} == {"?"}
+
+
+ARM = (
+    "name: {name}\nID: {number}\nformat:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+)
+
+
+def test_interrupts_between_the_cpus_of_an_arm_machine() -> None:
+    mask = "\tfield:__data_loc unsigned long[] target_cpus;\toffset:8;\tsize:4;\tsigned:0;\n"
+    reason = "\tfield:const char * reason;\toffset:{};\tsize:8;\tsigned:0;\n"
+    formats = {
+        "ipi:ipi_raise": ARM.format(name="ipi_raise", number=20) + mask + reason.format(16),
+        "ipi:ipi_entry": ARM.format(name="ipi_entry", number=21) + reason.format(8),
+    }
+    strings = read_strings('0xffff800081 : "Rescheduling interrupts"\nrubbish\nzz : "no"\n')
+    assert list(strings.values()) == ["Rescheduling interrupts"]
+    decoder = Decoder(
+        made.form(), {k: parse_event(v) for k, v in formats.items()}, maker, Symbols(""), {1, 3, 70}, strings
+    )
+    at = (0xFFFF_8000_81).to_bytes(8, "little")
+    head = b"\0\x08" + b"\0" + (9).to_bytes(4, "little")
+    raised = b"\x14" + head[:1] + head[2:3] + b"\0" + head[3:]
+    raised += (24 | 16 << 16).to_bytes(4, "little") + bytes(4) + at + (1 << 3 | 1 << 5 | 1 << 70).to_bytes(16, "little")
+    entry = b"\x15\0\x08\0" + (9).to_bytes(4, "little") + at
+    page = made.page(5, made.small(0, raised) + made.small(2, entry))
+    events = list(decoder.events(page, 0))
+    assert [(e.kind, e.a, e.name, e.pid) for e in events] == [
+        ("ipi_send", 3, "Rescheduling interrupts", 9),
+        ("ipi_send", 70, "Rescheduling interrupts", 9),
+        ("vector_entry", 0, "Rescheduling interrupts", 9),
+    ]
+    assert [(e.ts, e.flags) for e in events] == [(5, 0), (5, 0), (7, IN_IRQ)]
