@@ -262,12 +262,58 @@ void jw_digest_gaps(const jw_clock *clock, const uint64_t *table, uint64_t table
 size_t jw_digest_gap_stalls(const jw_clock *clock, uint64_t base, const jw_gap *gaps, size_t n, int64_t threshold_ns,
                             jw_stall *out, size_t room);
 
-/* ---- noise.c: a thief to order -------------------------------------------------------------------------------------- */
+/* ---- noise*.c: thieves to order ---------------------------------------------------------------------------------- */
 
-typedef struct jw_spinners jw_spinners;
+enum {
+    JW_NOISE_SPINNERS = 0,
+    JW_NOISE_GREEDY = 1,
+    JW_NOISE_TIMER = 2,
+    JW_NOISE_SOFTIRQ = 3,
+    JW_NOISE_WORKQUEUE = 4,
+    JW_NOISE_MIGRATION = 5,
+    JW_NOISE_FAULTS = 6,
+    JW_NOISE_SHOOTDOWN = 7,
+    JW_NOISE_BANDWIDTH = 8,
+    JW_NOISES = 9
+};
 
-jw_spinners *jw_spinners_start(const int32_t *cpus, size_t n, uint64_t busy_ns, uint64_t idle_ns, int *error);
-void jw_spinners_stop(jw_spinners *spinners);
+/* What a burst was. */
+enum { JW_BURST_MAIN = 0, JW_BURST_ARMING = 1 };
+
+/* Something the noise did to `cpu` between two moments; `taken` is how much of that CPU's time it took in between. */
+typedef struct {
+    uint64_t start; /* ticks */
+    uint64_t end;
+    uint64_t taken; /* 0: not known */
+    int32_t cpu;
+    int32_t what;
+} jw_burst;
+
+typedef struct {
+    jw_clock clock;
+    int32_t kind;
+    int32_t hot;          /* the CPU to disturb */
+    int32_t other;        /* where a thread runs that must not take the time of `hot`; -1: the scheduler's choice */
+    int32_t away;         /* where moved threads are sent */
+    uint64_t busy_ns;     /* of each burst, where the kind has a length to choose */
+    uint64_t period_ns;   /* from one burst to the next, on average: never in step with the tick */
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC: everything ends by itself */
+    uint64_t most_bursts; /* logged, in all */
+    uint64_t seed;
+    const int32_t *cpus; /* of spinners; read by jw_noise_start only */
+    uint64_t cpus_len;
+    const char *name; /* of the threads; read by jw_noise_start only */
+} jw_noise_config;
+
+typedef struct jw_noise jw_noise;
+
+jw_noise *jw_noise_start(const jw_noise_config *config, int *error);
+void jw_noise_aim(jw_noise *noise, const int32_t *tids, size_t n);
+uint64_t jw_noise_length_ticks(const jw_noise *noise);
+void jw_noise_stop(jw_noise *noise);
+size_t jw_noise_bursts(const jw_noise *noise, jw_burst *out, size_t room);
+uint64_t jw_noise_unlogged(const jw_noise *noise);
+void jw_noise_free(jw_noise *noise);
 
 /* ---- bench.c: what the project's own benchmarks time ----------------------------------------------------------------- */
 

@@ -1,105 +1,360 @@
-/* Spinners: one thread a CPU, busy for a while, asleep for a while, as a busy desktop would be. */
-#include <errno.h>
-#include <stdlib.h>
+/* The noise lab: threads that disturb a CPU on purpose, within bounds, and log what they did and when. Each burst is
+ * logged by the thread that made it; logs are merged once all threads have ended. */
+#include "noise.h"
 
-#include "clock.h"
-#include "threads.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_THREADS = 4096, MOST_TARGETS = 8, NAME_BYTES = 16, WATCH_TRIES = 31, MOST_GAPS = 8192 };
+#define LONGEST_PERIOD_NS (JW_NS_PER_S / 5)
+#define MOST_BURSTS UINT64_C(100000)
+/* One step of the watching loop takes some 20 ns, under a sanitizer 200: what takes longer is an interruption. */
+#define WATCH_STEP_NS UINT64_C(400)
+#define WATCH_PAUSE_NS UINT64_C(700000)
+#define WATCH_LONGEST_NS (3 * JW_NS_PER_S)
+
+struct jw_noise {
+    jw_noise_config config;
+    char name[NAME_BYTES];
+    _Atomic int stop;
+    _Atomic int32_t targets[MOST_TARGETS];
+    jw_meeting meeting;
+    bool joined;
+    jw_burst *log;
+    size_t n;
+    jw_noise_thread each[];
+};
+
+static const jw_noise_act *const acts[JW_NOISES] = {
+    [JW_NOISE_SPINNERS] = &jw_act_busy, [JW_NOISE_GREEDY] = &jw_act_busy,    [JW_NOISE_TIMER] = &jw_act_timer,
+    [JW_NOISE_SOFTIRQ] = &jw_act_softirq, [JW_NOISE_WORKQUEUE] = &jw_act_work, [JW_NOISE_MIGRATION] = &jw_act_move,
+    [JW_NOISE_FAULTS] = &jw_act_fault,  [JW_NOISE_SHOOTDOWN] = &jw_act_shootdown, [JW_NOISE_BANDWIDTH] = &jw_act_stream,
+};
+
+void jw_sleep_until_ns(uint64_t due_ns) {
+    const struct timespec due = {.tv_sec = (time_t)(due_ns / JW_NS_PER_S), .tv_nsec = (long)(due_ns % JW_NS_PER_S)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR) {
+    }
+}
+
+bool jw_noise_stopped(const jw_noise_thread *self) {
+    return jw_stopped(&self->all->stop);
+}
+
+bool jw_noise_over(const jw_noise_thread *self) {
+    return jw_stopped(&self->all->stop) || jw_posix_ns(CLOCK_MONOTONIC) >= self->config->deadline_ns;
+}
+
+/* The nth thread that the noise is aimed at, in turn; 0 while there is none. */
+int32_t jw_noise_target(const jw_noise_thread *self, size_t nth) {
+    int32_t n = 0;
+    while (n < MOST_TARGETS && atomic_load(&self->all->targets[n]) > 0) {
+        n++;
+    }
+    return n == 0 ? 0 : atomic_load(&self->all->targets[nth % (size_t)n]);
+}
+
+void jw_noise_log(jw_noise_thread *self, uint64_t start, uint64_t end, uint64_t taken, int cpu, int what) {
+    if (self->logged == self->room) {
+        self->unlogged++;
+        return;
+    }
+    self->log[self->logged++] = (jw_burst){.start = start, .end = end, .taken = taken, .cpu = cpu, .what = what};
+}
+
+/* xorshift64 (Marsaglia, "Xorshift RNGs"): good enough not to keep step with anything. */
+uint64_t jw_noise_random(jw_noise_thread *self) {
+    uint64_t x = self->random;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return self->random = x;
+}
+
+jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, uint64_t parting_ns, int what) {
+    const jw_clock *clock = &self->config->clock;
+    jw_steps steps = {.self = self,
+                      .longest_step = jw_clock_ticks(clock, longest_step_ns),
+                      .parting = jw_clock_ticks(clock, parting_ns),
+                      .what = what};
+    steps.start = steps.last = jw_now_ordered(clock->source, &steps.cpu);
+    return steps;
+}
+
+uint64_t jw_steps_next(jw_steps *steps) {
+    unsigned cpu;
+    const uint64_t now = jw_now_ordered(steps->self->config->clock.source, &cpu);
+    const uint64_t step = now > steps->last ? now - steps->last : 0;
+    if (step > steps->parting) {
+        jw_steps_end(steps);
+        steps->start = now;
+        steps->taken = 0;
+        steps->cpu = cpu;
+    } else if (step <= steps->longest_step) {
+        steps->taken += step;
+    }
+    steps->last = now;
+    return now;
+}
+
+void jw_steps_end(jw_steps *steps) {
+    if (steps->last > steps->start) {
+        jw_noise_log(steps->self, steps->start, steps->last, steps->taken, (int)steps->cpu, steps->what);
+    }
+}
+
+/* ---- what a trigger takes of another thread ---------------------------------------------------------------------- */
 
 typedef struct {
-    jw_spinners *all;
+    const jw_noise_thread *owner;
     pthread_t thread;
     int cpu;
     int failed;
-} spinner;
-
-struct jw_spinners {
-    _Atomic int stop;
-    uint64_t busy_ns;
-    uint64_t idle_ns;
     jw_meeting meeting;
+    _Atomic int stop;
     size_t n;
-    spinner each[];
-};
+    jw_burst gaps[MOST_GAPS];
+} watcher;
 
-static void sleep_ns(uint64_t ns) {
-    struct timespec nap = {.tv_sec = (time_t)(ns / JW_NS_PER_S), .tv_nsec = (long)(ns % JW_NS_PER_S)};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
-}
-
-static void *spinner_body(void *argument) {
-    spinner *self = argument;
-    jw_spinners *all = self->all;
-    jw_name_thread("spinner");
+static void *watch_body(void *argument) {
+    watcher *self = argument;
+    const jw_clock *clock = &self->owner->config->clock;
+    const uint64_t least = jw_clock_ticks(clock, WATCH_STEP_NS), longest = jw_clock_ticks(clock, WATCH_LONGEST_NS);
+    jw_name_thread(self->owner->all->name);
     self->failed = jw_place_thread(self->cpu, 0);
-    bool placed = self->failed == 0;
-    jw_meeting_report(&all->meeting);
-    while (placed && !jw_stopped(&all->stop)) {
-        uint64_t start = jw_posix_ns(CLOCK_MONOTONIC);
-        while (jw_posix_ns(CLOCK_MONOTONIC) - start < all->busy_ns && !jw_stopped(&all->stop)) {
+    const bool placed = self->failed == 0;
+    jw_meeting_report(&self->meeting);
+    unsigned cpu;
+    const uint64_t begun = jw_now_ordered(clock->source, &cpu);
+    uint64_t last = begun;
+    while (placed && !jw_stopped(&self->stop) && last - begun < longest && self->n < MOST_GAPS) {
+        const uint64_t now = jw_now_ordered(clock->source, &cpu);
+        if (now > last && now - last >= least) {
+            self->gaps[self->n++] = (jw_burst){.start = last, .end = now};
         }
-        sleep_ns(all->idle_ns);
+        last = now > last ? now : last;
     }
     return NULL;
 }
 
-static void join_first(jw_spinners *all, size_t n) {
-    atomic_store(&all->stop, 1);
-    for (size_t i = 0; i < n; i++) {
-        pthread_join(all->each[i].thread, NULL);
-    }
+static int by_value(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
 }
 
-static void release(jw_spinners *all) {
-    jw_meeting_destroy(&all->meeting);
-    free(all);
-}
-
-/* One pinned thread for each of `cpus`; NULL with *error = -errno when one could not be started or pinned. */
-jw_spinners *jw_spinners_start(const int32_t *cpus, size_t n, uint64_t busy_ns, uint64_t idle_ns, int *error) {
-    const uint64_t longest_ns = JW_NS_PER_S;
-    *error = -EINVAL;
-    if (n == 0 || n > 65536 || busy_ns > longest_ns || idle_ns > longest_ns) {
-        return NULL;
-    }
-    *error = -ENOMEM;
-    jw_spinners *all = calloc(1, sizeof *all + n * sizeof all->each[0]);
-    if (all == NULL) {
-        return NULL;
-    }
-    all->busy_ns = busy_ns;
-    all->idle_ns = idle_ns;
-    all->n = n;
-    jw_meeting_init(&all->meeting);
-    jw_meeting_expect(&all->meeting, (int)n);
-    *error = 0;
-    size_t started = 0;
-    for (; started < n && *error == 0; started++) {
-        spinner *one = &all->each[started];
-        one->all = all;
-        one->cpu = cpus[started];
-        *error = jw_thread_create(&one->thread, spinner_body, one);
-    }
-    if (*error != 0) {
-        join_first(all, started - 1);
-        release(all);
-        return NULL;
-    }
-    jw_meeting_wait(&all->meeting);
-    for (size_t i = 0; i < n; i++) {
-        if (all->each[i].failed != 0) {
-            *error = all->each[i].failed;
+/* What began between two moments; a gap that is older is somebody else's doing. */
+static int64_t gaps_between(const watcher *seen, jw_moments at) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < seen->n; i++) {
+        if (seen->gaps[i].start >= at.from && seen->gaps[i].start < at.until) {
+            total += seen->gaps[i].end - seen->gaps[i].start;
         }
     }
-    if (*error != 0) {
-        jw_spinners_stop(all);
-        return NULL;
-    }
-    return all;
+    return total > INT64_MAX ? INT64_MAX : (int64_t)total;
 }
 
-void jw_spinners_stop(jw_spinners *all) {
-    if (all != NULL) {
-        join_first(all, all->n);
-        release(all);
+/* The lower quartile of those that were felt, since other tasks and interrupts only add to them; 0 where hardly any was. */
+static uint64_t typical(const watcher *seen, const jw_moments *at) {
+    int64_t took[WATCH_TRIES];
+    size_t felt = 0;
+    for (size_t i = 0; i < WATCH_TRIES; i++) {
+        took[felt] = gaps_between(seen, at[i]);
+        felt += took[felt] > 0 ? 1 : 0;
+    }
+    qsort(took, felt, sizeof took[0], by_value);
+    return felt < WATCH_TRIES / 8 ? 0 : (uint64_t)took[felt / 4];
+}
+
+int jw_noise_measure(jw_noise_thread *self, int cpu, jw_moments (*trigger)(jw_noise_thread *self)) {
+    watcher *seen = calloc(1, sizeof *seen);
+    if (seen == NULL) {
+        return -ENOMEM;
+    }
+    seen->owner = self;
+    seen->cpu = cpu;
+    jw_meeting_init(&seen->meeting);
+    jw_meeting_expect(&seen->meeting, 1);
+    int failed = jw_thread_create(&seen->thread, watch_body, seen);
+    if (failed == 0) {
+        jw_moments at[WATCH_TRIES];
+        jw_meeting_wait(&seen->meeting);
+        for (size_t i = 0; i < WATCH_TRIES; i++) {
+            jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + WATCH_PAUSE_NS);
+            at[i] = trigger(self);
+        }
+        jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + WATCH_PAUSE_NS);
+        atomic_store(&seen->stop, 1);
+        pthread_join(seen->thread, NULL);
+        self->length_ticks = typical(seen, at);
+        failed = seen->failed != 0 ? seen->failed : self->length_ticks == 0 ? -ENOTSUP : 0;
+    }
+    jw_meeting_destroy(&seen->meeting);
+    free(seen);
+    return failed;
+}
+
+/* ---- the threads ------------------------------------------------------------------------------------------------- */
+
+static void *noise_body(void *argument) {
+    jw_noise_thread *self = argument;
+    const jw_noise_act *does = self->does;
+    jw_name_thread(self->all->name);
+    self->failed = jw_place_thread(self->cpu, 0);
+    if (self->failed == 0 && does->prepare != NULL) {
+        self->failed = does->prepare(self);
+    }
+    const bool ready = self->failed == 0;
+    jw_meeting_report(&self->all->meeting);
+    const uint64_t period = self->config->period_ns;
+    uint64_t due = jw_posix_ns(CLOCK_MONOTONIC);
+    while (ready && !jw_noise_over(self)) {
+        does->act(self);
+        due += period - period / 4 + jw_noise_random(self) % (period / 2);
+        const uint64_t now = jw_posix_ns(CLOCK_MONOTONIC);
+        /* What was missed is not made up for: noise must not become a storm after a pause. */
+        due = due < now ? now + period / 4 : due;
+        jw_sleep_until_ns(due < self->config->deadline_ns ? due : self->config->deadline_ns);
+    }
+    if (does->put_away != NULL) {
+        does->put_away(self);
+    }
+    return NULL;
+}
+
+static bool sound(const jw_noise_config *config) {
+    const bool each = config->kind == JW_NOISE_SPINNERS;
+    return config->kind >= 0 && config->kind < JW_NOISES && config->period_ns >= 1000 &&
+           config->period_ns <= LONGEST_PERIOD_NS && config->busy_ns < config->period_ns &&
+           config->most_bursts > 0 && config->most_bursts <= MOST_BURSTS && config->name != NULL &&
+           config->clock.mult != 0 && jw_clock_usable(config->clock.source) &&
+           (!each || (config->cpus != NULL && config->cpus_len > 0 && config->cpus_len <= MOST_THREADS &&
+                      config->cpus_len <= config->most_bursts));
+}
+
+static void join_first(jw_noise *noise, size_t n) {
+    atomic_store(&noise->stop, 1);
+    for (size_t i = 0; i < n && !noise->joined; i++) {
+        pthread_join(noise->each[i].thread, NULL);
+    }
+    noise->joined = true;
+}
+
+static int start_threads(jw_noise *noise) {
+    const jw_noise_config *config = &noise->config;
+    const jw_noise_act *does = acts[config->kind];
+    const size_t room = (size_t)config->most_bursts / noise->n;
+    int failed = 0;
+    size_t started = 0;
+    for (; started < noise->n && failed == 0; started++) {
+        jw_noise_thread *one = &noise->each[started];
+        one->all = noise;
+        one->config = config;
+        one->does = does;
+        one->cpu = does->where == JW_ON_HOT ? config->hot : config->other;
+        if (config->kind == JW_NOISE_SPINNERS) {
+            one->cpu = config->cpus[started];
+        }
+        one->log = noise->log + started * room;
+        one->room = room;
+        one->random = (config->seed + started) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        failed = jw_thread_create(&one->thread, noise_body, one);
+    }
+    if (failed != 0) {
+        join_first(noise, started - 1);
+        return failed;
+    }
+    jw_meeting_wait(&noise->meeting);
+    for (size_t i = 0; i < noise->n; i++) {
+        failed = noise->each[i].failed != 0 ? noise->each[i].failed : failed;
+    }
+    return failed;
+}
+
+/* Runs once it returns. NULL with *error = -errno: -EINVAL also for a CPU that the threads may not use, -EACCES and
+ * -EPERM for missing rights, -ENOTSUP where nothing of this noise reaches the CPU. */
+jw_noise *jw_noise_start(const jw_noise_config *config, int *error) {
+    *error = -EINVAL;
+    if (!sound(config)) {
+        return NULL;
+    }
+    const size_t n = config->kind == JW_NOISE_SPINNERS ? (size_t)config->cpus_len : 1;
+    *error = -ENOMEM;
+    jw_noise *noise = calloc(1, sizeof *noise + n * sizeof noise->each[0]);
+    jw_burst *log = jw_map((size_t)config->most_bursts * sizeof *log);
+    if (noise == NULL || log == NULL) {
+        jw_unmap(log, (size_t)config->most_bursts * sizeof *log);
+        free(noise);
+        return NULL;
+    }
+    noise->config = *config;
+    noise->log = log;
+    noise->n = n;
+    strncpy(noise->name, config->name, NAME_BYTES - 1);
+    jw_meeting_init(&noise->meeting);
+    jw_meeting_expect(&noise->meeting, (int)n);
+    *error = start_threads(noise);
+    noise->config.cpus = NULL;
+    noise->config.name = NULL;
+    if (*error != 0) {
+        jw_noise_free(noise);
+        return NULL;
+    }
+    return noise;
+}
+
+/* Whom to move (tids of this user's threads); none before. */
+void jw_noise_aim(jw_noise *noise, const int32_t *tids, size_t n) {
+    for (size_t i = 0; i < MOST_TARGETS; i++) {
+        atomic_store(&noise->targets[i], i < n ? tids[i] : 0);
+    }
+}
+
+/* How long a burst is where it was measured once, before the noise began; 0: each burst's log has its own. */
+uint64_t jw_noise_length_ticks(const jw_noise *noise) {
+    return noise->each[0].length_ticks;
+}
+
+/* Returns once all threads have ended; at most two periods. */
+void jw_noise_stop(jw_noise *noise) {
+    join_first(noise, noise->n);
+}
+
+static int by_start(const void *a, const void *b) {
+    const jw_burst *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The bursts of all threads by their beginning; how many there are. Only of a noise that was stopped: 0 before. */
+size_t jw_noise_bursts(const jw_noise *noise, jw_burst *out, size_t room) {
+    size_t n = 0;
+    for (size_t i = 0; i < noise->n && noise->joined; i++) {
+        const jw_noise_thread *one = &noise->each[i];
+        for (size_t k = 0; k < one->logged; k++, n++) {
+            if (n < room) {
+                out[n] = one->log[k];
+            }
+        }
+    }
+    qsort(out, n < room ? n : room, sizeof *out, by_start);
+    return n;
+}
+
+/* Bursts that found the log full. */
+uint64_t jw_noise_unlogged(const jw_noise *noise) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < noise->n && noise->joined; i++) {
+        n += noise->each[i].unlogged;
+    }
+    return n;
+}
+
+void jw_noise_free(jw_noise *noise) {
+    if (noise != NULL) {
+        join_first(noise, noise->n);
+        jw_meeting_destroy(&noise->meeting);
+        jw_unmap(noise->log, (size_t)noise->config.most_bursts * sizeof *noise->log);
+        free(noise);
     }
 }

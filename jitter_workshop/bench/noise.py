@@ -1,7 +1,8 @@
-"""A thief to order: ``python -I -m jitter_workshop.bench.noise spinners SECONDS``.
+"""A thief to order: ``python -I -m jitter_workshop.bench.noise``; which one it is to be comes over stdin.
 
-Spinners: one thread on each CPU that this process may use, 3 ms busy and 30 ms asleep, as a busy desktop would be. Says
-one JSON line once they run. Ends with its parent, at the end of stdin, and after SECONDS in any case.
+Parent → child, a line of JSON each: the order (``noiseorder.NoiseOrder``), then ``{"aim": [tid, …]}`` where it has to
+know whom to move, at last ``{"stop": true}``. Child → parent: ``{"ready": true}`` or ``{"refused": sentence}``, the
+same after an aim, and after a stop the log. It ends with its parent, with its stdin, and after the order's seconds.
 """
 
 from __future__ import annotations
@@ -11,54 +12,88 @@ import os
 import select
 import sys
 import time
+from typing import Any
 
-from jitter_workshop.bench.native import die_with_parent, ffi, lib
+from jitter_workshop.bench.native import calibrate, die_with_parent
+from jitter_workshop.bench.noiselab import NoiseAtWork, plain_log
+from jitter_workshop.bench.noiseorder import NoiseOrder, read_order
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.codec import to_plain
 
-BUSY_NS = 3_000_000
-IDLE_NS = 30_000_000
-LONGEST_S = 172_800
-
-
-def parse(arguments: list[str]) -> int:
-    """The bound in seconds. Raises ValueError with one sentence."""
-    if len(arguments) != 2 or arguments[0] != "spinners":
-        raise ValueError("usage: noise spinners SECONDS")
-    if not (arguments[1].isascii() and arguments[1].isdigit()) or not 0 < int(arguments[1]) <= LONGEST_S:
-        raise ValueError(f"SECONDS must be a whole number from 1 to {LONGEST_S}")
-    return int(arguments[1])
+_LONGEST_LINE = 65_536
+_ORDER_WITHIN_S = 30.0
 
 
-def wait_for_end(descriptor: int, seconds: float) -> None:
-    """Sleep until the other side closes the pipe, or the time is over."""
-    deadline = time.monotonic() + seconds
-    poller = select.poll()
-    poller.register(descriptor, select.POLLIN)
-    while (left_s := deadline - time.monotonic()) > 0:
-        if poller.poll(left_s * 1000) and not os.read(descriptor, 4096):
-            return
+class Lines:
+    """Lines of a pipe, each waited for until a moment of CLOCK_MONOTONIC."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+        self._poller = select.poll()
+        self._poller.register(descriptor, select.POLLIN)
+
+    def next(self, deadline_s: float) -> bytes | None:
+        """None at the end of the pipe, and when the time is over."""
+        while b"\n" not in self._rest:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or len(self._rest) > _LONGEST_LINE:
+                return None
+            if self._poller.poll(left_s * 1000):
+                chunk = os.read(self._descriptor, _LONGEST_LINE)
+                if not chunk:
+                    return None
+                self._rest += chunk
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
 
 
-def main(arguments: list[str]) -> int:
+def say(**words: Any) -> None:
+    # Unbuffered: the parent waits for each line.
+    rest = memoryview(json.dumps(words).encode() + b"\n")
+    while rest:
+        rest = rest[os.write(1, rest) :]
+
+
+def serve(order: NoiseOrder, lines: Lines) -> None:
+    """Make the noise until it shall end. Raises HostError where it cannot be made."""
+    deadline_s = time.monotonic() + order.seconds
+    work = NoiseAtWork(order, calibrate(HostRoot()))
+    stopped = False
+    say(ready=True)
     try:
-        seconds = parse(arguments)
-    except ValueError as error:
+        while (line := lines.next(deadline_s)) is not None:
+            word = json.loads(line)
+            if "aim" in word:
+                work.aim([int(tid) for tid in word["aim"]])
+                say(ready=True)
+            if "stop" in word:
+                bursts = work.stop()
+                stopped = True
+                say(log=to_plain(plain_log(bursts)))
+                return
+    finally:
+        if not stopped:
+            work.stop()
+
+
+def main() -> int:
+    die_with_parent()
+    lines = Lines(0)
+    try:
+        order = read_order(lines.next(time.monotonic() + _ORDER_WITHIN_S) or b"")
+        serve(order, lines)
+    except WorkshopError as refusal:
+        say(refused=refusal.message, advice=refusal.advice)
+        return 2
+    except (ValueError, TypeError, KeyError) as error:
         print(error, file=sys.stderr)
         return 2
-    die_with_parent()
-    cpus = sorted(os.sched_getaffinity(0))
-    refused = ffi.new("int *")
-    spinners = lib.jw_spinners_start(cpus, len(cpus), BUSY_NS, IDLE_NS, refused)
-    if spinners == ffi.NULL:
-        print(f"the spinners could not be started: {os.strerror(-refused[0])}", file=sys.stderr)
+    except BrokenPipeError:
         return 2
-    try:
-        # Unbuffered: the parent waits for this line.
-        os.write(1, json.dumps({"noise": "spinners", "cpus": cpus}).encode() + b"\n")
-        wait_for_end(0, seconds)
-    finally:
-        lib.jw_spinners_stop(spinners)
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

@@ -1,8 +1,9 @@
 """What the runner (parent) and the worker (child) say to each other: JSON, one object a line.
 
 Parent → child: ``spec`` first, then ``go`` for each block (a block may be asked for again: the parent decides how many
-there are), ``end`` at last. Child → parent: ``ready``, one ``block`` per ``go``, ``failed`` at any time. The end of
-either pipe is the end of the run. Measured threads keep exchanging unrecorded messages between blocks.
+there are), ``noise`` where one was made within the child, ``end`` at last. Child → parent: ``ready``, one ``block`` per
+``go``, ``noise`` with its log, ``failed`` at any time. The end of either pipe is the end of the run. Measured threads
+keep exchanging unrecorded messages between blocks.
 """
 
 from __future__ import annotations
@@ -100,6 +101,15 @@ class BlockDone:
     counted_ns: int | None = None
     start_ticks: int = 0
     end_ticks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLog:
+    """What a noise within the measuring process did, asked for with ``noise``. ``records``: packed (``model.noise``),
+    zlib, base64."""
+
+    records: str
+    unlogged: int
 
 
 @dataclass(frozen=True, slots=True)

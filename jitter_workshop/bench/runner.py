@@ -8,6 +8,7 @@ the child's hot threads keep exchanging unrecorded messages.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,14 +18,18 @@ from typing import TypeVar
 from jitter_workshop.bench import launch, protocol
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.gather import Gathered
+from jitter_workshop.bench.noisechild import NoiseChild, read_log
+from jitter_workshop.bench.noiseorder import known, order_for
 from jitter_workshop.bench.stall import Stall
-from jitter_workshop.errors import MeasureError, UsageError, WorkshopError
+from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.thermal import read_thermal
 from jitter_workshop.model.codec import CodecError
+from jitter_workshop.model.noise import Bursts
+from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted, Witness
 from jitter_workshop.model.run import Clock
-from jitter_workshop.model.spec import NOISE_KINDS, RunSpec
+from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.model.text import clean
 
 M = TypeVar("M")
@@ -33,7 +38,6 @@ PAUSE_S = 0.040
 """The least pause between blocks, with a screen or without, so that both measure alike."""
 
 _READY_WITHIN_S = 60.0
-_NOISE_READY_WITHIN_S = 10.0
 _FIRST_SETTLE_S = 2.0
 
 Sensor = Callable[[], tuple[float | None, int | None]]
@@ -51,7 +55,8 @@ class Cancelled(MeasureError):
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """What a run gave. ``started_at_s``: Unix time. ``failure``: where the child or its noise ended too early;
-    ``cancelled``: the token's reason, where somebody stopped it. Either way ``gathered`` holds the finished blocks."""
+    ``cancelled``: the token's reason, where somebody stopped it. Either way ``gathered`` holds the finished blocks.
+    ``bursts``: what the noise logged; None without one, and where it gave no log (``notes["noise_bursts"]``)."""
 
     spec: RunSpec
     clock: Clock
@@ -63,6 +68,7 @@ class RunResult:
     notes: dict[str, str]
     failure: MeasureError | None = None
     cancelled: str | None = None
+    bursts: Bursts | None = None
 
     @property
     def complete(self) -> bool:
@@ -88,8 +94,8 @@ def run(
     Raises Cancelled or MeasureError when not one block was finished, UsageError for a noise that is not known. The
     child is always ended and reaped.
     """
-    if spec.noise is not None and spec.noise not in NOISE_KINDS:
-        raise UsageError(f"there is no noise '{clean(spec.noise, 30)}'", f"known: {', '.join(NOISE_KINDS)}")
+    if spec.noise is not None:
+        known(spec.noise)
     if cancel.reason is not None:
         raise Cancelled(cancel.reason)
     with _noise(spec) as noise, launch.Child(command or launch.command(launch.WORKER)) as child:
@@ -115,7 +121,7 @@ class _Conductor:
         observer: RunObserver,
         cancel: CancelToken,
         child: launch.Child,
-        noise: launch.Child | None,
+        noise: NoiseChild | None,
         sensor: Sensor,
         pause_s: float,
         witness: Witness | None = None,
@@ -135,13 +141,17 @@ class _Conductor:
     def run(self) -> RunResult:
         self._child.send(protocol.line("spec", self._spec))
         ready = self._ready()
+        if self._noise is not None:
+            self._noise.aim(ready.tids)
         started = RunStarted(self._spec, ready.clock, ready.tids, ready.mlocked, ready.notes)
         started_at_s = time.time()
         failure: MeasureError | None = None
+        inside: Bursts | None = None
         self._observer.started(started)
         try:
             self._told(lambda witness: witness.begin(self._child.pid, ready.tids, ready.clock))
             self._blocks()
+            inside = self._log_inside()
             self._child.end(protocol.line("end"))
         except Cancelled:
             self._child.end(patience_s=0.0)
@@ -157,6 +167,11 @@ class _Conductor:
             notes["suspended"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
         if self._stall is not None:
             notes["noise"] = self._stall.note(self._gathered.raw[0].start_ns)
+        try:
+            bursts = inside or self._log_beside()
+        except MeasureError as error:
+            bursts = None
+            notes["noise_bursts"] = error.sentence()
         return RunResult(
             spec=self._spec,
             clock=ready.clock,
@@ -168,7 +183,23 @@ class _Conductor:
             notes=notes,
             failure=failure,
             cancelled=self._cancel.reason if failure is None and not self._finished else None,
+            bursts=bursts,
         )
+
+    def _log_inside(self) -> Bursts | None:
+        """What a noise within the measuring process logged."""
+        kind = self._spec.noise
+        if kind is None or noise_called(kind).by != "inside":
+            return None
+        self._child.send(protocol.line("noise"))
+        log = self._receive(self._child.wait(self._cancel, _READY_WITHIN_S), "noise", protocol.NoiseLog)
+        return read_log(kind, kind, log)
+
+    def _log_beside(self) -> Bursts | None:
+        """What any other noise logged."""
+        if self._stall is not None:
+            return self._stall.bursts(self._gathered.raw)
+        return self._noise.finish() if self._noise is not None else None
 
     @property
     def _finished(self) -> bool:
@@ -250,8 +281,8 @@ class _Conductor:
 
     def _hear_noise(self) -> None:
         """Raises MeasureError when the noise is gone: the block that lost it is not kept, the ones before had it."""
-        if self._noise is not None and self._noise.wait(timeout_s=0).kind == "end":
-            raise launch.ended("the noise process", self._noise)
+        if self._noise is not None and (gone := self._noise.gone()) is not None:
+            raise gone
 
     def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
         """The message that had to come. Raises what has to be raised when something else came."""
@@ -294,17 +325,17 @@ def _host_sensor() -> tuple[float | None, int | None]:
 
 
 @contextmanager
-def _noise(spec: RunSpec) -> Iterator[launch.Child | None]:
-    """Noise beside a run, from before its child starts until after it ended. A stall needs no process of its own."""
-    if spec.noise in (None, "stall"):
+def _noise(spec: RunSpec) -> Iterator[NoiseChild | None]:
+    """Noise beside a run, from before its child starts until after it ended. Not every noise has a process of its own.
+    Raises HostError where this host cannot make it."""
+    if spec.noise is None or noise_called(spec.noise).by == "parent":
         yield None
         return
     # Bounded even if everything else fails: twice the run and a minute.
     bound_s = math.ceil(expected_seconds(spec) * 2 + 60)
-    with launch.Child(launch.command(launch.NOISE, "spinners", str(bound_s))) as noise:
-        event = noise.wait(timeout_s=_NOISE_READY_WITHIN_S)
-        if event.kind == "end":
-            raise launch.ended("the noise process", noise)
-        if event.kind != "line":
-            raise MeasureError("the noise process did not get ready")
+    order = order_for(spec.noise, spec.placement, os.sched_getaffinity(0), bound_s)
+    if noise_called(spec.noise).by == "inside":
+        yield None
+        return
+    with NoiseChild(order) as noise:
         yield noise

@@ -8,10 +8,12 @@ NOT to Measure Latency"). The parent stops the child, because a child that is st
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from jitter_workshop.bench.launch import Child
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.noise import Burst, Bursts, pack_bursts, unpack_bursts
 from jitter_workshop.model.spec import RunSpec
 
 STALL_NS = 100_000_000
@@ -78,6 +80,21 @@ class Stall:
                 "measure with longer blocks",
             )
         return False
+
+    def bursts(self, blocks: Sequence[BlockDone]) -> Bursts | None:
+        """The one stop as a noise's log; None where there was none. Its ticks are those of the block it was in."""
+        if not self.done or self._stopped_ns is None or self._index >= len(blocks):
+            return None
+        block = blocks[self._index]
+        began_ns, ended_ns = self._stopped_ns
+        ticks, ns = block.end_ticks - block.start_ticks, max(1, block.end_ns - block.start_ns)
+        start, end = (block.start_ticks + (at - block.start_ns) * ticks // ns for at in self._stopped_ns)
+        placement = self._spec.placement
+        placed = (placement.accumulator, placement.sampler, placement.producer)
+        cpu = next((cpu for cpu in placed if cpu is not None), 0)
+        length_ns = ended_ns - began_ns
+        records = pack_bursts([Burst(start, end, began_ns, length_ns, length_ns, cpu, 0)])
+        return unpack_bursts("stall", "", records, 0)
 
     def note(self, first_ns: int) -> str:
         """What the run says of it; ``first_ns``: when its first block began (CLOCK_MONOTONIC)."""

@@ -20,6 +20,7 @@ from typing import Any
 
 from jitter_workshop.bench import protocol, workloads
 from jitter_workshop.bench.native import TickClock, calibrate, die_with_parent, lock_memory
+from jitter_workshop.bench.noiselab import NoiseAtWork, noise_inside, plain_log
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready, ThreadBlock
 from jitter_workshop.errors import MeasureError, UsageError, WorkshopError
 from jitter_workshop.host import threads
@@ -164,11 +165,14 @@ class Worker:
         self._parent = parent
         self._spec = spec
         self._root = HostRoot()
+        allowed = os.sched_getaffinity(0)
         step_aside(spec.placement)
         if spec.sched_priority:
             bound_realtime(spec)
         self._clock: TickClock = calibrate(self._root)
         clock = self._clock.describe(spec.placement.producer, spec.placement.accumulator)
+        # Before the measured threads: it first finds out what it takes of their CPU.
+        self._noise: NoiseAtWork | None = noise_inside(spec, allowed, self._clock)
         self._workload = workloads.start(spec, self._clock)
         self._counters = Counters(self._root, spec.placement, self._workload.tids)
         notes: dict[str, str] = {}
@@ -197,6 +201,10 @@ class Worker:
             if kind == "end":
                 self._workload.close()
                 return
+            if kind == "noise" and self._noise is not None:
+                self._parent.say("noise", plain_log(self._noise.stop()))
+                self._noise = None
+                continue
             if kind != "go":
                 raise CodecError(f"'{kind}' is not a word for a calibrated child")
             self._parent.say("block", self._block(index))

@@ -28,8 +28,9 @@ from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.observe import RunObserver, Witness
-from jitter_workshop.model.run import FORMAT_VERSION, PlacementRecord, Run
+from jitter_workshop.model.run import FORMAT_VERSION, BurstTotal, PlacementRecord, Run
 from jitter_workshop.model.spec import Pacing, Placement, RunSpec, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
@@ -288,8 +289,13 @@ def _as_run(
         applied=applied,
         notes={},
         counted_s=gathered.counted_s,
+        noise_bursts=_burst_total(result.bursts),
     )
     return with_notes(run, spec, result, host, company.unnamed_percent)
+
+
+def _burst_total(bursts: Bursts | None) -> BurstTotal | None:
+    return None if bursts is None else BurstTotal(bursts.count, bursts.total_ns or None)
 
 
 def _placement_record(placement: Placement) -> PlacementRecord:

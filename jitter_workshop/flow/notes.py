@@ -88,6 +88,10 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
         yield "preset", "the length was given by --messages or --duration"
     if run.noise is None:
         yield "noise", "none was asked for"
+    if run.noise_bursts is None:
+        yield "noise_bursts", "there was no noise" if run.noise is None else "the noise gave no log"
+    elif run.noise_bursts.taken_ns is None:
+        yield "noise_bursts.taken_ns", "this noise cannot tell how long the moved thread waited"
     yield from _placement_reasons(spec)
     if run.blocked_publishes is None:
         yield "blocked_publishes", f"the {spec.workload} workload publishes nothing"

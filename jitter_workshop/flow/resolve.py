@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitter_workshop.bench import placement as placing
+from jitter_workshop.bench.noiseorder import known
 from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.isolated import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import DUTIES, LISTED_STALLS, LISTED_WITH_EVIDENCE, NOISE_KINDS, PRESETS, RunSpec
+from jitter_workshop.model.spec import DUTIES, LISTED_STALLS, LISTED_WITH_EVIDENCE, PRESETS, RunSpec
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 
@@ -57,8 +58,8 @@ def check(request: MeasureRequest) -> None:
         raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use spin or schedule")
     if request.preset not in PRESETS:
         raise UsageError(f"there is no preset '{clean(request.preset, 30)}'", f"use {', '.join(PRESETS)}")
-    if request.noise is not None and request.noise not in NOISE_KINDS:
-        raise UsageError(f"there is no noise '{clean(request.noise, 30)}'", f"known: {', '.join(NOISE_KINDS)}")
+    if request.noise is not None:
+        known(request.noise)
     if request.messages is not None and request.duration_s is not None:
         raise UsageError("--messages and --duration contradict each other", "leave one of them out")
     if request.workload != "ring":

@@ -154,6 +154,15 @@ class ForeignLoad:
 
 
 @dataclass(frozen=True, slots=True)
+class BurstTotal:
+    """What a noise did from before the run's first block until after its last: how many bursts, and how much of CPUs'
+    time they took by the noise's own log (None where it cannot know that)."""
+
+    count: int
+    taken_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run, as stored in ``run.json`` and printed by ``measure --json``.
 
@@ -194,6 +203,7 @@ class Run:
     applied: tuple[dict[str, str], ...]
     notes: dict[str, str] = field(default_factory=dict)
     counted_s: float | None = None
+    noise_bursts: BurstTotal | None = None
 
     @property
     def main_histogram(self) -> str:

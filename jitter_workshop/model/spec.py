@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+from jitter_workshop.model.noise import NOISE_KINDS as NOISE_KINDS
 from jitter_workshop.model.record import dataclass
 
 WorkloadName = Literal["ring", "spin", "wakeup", "ack"]
 Pacing = Literal["spin", "schedule"]
 DUTIES = (100, 50, 10)
 """Shares of time in percent that ``spin`` may be busy."""
-NOISE_KINDS = ("spinners", "stall")
-"""Thieves that a run may have beside it: threads that are busy now and then (``bench.noise``), or one long stop of the
-whole measuring process (``bench.stall``)."""
 PlacementMode = Literal["auto", "none", "chosen"]
 PresetName = Literal["quick", "standard", "long"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import json
 import os
 import re
 import shutil
@@ -10,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,12 +20,17 @@ import pytest
 
 from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.protocol import NoiseLog
 from jitter_workshop.bench.stall import STALL_NS
 from jitter_workshop.errors import HostError, MeasureError, UsageError
+from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.noise import Burst, pack_bursts
 from jitter_workshop.model.observe import Progress, RunStarted, SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
 
 SPEC = RunSpec("ring", Placement("none"), blocks=3, block_ns=1_000_000)
+BURST = Burst(start=10, end=20, start_ns=100, length_ns=5, taken_ns=4, cpu=1, what=0)
+LOG = NoiseLog(base64.b64encode(zlib.compress(pack_bursts([BURST]))).decode(), 0)
 
 
 def run(
@@ -183,7 +191,11 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = launch.command
-    noise = f"import os, sys; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); input()"
+    noise = (
+        f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        "input(); print('{\"ready\": true}', flush=True)\n"
+        f"input(); print({json.dumps(json.dumps({'log': to_plain(LOG)}))}, flush=True)"
+    )
     monkeypatch.setattr(
         launch,
         "command",
@@ -201,9 +213,12 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     spec = dataclasses.replace(SPEC, noise="spinners")
     whole = run("ok", spec)
     assert (whole.complete, len(whole.gathered.blocks)) == (True, 3)
+    assert whole.bursts is not None
+    assert (whole.bursts.list(), whole.bursts.does[0].causes) == ((BURST,), (("task", "spinners"),))
     cut = run("ok", spec, Watching(kill))
     assert (cut.complete, len(cut.gathered.blocks)) == (False, 2)
     assert str(cut.failure) == "the noise process was killed by SIGKILL"
+    assert (cut.bursts, cut.notes["noise_bursts"]) == (None, "the noise process was killed by SIGKILL")
 
 
 def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
@@ -249,6 +264,10 @@ def test_a_stall_stops_the_child_once_in_the_middle_and_is_told() -> None:
     )
     assert told
     assert float(told[1]) >= 100
+    assert result.bursts is not None
+    (burst,) = result.bursts.list()
+    assert result.gathered.raw[1].start_ns <= burst.start_ns <= result.gathered.raw[1].end_ns - STALL_NS
+    assert burst.taken_ns >= STALL_NS
     start_s, first_s = (result.gathered.raw[i].start_ns / 1e9 for i in (1, 0))
     assert start_s - first_s <= float(told[2]) + 0.001
     assert "suspended" not in result.notes

@@ -16,6 +16,7 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.lock import TURN_VARIABLE
+from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.measure import (
     CancelToken,
     MeasurementStopped,
@@ -27,6 +28,7 @@ from jitter_workshop.flow.measure import (
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.codec import from_plain
+from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import Run
 from jitter_workshop.report.text import render
@@ -149,13 +151,13 @@ def test_a_dead_child_is_exit_2_with_an_empty_stdout(
 def test_a_dead_noise_is_exit_2_and_the_run_is_not_complete(
     child: Callable[[str], None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead = launch.Event("end")
-    noise = SimpleNamespace(
-        wait=lambda timeout_s: dead if next(waits) else launch.Event("timeout"),
-        end=lambda: -9,
-        obituary=lambda status: "was killed by SIGKILL",
-    )
-    waits = iter([False, False, False, True])
+    death = MeasureError("the noise process was killed by SIGKILL")
+    looks = iter([None, None, None, death])
+
+    def finish() -> Bursts:
+        raise death
+
+    noise = SimpleNamespace(gone=lambda: next(looks), aim=lambda tids: None, finish=finish)
     monkeypatch.setattr(runner, "_noise", lambda spec: contextlib.nullcontext(noise))
     assert cli.main(["measure", "--workload", "spin", "--noise", "spinners"]) == 2
     out, err = capsys.readouterr()
@@ -163,7 +165,8 @@ def test_a_dead_noise_is_exit_2_and_the_run_is_not_complete(
     assert "the noise process was killed by SIGKILL after 3 of 20 blocks; the finished blocks are kept" in err
     with SessionStore().current_or_create("workshop", "here") as session:
         (stored,) = session.runs()
-    assert (stored.complete, len(stored.blocks)) == (False, 3)
+    assert (stored.complete, len(stored.blocks), stored.noise_bursts) == (False, 3, None)
+    assert stored.notes["noise_bursts"] == "the noise process was killed by SIGKILL"
 
 
 def test_progress_is_one_line_on_a_terminal(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import resource
 import signal
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.bench import launch, noise, protocol, worker, workloads
+from jitter_workshop.bench import launch, protocol, worker, workloads
 from jitter_workshop.bench.digest import Digest
 from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
@@ -250,29 +249,6 @@ def test_a_child_dies_with_its_parent(spec: RunSpec) -> None:
         assert launch.select.select([child], [], [], PATIENCE_S)[0] == [child]
     finally:
         os.close(child)
-
-
-def test_spinners_begin_say_so_and_end_with_stdin() -> None:
-    with launch.Child(launch.command(launch.NOISE, "spinners", "60")) as child:
-        event = child.wait(timeout_s=PATIENCE_S)
-        assert event.kind == "line"
-        assert json.loads(event.line) == {"noise": "spinners", "cpus": sorted(os.sched_getaffinity(0))}
-        # One thread a CPU beside the main one, each bound to its own.
-        threads = {int(t.name) for t in Path(f"/proc/{child.pid}/task").iterdir()} - {child.pid}
-        assert sorted(cpu for t in threads for cpu in os.sched_getaffinity(t)) == sorted(os.sched_getaffinity(0))
-        assert child.end(patience_s=PATIENCE_S) == 0
-
-
-def test_spinners_end_by_themselves() -> None:
-    with launch.Child(launch.command(launch.NOISE, "spinners", "1")) as child:
-        assert child.wait(timeout_s=PATIENCE_S).kind == "line"
-        assert child.wait(timeout_s=PATIENCE_S).kind == "end"
-
-
-@pytest.mark.parametrize("arguments", [[], ["spinners"], ["spinners", "0"], ["spinners", "1e3"], ["other", "5"]])
-def test_noise_refuses_what_it_does_not_know(arguments: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"SECONDS"):
-        noise.parse(arguments)
 
 
 def test_messages_are_shared_out_whole(spec: RunSpec) -> None:

@@ -34,7 +34,7 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(workload="spin", duty=99), "there is no duty of 99 %; use 100, 50, 10"),
         (ask(duty=50), "--duty is for spin, the ring is always busy"),
         (ask(preset="eternal"), "there is no preset 'eternal'"),
-        (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners, stall"),
+        (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners, greedy, timer, "),
         (ask(noise="stall", duration_s=0.1), "a stall needs blocks of at least 200 ms, and these take 100 ms"),
         (ask(noise="stall", messages=10_000), "these take 100 ms; measure for longer"),
         (ask(noise="stall", interval_ns=150), "these take 147.059 ms"),

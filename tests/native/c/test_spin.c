@@ -1,4 +1,4 @@
-/* The sampler, the line between two threads, and the spinners, all live. */
+/* The sampler and the line between two threads, live. */
 #include "check.h"
 #include "clock.h"
 
@@ -108,19 +108,13 @@ static void a_duty_that_cannot_be(void) {
     }
 }
 
-static void lines_and_noise(void) {
+static void lines(void) {
     double one_way_ns;
     jw_offset offset;
     CHECK(jw_ping_pong(&ns_clock, -1, -1, &one_way_ns) == 0 && one_way_ns > 0);
     CHECK(jw_clock_offset(JW_CLOCK_MONOTONIC, -1, -1, 100, &offset) == 0 && offset.bound_ticks > 0);
     CHECK(jw_ping_pong(&ns_clock, 60000, -1, &one_way_ns) != 0);
     CHECK(jw_ping_pong(&ns_clock, -1, 60000, &one_way_ns) != 0);
-    const int32_t free_cpus[] = {-1, -1}, missing[] = {-1, 60000};
-    int error;
-    jw_spinners *spinners = jw_spinners_start(free_cpus, 2, 1000000, 1000000, &error);
-    CHECK(spinners != NULL);
-    jw_spinners_stop(spinners);
-    CHECK(jw_spinners_start(missing, 2, 1000000, 1000000, &error) == NULL && error != 0);
 }
 
 int main(void) {
@@ -130,6 +124,6 @@ int main(void) {
     pausing_in_between(1);
     stopped_in_a_busy_pause();
     a_duty_that_cannot_be();
-    lines_and_noise();
+    lines();
     return 0;
 }

@@ -1,0 +1,122 @@
+"""A running noise, in the process that makes it; the native side is ``native/noise*.c``."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import os
+import time
+import zlib
+from collections.abc import Collection, Sequence
+
+from jitter_workshop.bench.native import NS_PER_S, TickClock, bracket, ffi, lib
+from jitter_workshop.bench.noiseorder import LONGEST_S, NoiseOrder, order_for
+from jitter_workshop.bench.protocol import NoiseLog
+from jitter_workshop.errors import HostError
+from jitter_workshop.model.noise import Burst, Bursts, noise, pack_bursts, unpack_bursts
+from jitter_workshop.model.spec import RunSpec
+
+_NATIVE = {
+    "spinners": lib.JW_NOISE_SPINNERS,
+    "greedy": lib.JW_NOISE_GREEDY,
+    "timer": lib.JW_NOISE_TIMER,
+    "softirq": lib.JW_NOISE_SOFTIRQ,
+    "workqueue": lib.JW_NOISE_WORKQUEUE,
+    "migration": lib.JW_NOISE_MIGRATION,
+    "faults": lib.JW_NOISE_FAULTS,
+    "shootdown": lib.JW_NOISE_SHOOTDOWN,
+    "bandwidth": lib.JW_NOISE_BANDWIDTH,
+}
+
+
+class NoiseAtWork:
+    """Begins with its construction, which may take a tenth of a second, and ends with :meth:`stop` or at its bound.
+    Raises HostError, in one sentence, where it cannot be done."""
+
+    def __init__(self, order: NoiseOrder, clock: TickClock) -> None:
+        kind = noise(order.kind)
+        self._order = order
+        self._clock = clock
+        self._began = _moment(clock)
+        cpus = ffi.new("int32_t[]", list(order.cpus) or [order.hot])
+        name = ffi.new("char[]", order.name.encode(errors="replace"))
+        config = ffi.new("jw_noise_config *")
+        config.clock = clock.native[0]
+        config.kind = _NATIVE[order.kind]
+        config.hot, config.other, config.away = order.hot, order.other, order.away
+        config.busy_ns, config.period_ns = kind.busy_ns, kind.period_ns
+        config.deadline_ns = time.monotonic_ns() + order.seconds * NS_PER_S
+        config.most_bursts = order.most_bursts
+        config.seed = order.seed
+        config.cpus, config.cpus_len = cpus, len(order.cpus)
+        config.name = name
+        refused = ffi.new("int *")
+        self._native = lib.jw_noise_start(config, refused)
+        if self._native == ffi.NULL:
+            raise HostError(f"the noise {order.kind} cannot be made here: {_reason(order, -refused[0])}")
+
+    def aim(self, tids: Sequence[int]) -> None:
+        """Whom to move. Raises HostError where the first of them cannot be moved: tried once, there and back."""
+        tid, away = tids[0], self._order.away
+        try:
+            before = os.sched_getaffinity(tid)
+            os.sched_setaffinity(tid, {away})
+            os.sched_setaffinity(tid, before)
+        except OSError as error:
+            raise HostError(
+                f"the noise {self._order.kind} cannot be made here: the measured thread cannot be sent to CPU {away} "
+                f"({error.strerror})"
+            ) from error
+        lib.jw_noise_aim(self._native, ffi.new("int32_t[]", list(tids)), len(tids))
+
+    def stop(self) -> Bursts:
+        """End all threads and give the log. Once only."""
+        native = self._native
+        lib.jw_noise_stop(native)
+        room = self._order.most_bursts
+        found = ffi.new("jw_burst[]", room)
+        count = min(int(lib.jw_noise_bursts(native, found, room)), room)
+        unlogged = int(lib.jw_noise_unlogged(native))
+        lib.jw_noise_free(native)
+        first, last = self._began, _moment(self._clock)
+
+        def monotonic_ns(ticks: int) -> int:
+            # Between two moments at which both clocks were read: NTP slews one of them.
+            return first[1] + (ticks - first[0]) * (last[1] - first[1]) // max(1, last[0] - first[0])
+
+        ns = self._clock.ns
+        records = pack_bursts(
+            Burst(b.start, b.end, monotonic_ns(b.start), ns(b.end - b.start), ns(b.taken), max(0, b.cpu), b.what)
+            for b in found[0:count]
+        )
+        return unpack_bursts(self._order.kind, self._order.name, records, unlogged)
+
+
+def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> NoiseAtWork | None:
+    """The noise that a measuring process makes within itself, where its spec asks for one. ``allowed``: the CPUs that
+    it might use before it stepped aside. Raises HostError."""
+    if spec.noise is None or noise(spec.noise).by != "inside":
+        return None
+    # It ends with the process: the bound is for the type's sake.
+    return NoiseAtWork(order_for(spec.noise, spec.placement, allowed, LONGEST_S), clock)
+
+
+def plain_log(bursts: Bursts) -> NoiseLog:
+    """A log as it goes through a pipe; ``noisechild.read_log`` reads it."""
+    return NoiseLog(base64.b64encode(zlib.compress(bursts.records, 1)).decode(), bursts.unlogged)
+
+
+def _moment(clock: TickClock) -> tuple[int, int]:
+    now = bracket(clock.native.source, time.CLOCK_MONOTONIC)
+    return int(now.ticks), int(now.ns)
+
+
+def _reason(order: NoiseOrder, number: int) -> str:
+    if number == errno.ENOTSUP:
+        return f"nothing of it was felt on CPU {order.hot}"
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"no rights ({os.strerror(number)})"
+    if number == errno.EINVAL:
+        cpus = order.cpus or tuple(sorted({cpu for cpu in (order.hot, order.other) if cpu >= 0}))
+        return f"its threads may not use CPU {', '.join(map(str, cpus))}"
+    return os.strerror(number)

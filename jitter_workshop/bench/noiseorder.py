@@ -1,0 +1,110 @@
+"""What a noise is to do on this host: which CPU it disturbs and from where, or one sentence why it cannot.
+
+Everything that can be known before a run is refused here; what only trying shows, the noise says itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.noise import MOST_BURSTS, NOISE_KINDS, Noise
+from jitter_workshop.model.noise import noise as noise_called
+from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.text import clean
+
+STAT_REFRESH = "/proc/sys/vm/stat_refresh"
+LONGEST_S = 172_800
+_LONGEST_NAME = 15
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseOrder:
+    """All that a noise has to know. ``hot``: the CPU to disturb; ``other``: where a thread runs that must not take its
+    time; ``away``: where moved threads are sent; -1: none. ``cpus``: of spinners. ``name``: of the threads."""
+
+    kind: str
+    hot: int
+    other: int
+    away: int
+    cpus: tuple[int, ...]
+    seconds: int
+    name: str
+    seed: int = 1
+    most_bursts: int = MOST_BURSTS
+
+
+def known(kind: str) -> Noise:
+    """Raises UsageError."""
+    if kind not in NOISE_KINDS:
+        raise UsageError(f"there is no noise '{clean(kind, 30)}'", f"known: {', '.join(NOISE_KINDS)}")
+    return noise_called(kind)
+
+
+def order_for(
+    kind: str, placement: Placement, allowed: Collection[int], seconds: int, name: str = "", seed: int = 1
+) -> NoiseOrder:
+    """The order for a run placed so; ``allowed``: the CPUs that a process of ours may use. ``name``: of the threads,
+    the kind itself where none is given. Raises UsageError and HostError."""
+    noise = known(kind)
+    measured = _measured(placement)
+    hot = measured[0] if measured else max(allowed)
+    reached = noise.by == "child" and kind != "spinners" and not noise.apart and not noise.aimed
+    if reached and hot not in allowed:
+        raise HostError(
+            f"the noise {kind} has to reach CPU {hot}, which is isolated from what is started here: that is what "
+            "isolation is for",
+            "measure elsewhere, or restore it first",
+        )
+    others = [cpu for cpu in sorted(allowed) if cpu != hot]
+    free = [cpu for cpu in others if cpu not in measured]
+    if noise.cpus > 1 and not others:
+        raise HostError(f"the noise {kind} needs a second CPU, and this process may use one")
+    if noise.apart and not free:
+        raise HostError(
+            f"the noise {kind} needs a CPU that nothing is measured on, and all {len(allowed)} are",
+            "measure with spin, or choose another noise",
+        )
+    if noise.root and not os.access(STAT_REFRESH, os.W_OK):
+        raise HostError(f"the noise {kind} needs root's rights: it writes {STAT_REFRESH}", "choose another noise")
+    # Who moves a thread has to wait for it on the CPU it is sent to, so a third one is better.
+    other = (free or others or [-1])[0]
+    away = next((cpu for cpu in others if cpu != other), other)
+    return NoiseOrder(
+        kind=kind,
+        hot=hot,
+        other=other,
+        away=away if noise.aimed else -1,
+        cpus=tuple(sorted(allowed)) if kind == "spinners" else (),
+        seconds=min(max(1, seconds), LONGEST_S),
+        name=(name or kind)[:_LONGEST_NAME],
+        seed=seed,
+    )
+
+
+def write_order(order: NoiseOrder) -> bytes:
+    """As a line of JSON. It goes over a pipe: a command line would tell everybody which noise it is."""
+    return json.dumps(to_plain(order)).encode() + b"\n"
+
+
+def read_order(line: bytes) -> NoiseOrder:
+    """Raises ValueError with one sentence."""
+    try:
+        order = from_plain(NoiseOrder, json.loads(line))
+    except (ValueError, CodecError) as error:
+        raise ValueError(f"no order for a noise: {error}") from error
+    if order.kind not in NOISE_KINDS or noise_called(order.kind).by != "child":
+        raise ValueError(f"'{clean(order.kind, 30)}' is no noise of a process of its own")
+    if not 0 < order.seconds <= LONGEST_S:
+        raise ValueError(f"a noise lasts from 1 to {LONGEST_S} s")
+    return order
+
+
+def _measured(placement: Placement) -> tuple[int, ...]:
+    """The measured threads' CPUs, the one to disturb first: where something is received, or sampled."""
+    placed = (placement.accumulator, placement.sampler, placement.producer, placement.journaller)
+    return tuple(dict.fromkeys(cpu for cpu in placed if cpu is not None))

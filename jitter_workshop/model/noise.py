@@ -1,0 +1,261 @@
+"""The noise lab's kinds, and what a noise logged of itself.
+
+A burst is something that a noise did to one CPU between two moments. What it should be found as in the kernel's trace
+is in the registry, so that what is found can be held against what was done. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from jitter_workshop.model.record import dataclass
+
+MOST_BURSTS = 100_000
+"""Logged a noise; what comes later is counted only."""
+
+Cause = tuple[str, str]
+"""Kind (``model.evidence.CAUSE_KINDS``) and name; a name that ends in ``*`` stands for all that begin so, ``{name}``
+for the name of the noise's threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class What:
+    """One thing that a noise does. ``causes``: what it is found as, the main one first, the others parts of the same
+    burst. ``length``: ``logged`` where each burst's own was logged, ``measured`` where one was measured beforehand."""
+
+    causes: tuple[Cause, ...]
+    length: Literal["logged", "measured"] = "logged"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One kind. A sentence each: ``what`` it does, what it is ``found_as``, the ``treatment`` that keeps it away.
+
+    ``cpus``: how many it needs. ``apart``: one of them nothing may be measured on. ``root``: it needs root's rights.
+    ``by``: a process of its own (``child``), the measuring process itself (``inside``), or whoever measures
+    (``parent``). ``aimed``: it has to be told the measured threads. A burst of ``busy_ns`` each ``period_ns``, about.
+    """
+
+    id: str
+    title: str
+    what: str
+    found_as: str
+    treatment: str
+    does: tuple[What, ...]
+    cpus: int = 1
+    apart: bool = False
+    root: bool = False
+    by: Literal["child", "inside", "parent"] = "child"
+    aimed: bool = False
+    busy_ns: int = 0
+    period_ns: int = 0
+
+
+_MINE: Cause = ("task", "{name}")
+
+NOISES = (
+    Noise(
+        "spinners",
+        "Spinners",
+        "On every CPU a thread is busy for 3 ms and asleep for 30, as on a busy desktop.",
+        "Another task runs on the hot CPU, the same one on all others, for milliseconds at a time.",
+        "Isolation keeps other tasks off the hot CPUs.",
+        (What((_MINE,)),),
+        busy_ns=3_000_000,
+        period_ns=33_000_000,
+    ),
+    Noise(
+        "greedy",
+        "A greedy thread",
+        "One thread, bound to the hot CPU, is busy for half a millisecond, some fifty times a second.",
+        "Another task runs on the hot CPU and on no other.",
+        "Give that thread other CPUs (taskset), or isolate the hot one.",
+        (What((_MINE,)),),
+        busy_ns=500_000,
+        period_ns=20_000_000,
+    ),
+    Noise(
+        "timer",
+        "Timers",
+        "A thread on the hot CPU arms eighty timers at a time, ten times a second, and sleeps; eight expire together.",
+        "The hot CPU's local timer interrupts it ten times as often as a task runs there.",
+        "Timers expire where they were armed: keep the thread that arms them off the hot CPU.",
+        (
+            What((("timer", "timerfd_tmrproc"), ("vector", "local_timer"), ("irq", "arch_timer")), "measured"),
+            What((_MINE,)),
+        ),
+        period_ns=100_000_000,
+    ),
+    Noise(
+        "softirq",
+        "Network softirqs",
+        "A thread on the hot CPU sends datagrams over loopback, each to two dozen sockets that nobody reads.",
+        "NET_RX grows on the hot CPU, and most of the time goes to that softirq rather than to the task that sends.",
+        "What goes over loopback is handled where it is sent: send elsewhere, or let RPS move the handling.",
+        (What((("softirq", "NET_RX"), _MINE)),),
+        busy_ns=150_000,
+        period_ns=20_000_000,
+    ),
+    Noise(
+        "workqueue",
+        "Kernel work",
+        "The kernel folds its memory statistics on every CPU, because somebody asks for them (vm.stat_refresh).",
+        "A kworker of the hot CPU runs refresh_vm_stats.",
+        "Work that is bound to a CPU cannot be moved: find who asks for it. Unbound work obeys the workqueue mask.",
+        (What((("workqueue", "refresh_vm_stats"), ("task", "kworker/*"), ("vector", "*")), "measured"),),
+        cpus=2,
+        root=True,
+        period_ns=20_000_000,
+    ),
+    Noise(
+        "migration",
+        "Forced migrations",
+        "The measured thread is sent to another CPU for 0.3 ms and taken back, ten times a second.",
+        "The measured thread's migrations grow, and messages are received on two CPUs.",
+        "Bind the thread, and find out who changes its affinity.",
+        (What((("migration", "*"), ("task", "migration/*"))),),
+        cpus=2,
+        aimed=True,
+        period_ns=100_000_000,
+    ),
+    Noise(
+        "faults",
+        "Page faults",
+        "A thread on the hot CPU touches fresh pages and gives them back.",
+        "Another task runs on the hot CPU, in the kernel most of the time, and its page faults grow by thousands.",
+        "Memory that is touched early and locked (mlockall) does not fault; other tasks belong on other CPUs.",
+        (What((_MINE,)),),
+        busy_ns=300_000,
+        period_ns=20_000_000,
+    ),
+    Noise(
+        "shootdown",
+        "TLB shootdowns",
+        "Another thread of the measuring process takes a page's right to be written away, 200 times a second.",
+        "TLB shootdowns grow on the hot CPU (TLB in /proc/interrupts), sent by a thread of the same process.",
+        "What shares memory with a hot thread must not unmap or protect memory while it counts.",
+        (What((("vector", "flush_tlb_func"), ("vector", "call_function*")), "measured"),),
+        cpus=2,
+        by="inside",
+        period_ns=5_000_000,
+    ),
+    Noise(
+        "bandwidth",
+        "A hog of memory bandwidth",
+        "A thread on another CPU streams through 64 MiB for 5 ms of every 20.",
+        "Nothing: no event of the kernel tells of it. Only what misses the caches becomes slower.",
+        "Keep such work off this memory controller, or limit it (resctrl, where the processor has it).",
+        (What((("no_event", ""),)),),
+        cpus=2,
+        apart=True,
+        busy_ns=5_000_000,
+        period_ns=20_000_000,
+    ),
+    Noise(
+        "stall",
+        "One long stop",
+        "The whole measuring process is stopped once for 100 ms.",
+        "Nothing is received for 100 ms, and hardly a message is late by what was received (coordinated omission).",
+        "Measure from the time at which a message was due.",
+        (What((("no_event", "asleep"), ("task", "idle"))),),
+        by="parent",
+    ),
+)
+
+NOISE_KINDS = tuple(noise.id for noise in NOISES)
+
+
+def noise(kind: str) -> Noise:
+    """A kind by its id. Raises KeyError."""
+    for one in NOISES:
+        if one.id == kind:
+            return one
+    raise KeyError(kind)
+
+
+class Burst(NamedTuple):
+    """``start`` and ``end`` in ticks of the benchmark's clock, ``start_ns`` on CLOCK_MONOTONIC. ``taken_ns``: of the
+    CPU's time, the noise's own interruptions left out; 0 where not known. ``what``: index of ``Noise.does``."""
+
+    start: int
+    end: int
+    start_ns: int
+    length_ns: int
+    taken_ns: int
+    cpu: int
+    what: int
+
+
+_RECORD = "<QQQIIHH"
+_LARGEST = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """A noise's log. ``does``: the kind's, with its threads' name filled in; ``records``: packed; ``unlogged``: bursts
+    that found the log full; ``total_ns``: taken in all, as far as known."""
+
+    kind: str
+    does: tuple[What, ...]
+    records: bytes
+    unlogged: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.records) // _size() + self.unlogged
+
+    @property
+    def total_ns(self) -> int:
+        return sum(burst.taken_ns for burst in self.list())
+
+    def list(self) -> tuple[Burst, ...]:
+        """By their beginning."""
+        from struct import iter_unpack
+
+        return tuple(map(Burst._make, iter_unpack(_RECORD, self.records)))
+
+
+def pack_bursts(bursts: Iterable[Burst]) -> bytes:
+    """Fixed records; what is longer than 4 s or has no CPU number of 16 bits is cut to that."""
+    from struct import pack
+
+    return b"".join(
+        pack(_RECORD, b.start, b.end, b.start_ns, *(min(n, _LARGEST) for n in b[3:5]), min(b.cpu, 0xFFFF), b.what)
+        for b in bursts
+    )
+
+
+def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts:
+    """The log of a noise whose threads were called ``name``. Raises ValueError for what no noise logs."""
+    if len(records) % _size() or len(records) > MOST_BURSTS * _size() or unlogged < 0:
+        raise ValueError(f"{len(records)} bytes are no log of a noise")
+    does = named(noise(kind).does, name)
+    found = Bursts(kind, does, records, unlogged)
+    last = 0
+    for burst in found.list():
+        if burst.what >= len(does) or burst.end < burst.start or burst.start < last:
+            raise ValueError("a burst that cannot be")
+        last = burst.start
+    return found
+
+
+def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
+    """The causes with the name of the noise's threads in them."""
+    return tuple(
+        What(tuple((kind, name if hint == "{name}" else hint) for kind, hint in what.causes), what.length)
+        for what in does
+    )
+
+
+def is_cause(expected: Cause, kind: str, name: str) -> bool:
+    """Whether a part of a stall is what a burst was to be found as."""
+    wanted = expected[1]
+    same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
+    return kind == expected[0] and same
+
+
+def _size() -> int:
+    from struct import calcsize
+
+    return calcsize(_RECORD)

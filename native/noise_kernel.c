@@ -1,0 +1,217 @@
+/* Noise that the kernel makes on a CPU because it was asked to: timer interrupts, softirqs, work of kworkers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+
+#include "noise.h"
+
+/* ---- timer: many timers of one expiry, armed on the hot CPU by a thread that is asleep when they expire ------------ */
+
+enum { CLUSTERS = 10, TIMERS_A_CLUSTER = 8, TIMERS = CLUSTERS * TIMERS_A_CLUSTER };
+enum { LEAD_NS = 300000, FELT_WITHIN_NS = 60000, CAME_EARLY_NS = 2000 };
+
+typedef struct {
+    int fds[TIMERS];
+} timers;
+
+static void arm(const timers *own, size_t cluster, uint64_t due_ns) {
+    const struct itimerspec when = {
+        .it_value = {.tv_sec = (time_t)(due_ns / JW_NS_PER_S), .tv_nsec = (long)(due_ns % JW_NS_PER_S)}};
+    for (size_t i = 0; i < TIMERS_A_CLUSTER; i++) {
+        (void)timerfd_settime(own->fds[cluster * TIMERS_A_CLUSTER + i], TFD_TIMER_ABSTIME, &when, NULL);
+    }
+}
+
+/* Ticks of a moment of CLOCK_MONOTONIC that is not far away. */
+static uint64_t ticks_at(const jw_clock *clock, uint64_t ns) {
+    unsigned cpu;
+    const uint64_t now_ns = jw_posix_ns(CLOCK_MONOTONIC), now = jw_now_ordered(clock->source, &cpu);
+    return ns >= now_ns ? now + jw_clock_ticks(clock, ns - now_ns) : now - jw_clock_ticks(clock, now_ns - ns);
+}
+
+static jw_moments one_cluster(jw_noise_thread *self) {
+    const jw_clock *clock = &self->config->clock;
+    const uint64_t due_ns = jw_posix_ns(CLOCK_MONOTONIC) + LEAD_NS;
+    arm(self->kept, 0, due_ns);
+    return (jw_moments){.from = ticks_at(clock, due_ns - CAME_EARLY_NS),
+                        .until = ticks_at(clock, due_ns + FELT_WITHIN_NS)};
+}
+
+static int make_timers(jw_noise_thread *self) {
+    timers *own = malloc(sizeof *own);
+    if (own == NULL) {
+        return -ENOMEM;
+    }
+    self->kept = own;
+    memset(own->fds, -1, sizeof own->fds);
+    for (size_t i = 0; i < TIMERS; i++) {
+        own->fds[i] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (own->fds[i] < 0) {
+            return -errno;
+        }
+    }
+    /* Where timers of this CPU are sent elsewhere (nohz_full), nothing is seen here. */
+    return jw_noise_measure(self, self->cpu, one_cluster);
+}
+
+static void free_timers(jw_noise_thread *self) {
+    timers *own = self->kept;
+    for (size_t i = 0; own != NULL && i < TIMERS && own->fds[i] >= 0; i++) {
+        (void)close(own->fds[i]);
+    }
+    free(own);
+    self->kept = NULL;
+    /* What was armed for later has not happened. */
+    unsigned cpu;
+    const uint64_t now = jw_now_ordered(self->config->clock.source, &cpu);
+    while (self->logged > 0 && self->log[self->logged - 1].end > now) {
+        self->logged--;
+    }
+}
+
+/* Arms the clusters of one period; arming is a small burst of its own. */
+static void arm_all(jw_noise_thread *self) {
+    const jw_clock *clock = &self->config->clock;
+    const uint64_t apart_ns = self->config->period_ns / (CLUSTERS + 4);
+    uint64_t due_ns[CLUSTERS];
+    unsigned cpu;
+    const uint64_t start = jw_now_ordered(clock->source, &cpu);
+    const uint64_t start_ns = jw_posix_ns(CLOCK_MONOTONIC);
+    for (size_t i = 0; i < CLUSTERS; i++) {
+        due_ns[i] = start_ns + (i + 1) * apart_ns - jw_noise_random(self) % (apart_ns / 2);
+        arm(self->kept, i, due_ns[i]);
+    }
+    const uint64_t end = jw_now_ordered(clock->source, &cpu);
+    jw_noise_log(self, start, end, end - start, (int)cpu, JW_BURST_ARMING);
+    for (size_t i = 0; i < CLUSTERS; i++) {
+        const uint64_t at = ticks_at(clock, due_ns[i]);
+        jw_noise_log(self, at, at + self->length_ticks, self->length_ticks, self->cpu, JW_BURST_MAIN);
+    }
+}
+
+const jw_noise_act jw_act_timer = {
+    .where = JW_ON_HOT, .prepare = make_timers, .act = arm_all, .put_away = free_timers};
+
+/* ---- softirq: one datagram to many sockets over loopback is handled where it is sent ------------------------------- */
+
+enum { RECEIVERS = 24, SMALLEST_BUFFER = 2048, PARTING_NS = 200000 };
+
+typedef struct {
+    int sender;
+    int receivers[RECEIVERS];
+    struct sockaddr_in to;
+} loopback;
+
+static void free_sockets(jw_noise_thread *self) {
+    loopback *own = self->kept;
+    if (own != NULL) {
+        if (own->sender >= 0) {
+            (void)close(own->sender);
+        }
+        for (size_t i = 0; i < RECEIVERS && own->receivers[i] >= 0; i++) {
+            (void)close(own->receivers[i]);
+        }
+        free(own);
+        self->kept = NULL;
+    }
+}
+
+/* Nobody reads: what finds a receiver full is dropped in the softirq, which is the point. All share one free port. */
+static int make_sockets(jw_noise_thread *self) {
+    loopback *own = malloc(sizeof *own);
+    if (own == NULL) {
+        return -ENOMEM;
+    }
+    memset(own, 0, sizeof *own);
+    memset(own->receivers, -1, sizeof own->receivers);
+    self->kept = own;
+    const int yes = 1, small = SMALLEST_BUFFER;
+    own->to = (struct sockaddr_in){.sin_family = AF_INET};
+    own->to.sin_addr.s_addr = htonl(UINT32_C(0x7fffffff)); /* loopback's broadcast address, 127.255.255.255 */
+    own->sender = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (own->sender < 0 || setsockopt(own->sender, SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes) != 0) {
+        return -errno;
+    }
+    for (size_t i = 0; i < RECEIVERS; i++) {
+        const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        own->receivers[i] = fd;
+        socklen_t length = sizeof own->to;
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) != 0 ||
+            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+            bind(fd, (const struct sockaddr *)&own->to, sizeof own->to) != 0 ||
+            getsockname(fd, (struct sockaddr *)&own->to, &length) != 0) {
+            return -errno;
+        }
+    }
+    return 0;
+}
+
+static void send_some(jw_noise_thread *self) {
+    const loopback *own = self->kept;
+    const char payload[64] = {0};
+    const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
+    jw_steps steps = jw_steps_begin(self, PARTING_NS, PARTING_NS, JW_BURST_MAIN);
+    const uint64_t begun = steps.start;
+    do {
+        (void)sendto(own->sender, payload, sizeof payload, MSG_DONTWAIT, (const struct sockaddr *)&own->to,
+                     sizeof own->to);
+    } while (jw_steps_next(&steps) - begun < length && !jw_noise_stopped(self));
+    jw_steps_end(&steps);
+}
+
+const jw_noise_act jw_act_softirq = {
+    .where = JW_ON_HOT, .prepare = make_sockets, .act = send_some, .put_away = free_sockets};
+
+/* ---- workqueue: the kernel folds its statistics on every CPU when it is asked to (vm.stat_refresh) ------------------ */
+
+static int *refresh_fd(const jw_noise_thread *self) {
+    return self->kept;
+}
+
+static jw_moments refresh(jw_noise_thread *self) {
+    const int source = self->config->clock.source;
+    jw_moments at;
+    unsigned cpu;
+    at.from = jw_now_ordered(source, &cpu);
+    (void)pwrite(*refresh_fd(self), "1", 1, 0);
+    at.until = jw_now_ordered(source, &cpu);
+    return at;
+}
+
+/* Documentation/admin-guide/sysctl/vm.rst: stat_refresh; only root may write it. */
+static int open_refresh(jw_noise_thread *self) {
+    int *fd = malloc(sizeof *fd);
+    if (fd == NULL) {
+        return -ENOMEM;
+    }
+    self->kept = fd;
+    *fd = open("/proc/sys/vm/stat_refresh", O_WRONLY | O_CLOEXEC);
+    if (*fd < 0) {
+        return -errno;
+    }
+    return jw_noise_measure(self, self->config->hot, refresh);
+}
+
+static void close_refresh(jw_noise_thread *self) {
+    int *fd = self->kept;
+    if (fd != NULL && *fd >= 0) {
+        (void)close(*fd);
+    }
+    free(fd);
+    self->kept = NULL;
+}
+
+static void make_work(jw_noise_thread *self) {
+    const jw_moments at = refresh(self);
+    jw_noise_log(self, at.from, at.until, self->length_ticks, self->config->hot, JW_BURST_MAIN);
+}
+
+const jw_noise_act jw_act_work = {
+    .where = JW_ON_OTHER, .prepare = open_refresh, .act = make_work, .put_away = close_refresh};

@@ -1,0 +1,131 @@
+/* Noise of memory: page faults on the hot CPU, TLB shootdowns sent to it, and a hog of the bandwidth they share. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/mman.h>
+
+#include "noise.h"
+
+/* ---- faults: pages given back and touched again -------------------------------------------------------------------- */
+
+enum { FAULT_PAGES = 2048, LONGEST_STEP_NS = 50000, PARTING_NS = 50000 };
+
+typedef struct {
+    unsigned char *memory;
+    size_t bytes;
+    size_t page;
+    uint64_t sum;
+} region;
+
+static int map_region(jw_noise_thread *self, size_t bytes) {
+    region *own = calloc(1, sizeof *own);
+    if (own == NULL) {
+        return -ENOMEM;
+    }
+    self->kept = own;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return -errno;
+    }
+    own->memory = memory;
+    own->bytes = bytes;
+    own->page = (size_t)sysconf(_SC_PAGESIZE);
+    /* Small pages, each with a fault of its own; a kernel without huge pages refuses, which is as good. */
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+    return 0;
+}
+
+static void free_region(jw_noise_thread *self) {
+    region *own = self->kept;
+    if (own != NULL) {
+        if (own->memory != NULL) {
+            munmap(own->memory, own->bytes);
+        }
+        free(own);
+        self->kept = NULL;
+    }
+}
+
+static int map_faults(jw_noise_thread *self) {
+    return map_region(self, FAULT_PAGES * (size_t)sysconf(_SC_PAGESIZE));
+}
+
+static void fault(jw_noise_thread *self) {
+    const region *own = self->kept;
+    const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
+    jw_steps steps = jw_steps_begin(self, LONGEST_STEP_NS, PARTING_NS, JW_BURST_MAIN);
+    const uint64_t begun = steps.start;
+    size_t at = 0;
+    do {
+        *(volatile unsigned char *)(own->memory + at) = 1;
+        at += own->page;
+    } while (at < own->bytes && jw_steps_next(&steps) - begun < length && !jw_noise_stopped(self));
+    (void)madvise(own->memory, at, MADV_DONTNEED);
+    (void)jw_steps_next(&steps);
+    jw_steps_end(&steps);
+}
+
+const jw_noise_act jw_act_fault = {.where = JW_ON_HOT, .prepare = map_faults, .act = fault, .put_away = free_region};
+
+/* ---- shootdown: a page loses a right, and every CPU that runs this process has to forget what it knew of it --------- */
+
+/* mprotect(2) takes the right to write away; the kernel waits until the other CPUs have flushed (x86: by an IPI). */
+static jw_moments take_right_away(jw_noise_thread *self) {
+    const region *own = self->kept;
+    const int source = self->config->clock.source;
+    jw_moments at;
+    unsigned cpu;
+    *(volatile unsigned char *)own->memory = 1;
+    at.from = jw_now_ordered(source, &cpu);
+    (void)mprotect(own->memory, own->page, PROT_READ);
+    at.until = jw_now_ordered(source, &cpu);
+    (void)mprotect(own->memory, own->page, PROT_READ | PROT_WRITE);
+    return at;
+}
+
+static int map_page(jw_noise_thread *self) {
+    const int failed = map_region(self, (size_t)sysconf(_SC_PAGESIZE));
+    if (failed != 0) {
+        return failed;
+    }
+    return jw_noise_measure(self, self->config->hot, take_right_away);
+}
+
+static void shoot(jw_noise_thread *self) {
+    const jw_moments at = take_right_away(self);
+    jw_noise_log(self, at.from, at.until, self->length_ticks, self->config->hot, JW_BURST_MAIN);
+}
+
+const jw_noise_act jw_act_shootdown = {
+    .where = JW_ON_OTHER, .prepare = map_page, .act = shoot, .put_away = free_region};
+
+/* ---- bandwidth: streams through more memory than the caches hold ---------------------------------------------------- */
+
+enum { STREAM_BYTES = 64 << 20, CHUNK_BYTES = 16 << 10, STREAM_STEP_NS = 50000 };
+
+static int map_stream(jw_noise_thread *self) {
+    const int failed = map_region(self, STREAM_BYTES);
+    if (failed == 0) {
+        const region *own = self->kept;
+        memset(own->memory, 1, own->bytes);
+    }
+    return failed;
+}
+
+static void stream(jw_noise_thread *self) {
+    region *own = self->kept;
+    const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
+    jw_steps steps = jw_steps_begin(self, STREAM_STEP_NS, STREAM_STEP_NS, JW_BURST_MAIN);
+    const uint64_t begun = steps.start;
+    size_t at = (size_t)own->sum % (own->bytes / CHUNK_BYTES) * CHUNK_BYTES;
+    do {
+        memset(own->memory + at, (int)(at >> 14 & 0xff), CHUNK_BYTES);
+        at = at + CHUNK_BYTES < own->bytes ? at + CHUNK_BYTES : 0;
+    } while (jw_steps_next(&steps) - begun < length && !jw_noise_stopped(self));
+    own->sum = at / CHUNK_BYTES;
+    jw_steps_end(&steps);
+}
+
+const jw_noise_act jw_act_stream = {.where = JW_ON_OTHER, .prepare = map_stream, .act = stream, .put_away = free_region};

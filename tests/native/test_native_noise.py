@@ -1,0 +1,172 @@
+"""The noise lab with real children: each kind beside a short run, its log, its refusals, and every way to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.bench import launch, noise, runner
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.noisechild import NoiseChild
+from jitter_workshop.bench.noiseorder import NoiseOrder, order_for, write_order
+from jitter_workshop.errors import HostError, MeasureError
+from jitter_workshop.model.noise import NOISE_KINDS
+from jitter_workshop.model.noise import noise as noise_called
+from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.spec import Placement, RunSpec
+
+pytestmark = pytest.mark.native
+
+PATIENCE_S = 60.0
+OWN = [kind for kind in NOISE_KINDS if noise_called(kind).by == "child"]
+
+
+def last_cpu() -> int:
+    return max(os.sched_getaffinity(0))
+
+
+def order(kind: str = "greedy", seconds: int = 60, name: str = "") -> NoiseOrder:
+    return order_for(kind, Placement("chosen", sampler=last_cpu()), os.sched_getaffinity(0), seconds, name)
+
+
+@pytest.mark.parametrize("kind", NOISE_KINDS)
+def test_each_kind_beside_a_run_logs_what_it_did(kind: str, tmp_path: Path) -> None:
+    allowed = os.sched_getaffinity(0)
+    rest = tuple(sorted(allowed - {last_cpu()}))
+    placement = Placement("chosen", sampler=last_cpu(), hot=(last_cpu(),), housekeeping=rest)
+    spec = RunSpec("spin", placement, blocks=2, block_ns=250_000_000, noise=kind, scratch_dir=str(tmp_path))
+    try:
+        result = runner.run(spec, SilentObserver(), CancelToken())
+    except (HostError, MeasureError) as refusal:
+        if not refusal.message.startswith(f"the noise {kind} "):
+            raise
+        pytest.skip(refusal.sentence())
+    assert result.complete
+    assert result.bursts is not None
+    bursts = result.bursts.list()
+    assert bursts
+    assert list(bursts) == sorted(bursts, key=lambda burst: burst.start)
+    first, last = result.gathered.raw[0], result.gathered.raw[-1]
+    # In ticks and in CLOCK_MONOTONIC alike, and on the CPUs that it was to disturb.
+    assert any(first.start_ns <= burst.start_ns <= last.end_ns for burst in bursts)
+    assert any(first.start_ticks <= burst.start <= last.end_ticks for burst in bursts)
+    if kind not in ("spinners", "bandwidth", "migration"):
+        assert {burst.cpu for burst in bursts} == {last_cpu()}
+    if noise_called(kind).does[0].length == "measured":
+        assert {burst.taken_ns > 0 for burst in bursts if burst.what == 0} == {True}
+    for burst in bursts:
+        assert burst.end >= burst.start
+        assert burst.what < len(result.bursts.does)
+
+
+def test_bursts_are_in_the_clock_of_the_benchmark_and_the_kernels(tmp_path: Path) -> None:
+    spec = RunSpec("spin", Placement("none"), blocks=1, block_ns=250_000_000, noise="greedy", scratch_dir=str(tmp_path))
+    result = runner.run(spec, SilentObserver(), CancelToken())
+    assert result.bursts is not None
+    block = result.gathered.raw[0]
+    per_tick = (block.end_ns - block.start_ns) / (block.end_ticks - block.start_ticks)
+    for burst in result.bursts.list():
+        # The block's own two clocks were paired within some µs, and drift apart by some ppm over a second.
+        expected_ns = block.start_ns + (burst.start - block.start_ticks) * per_tick
+        assert abs(burst.start_ns - expected_ns) < 1_000_000
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_nothing_but_the_pipe_tells_which_noise_it_is(kind: str) -> None:
+    try:
+        child = NoiseChild(order(kind, name="thief"))
+    except HostError as refusal:
+        pytest.skip(refusal.sentence())
+    with child:
+        proc = Path(f"/proc/{child.pid}")
+        seen = [(proc / name).read_text() for name in ("cmdline", "environ", "comm")]
+        seen += [(task / "comm").read_text() for task in (proc / "task").iterdir()]
+        assert not [text for text in seen if kind in text]
+        assert [text for text in seen if text == "thief\n"]
+
+
+def test_spinners_are_one_thread_a_cpu_each_bound_to_its_own() -> None:
+    with NoiseChild(order("spinners")) as child:
+        tasks = {int(t.name) for t in Path(f"/proc/{child.pid}/task").iterdir()} - {child.pid}
+        assert sorted(cpu for t in tasks for cpu in os.sched_getaffinity(t)) == sorted(os.sched_getaffinity(0))
+
+
+def test_a_noise_ends_at_its_bound() -> None:
+    with NoiseChild(order(seconds=1)) as child:
+        end = os.pidfd_open(child.pid)
+        try:
+            assert launch.select.select([end], [], [], PATIENCE_S)[0] == [end]
+        finally:
+            os.close(end)
+        assert "ended with exit code 0" in str(child.gone())
+
+
+def test_a_noise_ends_with_its_stdin() -> None:
+    with launch.Child(launch.command(launch.NOISE)) as child:
+        child.send(write_order(order()))
+        assert json.loads(child.wait(timeout_s=PATIENCE_S).line) == {"ready": True}
+        assert child.end(patience_s=PATIENCE_S) == 0
+
+
+@pytest.mark.parametrize("kind", ["greedy", "spinners", "timer"])
+def test_a_noise_dies_with_its_parent(kind: str) -> None:
+    parent = (
+        "import sys, time\n"
+        f"sys.path[:] = {sys.path!r}\n"
+        "from jitter_workshop.bench.noisechild import NoiseChild\n"
+        "from jitter_workshop.bench.noiseorder import read_order\n"
+        "child = NoiseChild(read_order(sys.stdin.buffer.readline()))\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(write_order(order(kind)))
+        process.stdin.flush()
+        child = os.pidfd_open(int(process.stdout.readline()))
+        process.send_signal(signal.SIGKILL)
+    try:
+        assert launch.select.select([child], [], [], PATIENCE_S)[0] == [child]
+    finally:
+        os.close(child)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"\n", b"greedy\n", b"[]\n", b'{"kind": "greedy"}\n', write_order(order()).replace(b"greedy", b"rain")],
+)
+def test_an_order_that_makes_no_sense_is_refused(said: bytes) -> None:
+    with launch.Child(launch.command(launch.NOISE)) as child:
+        child.send(said)
+        assert child.end(patience_s=PATIENCE_S) == 2
+
+
+def test_a_cpu_that_is_not_there_is_refused_in_a_sentence() -> None:
+    wrong = NoiseOrder("greedy", hot=60_000, other=-1, away=-1, cpus=(), seconds=5, name="greedy")
+    with pytest.raises(HostError, match="the noise greedy cannot be made here: its threads may not use CPU 60000"):
+        NoiseChild(wrong)
+
+
+def test_a_thread_that_cannot_be_moved_is_refused() -> None:
+    aimed = NoiseOrder("migration", hot=last_cpu(), other=-1, away=60_000, cpus=(), seconds=5, name="migration")
+    with NoiseChild(aimed) as child, pytest.raises(HostError, match="cannot be sent to CPU 60000"):
+        child.aim({"sampler": os.getpid()})
+
+
+def test_lines_come_one_by_one_and_end() -> None:
+    reader, writer = os.pipe()
+    lines = noise.Lines(reader)
+    os.write(writer, b"one\ntwo\nth")
+    deadline_s = noise.time.monotonic() + PATIENCE_S
+    assert [lines.next(deadline_s), lines.next(deadline_s)] == [b"one", b"two"]
+    assert lines.next(noise.time.monotonic()) is None
+    os.close(writer)
+    assert lines.next(deadline_s) is None
+    os.close(reader)
