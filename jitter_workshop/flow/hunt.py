@@ -1,0 +1,173 @@
+"""The hunt: one noise is made, nobody says which, and the learner names it.
+
+Which one it is stands nowhere before the answer: the child gets its order through a pipe, its threads are called the
+same whatever they do, and nothing is logged or stored. What the child itself says to refuse is not passed on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from jitter_workshop.bench.noisechild import NoiseChild
+from jitter_workshop.bench.noiseorder import NoiseOrder, known, order_for
+from jitter_workshop.errors import HostError, MeasureError, UsageError
+from jitter_workshop.model.noise import NOISES
+from jitter_workshop.model.spec import Placement
+
+THREADS = "thief"
+"""What the threads of a hidden noise are called."""
+
+LONGEST_S = 1_800
+
+HuntState = Literal["running", "stopped", "over", "answered"]
+"""``stopped``: somebody ended the noise, which is one way to win; ``over``: its time is up; ``answered``: named, or
+given away."""
+
+
+class HiddenNoise(Protocol):
+    """What the hunt needs of ``bench.noisechild.NoiseChild``."""
+
+    def gone(self) -> MeasureError | None: ...
+    def end(self) -> None: ...
+
+
+class Picker(Protocol):
+    """What the hunt needs of ``random.SystemRandom``."""
+
+    def choice(self, among: Sequence[str], /) -> str: ...
+    def randrange(self, below: int, /) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A kind that it may be, on this host."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an answer was worth. ``sentences``: of a wrong answer, how that kind would have been seen, and nothing of
+    the hidden one; of a right one, and of a noise that is given away, what it did, how it is found, and what helps."""
+
+    right: bool
+    title: str
+    sentences: tuple[str, ...]
+
+
+def suspects(placement: Placement, allowed: Collection[int]) -> tuple[Suspect, ...]:
+    """The kinds that can be hidden beside runs placed so; ``allowed``: the CPUs that a process of ours may use."""
+    return tuple(Suspect(noise.id, noise.title) for noise in NOISES if _can_hide(noise.id, placement, allowed))
+
+
+class Hunt:
+    """One hidden noise. Begin it on a thread that lives as long as the hunt (its child dies with that thread), and
+    :meth:`close` it, or use it as a context manager.
+
+    ``start`` makes the noise, ``picker`` chooses it, ``now_s`` is a clock in seconds. Raises HostError where this host
+    can hide none.
+    """
+
+    def __init__(
+        self,
+        placement: Placement,
+        allowed: Collection[int],
+        seconds: int = LONGEST_S,
+        start: Callable[[NoiseOrder], HiddenNoise] = NoiseChild,
+        picker: Picker | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not 0 < seconds <= LONGEST_S:
+            raise UsageError(f"a hunt lasts from 1 to {LONGEST_S} s")
+        self.wrong_answers = 0
+        self._found = False
+        self._stopped = False
+        self._now_s = now_s
+        # Taken before it begins, so it cannot be over by itself any sooner.
+        self._over_at_s = now_s() + seconds
+        self.suspects = suspects(placement, allowed)
+        self._kind, self._noise = self._begin(placement, allowed, seconds, start, picker or _system_picker())
+
+    @property
+    def state(self) -> HuntState:
+        if self._found:
+            return "answered"
+        gone = self._noise.gone()
+        if gone is None:
+            return "running"
+        return "over" if self._now_s() >= self._over_at_s else "stopped"
+
+    def answer(self, kind: str) -> Finding:
+        """Is it this one? The right answer ends the noise. Raises UsageError for what is none of the suspects."""
+        if kind not in [suspect.id for suspect in self.suspects]:
+            named = ", ".join(suspect.id for suspect in self.suspects)
+            raise UsageError("that is none of the suspects", f"name one of {named}")
+        if kind == self._kind:
+            return self._explained(right=True)
+        if not self._found:
+            self.wrong_answers += 1
+        noise = known(kind)
+        return Finding(False, noise.title, (f"It is not that one. It would be found like this: {noise.found_as}",))
+
+    def reveal(self) -> Finding:
+        """Give it away, and end it."""
+        return self._explained(right=False)
+
+    def close(self) -> None:
+        """End the noise. May be called again."""
+        if not self._stopped:
+            self._stopped = True
+            self._noise.end()
+
+    def __enter__(self) -> Hunt:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _begin(
+        self,
+        placement: Placement,
+        allowed: Collection[int],
+        seconds: int,
+        start: Callable[[NoiseOrder], HiddenNoise],
+        picker: Picker,
+    ) -> tuple[str, HiddenNoise]:
+        left = [suspect.id for suspect in self.suspects]
+        while left:
+            kind = picker.choice(left)
+            order = order_for(kind, placement, allowed, seconds, THREADS, seed=1 + picker.randrange(1 << 32))
+            try:
+                return kind, start(order)
+            except HostError:
+                # It stays among the suspects: what is missing there would be known not to be it.
+                left.remove(kind)
+        raise HostError("this host can hide no noise: none of those that need no more than it has could be made")
+
+    def _explained(self, right: bool) -> Finding:
+        self.close()
+        self._found = True
+        noise = known(self._kind)
+        return Finding(right, noise.title, (noise.what, noise.found_as, noise.treatment))
+
+
+def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool:
+    noise = known(kind)
+    # One that has to be told the measured threads, or is made in their process, belongs to a run, not beside all runs.
+    if noise.by != "child" or noise.aimed or (kind == "spinners" and len(allowed) < 2):
+        return False
+    try:
+        order_for(kind, placement, allowed, LONGEST_S)
+    except HostError:
+        return False
+    return True
+
+
+def _system_picker() -> Picker:
+    import random
+
+    return random.SystemRandom()

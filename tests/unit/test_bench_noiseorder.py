@@ -1,0 +1,138 @@
+"""What a noise is told to do: CPUs chosen, refusals in a sentence, and the order's way through a pipe."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.bench import noiseorder
+from jitter_workshop.bench.noisechild import read_log
+from jitter_workshop.bench.noiseorder import NoiseOrder, order_for, read_order, write_order
+from jitter_workshop.bench.protocol import NoiseLog
+from jitter_workshop.errors import HostError, MeasureError, UsageError
+from jitter_workshop.model.noise import NOISE_KINDS
+from jitter_workshop.model.spec import Placement
+
+SPIN = Placement("auto", sampler=1, hot=(1,), housekeeping=(0,))
+RING = Placement("auto", producer=0, accumulator=1, hot=(0, 1))
+RING_OF_FOUR = Placement("auto", producer=1, accumulator=2, journaller=3, journaller_on=True, hot=(1, 2, 3))
+FREE = Placement("none")
+
+
+@pytest.fixture(autouse=True)
+def root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noiseorder.os, "access", lambda path, mode: True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "placement", "allowed", "cpus"),
+    [
+        ("greedy", SPIN, {0, 1}, (1, 0, -1)),
+        ("greedy", RING, {0, 1}, (1, 0, -1)),
+        ("greedy", FREE, {0, 1, 2}, (2, 0, -1)),
+        ("greedy", FREE, {3}, (3, -1, -1)),
+        ("bandwidth", SPIN, {0, 1}, (1, 0, -1)),
+        ("bandwidth", RING_OF_FOUR, {0, 1, 2, 3}, (2, 0, -1)),
+        # Who moves a thread does not run where it is sent, as long as there is a third CPU.
+        ("migration", RING, {0, 1, 2}, (1, 2, 0)),
+        ("migration", RING, {0, 1}, (1, 0, 0)),
+        ("migration", SPIN, {0, 1, 2, 3}, (1, 0, 2)),
+        # An isolated CPU is no obstacle for what does not have to run on it.
+        ("bandwidth", SPIN, {0, 2}, (1, 0, -1)),
+    ],
+)
+def test_cpus_follow_from_the_placement(
+    kind: str, placement: Placement, allowed: set[int], cpus: tuple[int, int, int]
+) -> None:
+    order = order_for(kind, placement, allowed, 10)
+    assert (order.hot, order.other, order.away) == cpus
+    assert (order.name, order.seconds, order.cpus) == (kind, 10, ())
+
+
+def test_spinners_run_on_every_cpu_that_is_allowed() -> None:
+    assert order_for("spinners", SPIN, {0, 2, 3}, 10).cpus == (0, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "placement", "allowed", "sentence"),
+    [
+        ("shootdown", SPIN, {1}, "the noise shootdown needs a second CPU, and this process may use one"),
+        ("workqueue", FREE, {1}, "the noise workqueue needs a second CPU"),
+        ("migration", SPIN, {1}, "the noise migration needs a second CPU"),
+        ("bandwidth", RING, {0, 1}, "the noise bandwidth needs a CPU that nothing is measured on, and all 2 are"),
+        ("greedy", SPIN, {0, 2}, "the noise greedy has to reach CPU 1, which is isolated"),
+        ("timer", SPIN, {0, 2}, "that is what isolation is for"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(
+    kind: str, placement: Placement, allowed: set[int], sentence: str
+) -> None:
+    with pytest.raises(HostError) as caught:
+        order_for(kind, placement, allowed, 10)
+    assert sentence in caught.value.sentence()
+    assert "\n" not in caught.value.sentence()
+
+
+def test_without_rights_kernel_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    monkeypatch.setattr(noiseorder.os, "access", lambda path, mode: asked.append((path, mode)))
+    with pytest.raises(HostError, match="the noise workqueue needs root's rights: it writes /proc/sys/vm/stat_refresh"):
+        order_for("workqueue", SPIN, {0, 1}, 10)
+    assert asked == [("/proc/sys/vm/stat_refresh", noiseorder.os.W_OK)]
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones_and_its_escapes_are_not_shown() -> None:
+    with pytest.raises(UsageError, match="there is no noise 'th und'; known: spinners, greedy") as caught:
+        order_for("th\x1bund", SPIN, {0, 1}, 10)
+    assert all(kind in caught.value.sentence() for kind in NOISE_KINDS)
+
+
+def test_bounds() -> None:
+    assert order_for("greedy", SPIN, {0, 1}, 10**9).seconds == noiseorder.LONGEST_S
+    assert order_for("greedy", SPIN, {0, 1}, 0).seconds == 1
+    assert order_for("greedy", SPIN, {0, 1}, 1, "a name that is too long").name == "a name that is "
+
+
+def test_an_order_goes_through_a_pipe_whole() -> None:
+    order = order_for("migration", RING, {0, 1, 2}, 10, "thief", 7)
+    line = write_order(order)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert read_order(line) == order
+
+
+@given(
+    st.one_of(st.binary(max_size=80), st.recursive(st.none() | st.integers(), st.lists).map(lambda x: json.dumps(x)))
+)
+def test_whatever_else_comes_is_a_value_error(said: bytes | str) -> None:
+    with pytest.raises(ValueError, match="no order"):
+        read_order(said if isinstance(said, bytes) else said.encode())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": "thunder"}, {"kind": "stall"}, {"kind": "shootdown"}, {"seconds": 0}, {"seconds": 172_801}]
+)
+def test_an_order_that_no_child_can_follow_is_a_value_error(wrong: dict[str, object]) -> None:
+    order = NoiseOrder("greedy", 1, 0, -1, (), 10, "greedy")
+    with pytest.raises(ValueError, match="is no noise of a process of its own|a noise lasts from 1 to"):
+        read_order(write_order(dataclasses.replace(order, **wrong)))
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        "not base64!",
+        base64.b64encode(b"not zlib").decode(),
+        base64.b64encode(zlib.compress(b"short")).decode(),
+        base64.b64encode(zlib.compress(bytes(40 << 20))).decode(),
+    ],
+)
+def test_a_log_that_is_none_is_a_measure_error(records: str) -> None:
+    with pytest.raises(MeasureError, match="the noise's log cannot be read"):
+        read_log("greedy", "greedy", NoiseLog(records, 0))
