@@ -88,7 +88,7 @@ def test_without_rights_kernel_work_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_unknown_kind_is_refused_with_the_known_ones_and_its_escapes_are_not_shown() -> None:
-    with pytest.raises(UsageError, match="there is no noise 'th und'; known: spinners, greedy") as caught:
+    with pytest.raises(UsageError, match="there is no noise 'th und'") as caught:
         order_for("th\x1bund", SPIN, {0, 1}, 10)
     assert all(kind in caught.value.sentence() for kind in NOISE_KINDS)
 
@@ -107,9 +107,7 @@ def test_an_order_goes_through_a_pipe_whole() -> None:
     assert read_order(line) == order
 
 
-@given(
-    st.one_of(st.binary(max_size=80), st.recursive(st.none() | st.integers(), st.lists).map(lambda x: json.dumps(x)))
-)
+@given(st.binary(max_size=80) | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps))
 def test_whatever_else_comes_is_a_value_error(said: bytes | str) -> None:
     with pytest.raises(ValueError, match="no order"):
         read_order(said if isinstance(said, bytes) else said.encode())
@@ -120,7 +118,7 @@ def test_whatever_else_comes_is_a_value_error(said: bytes | str) -> None:
 )
 def test_an_order_that_no_child_can_follow_is_a_value_error(wrong: dict[str, object]) -> None:
     order = NoiseOrder("greedy", 1, 0, -1, (), 10, "greedy")
-    with pytest.raises(ValueError, match="is no noise of a process of its own|a noise lasts from 1 to"):
+    with pytest.raises(ValueError, match=r"is no noise of a process of its own|a noise lasts from 1 to"):
         read_order(write_order(dataclasses.replace(order, **wrong)))
 
 
