@@ -57,13 +57,14 @@ def pair(
 
 def block(number: int, *, cpus: Iterable[int] = (1, 2), seed: int = 1, step: int = 4_000) -> list[TraceEvent]:
     """About ``number`` events of a noisy block: ticks with softirqs, device interrupts, another task and its work on
-    each CPU, whose measured thread is ``MEASURED + cpu``."""
+    each CPU. The measured threads are MEASURED on the first CPU, the next number on the next one, and so on."""
     rand = random.Random(seed)
     found: list[TraceEvent] = []
     clocks = {cpu: 1_000 + cpu for cpu in cpus}
+    threads = {cpu: MEASURED + place for place, cpu in enumerate(clocks)}
     while len(found) < number:
         for cpu in clocks:
-            ts, mine = clocks[cpu], MEASURED + cpu
+            ts, mine = clocks[cpu], threads[cpu]
             where = {"cpu": cpu, "pid": mine}
             what = rand.randrange(4)
             if what == 0:

@@ -63,7 +63,7 @@ def explain_block(
 
 
 def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Window]:
-    """A block's stalls (in ns since the block began) as windows of the trace's clock.
+    """A block's stalls (in ns since the run began, like ``span.start_ns``) as windows of the trace's clock.
 
     A ring's consumer can be late from the moment of publishing on, its producer from the moment at which it should have
     published, a thread that waits for a timer from when that was due: nobody read a clock then. The sampler and the
@@ -72,8 +72,9 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
     rate = span.rate
     found = []
     for stall in stalls:
-        start = span.start + rate.to_ticks(stall.start_ns)
-        end = max(span.start + rate.to_ticks(stall.end_ns), start + 1)
+        offset = stall.start_ns - span.start_ns
+        start = span.start + rate.to_ticks(offset)
+        end = max(span.start + rate.to_ticks(offset + stall.duration_ns), start + 1)
         consumer = workload == "ring" and stall.thread != PRODUCER
         found.append(
             Window(
@@ -85,7 +86,7 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
                 publish=start if consumer else None,
                 start_seen=workload not in ("ring", "wakeup"),
                 due=workload == "wakeup",
-                offset_ns=stall.start_ns,
+                offset_ns=offset,
                 duration_ns=stall.duration_ns,
             )
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jitter_workshop.evidence.tracks import MOVING, READY, RUNS, TASK, UNKNOWN, UNSEEN, WORKQUEUE, Timeline
+from jitter_workshop.evidence.tracks import MOVING, READY, RUNS, TASK, UNKNOWN, UNSEEN, WORKQUEUE, ThreadTrack, Timeline
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import (
     Deed,
@@ -36,68 +36,95 @@ class _Stay:
     preempted: int = 0
 
 
-def residence(timelines: Sequence[Timeline], measured_ns: int, placed: Mapping[str, int] | None = None) -> Residence:
-    """All of it, from the blocks of one run, which measured ``measured_ns``. ``placed``: thread → the CPU it was pinned
-    to: where nothing at all happened on a CPU, the trace does not say who was there, and this does."""
-    visitors = _visitors(timelines)
-    return Residence(
-        threads=_threads(timelines, placed or {}),
-        visitors=visitors,
-        frequencies=_frequencies(timelines),
-        deeds=_deeds(timelines),
-        ticks_kept=_ticks_kept(timelines),
-        proof=_proof(timelines, visitors, measured_ns),
-    )
+class Presence:
+    """Adds up blocks. ``placed``: thread → the CPU it was pinned to: where nothing at all happened on a CPU, the trace
+    does not say who was there, and this does."""
 
+    def __init__(self, placed: Mapping[str, int] | None = None) -> None:
+        self._placed = dict(placed or {})
+        self._visits: dict[tuple[int, str, str], _Visits] = {}
+        self._stays: dict[tuple[str, int], _Stay] = {}
+        self._frequencies: dict[int, FrequencySeen] = {}
+        self._deeds: Counter[tuple[str, str, str, int]] = Counter()
+        self._kept: Counter[tuple[int, str]] = Counter()
+        self._cpus: set[int] = set()
+        self._gaps = False
 
-def _visitors(timelines: Iterable[Timeline]) -> tuple[Visitor, ...]:
-    """Everything but the measured threads, nobody (idle) and what is not known; the most time first."""
-    found: dict[tuple[int, str, str], _Visits] = {}
-    for timeline in timelines:
+    def add(self, timeline: Timeline) -> None:
+        """One block; only what is between its start and its end counts."""
+        start, end = timeline.start, timeline.end
+        self._cpus |= timeline.traced
+        self._gaps = self._gaps or bool(timeline.lost or timeline.unbalanced)
+        self._add_visits(timeline)
+        for name, thread in timeline.threads.items():
+            self._add_stays(timeline, name, thread)
+        for ts, cpu, khz in timeline.frequencies:
+            if start <= ts < end:
+                seen = self._frequencies.get(cpu, FrequencySeen(cpu, 0, khz, khz))
+                low, high = min(seen.lowest_khz, khz), max(seen.highest_khz, khz)
+                self._frequencies[cpu] = FrequencySeen(cpu, seen.changes + 1, low, high)
+        for deed in timeline.deeds:
+            if start <= deed.ts < end:
+                self._deeds[deed.what, deed.who, deed.of, deed.cpu] += 1
+        self._kept.update(timeline.ticks_kept)
+
+    def residence(self, measured_ns: int) -> Residence:
+        """All of it: ``measured_ns`` is the blocks' length."""
+        visits = sorted(self._visits.items(), key=lambda item: (-item[1].total_ns, item[0]))
+        visitors = tuple(Visitor(*key, v.count, v.total_ns, v.worst_ns) for key, v in visits)
+        return Residence(
+            threads=tuple(
+                ThreadOnCpu(name, cpu, stay.ran_ns, stay.waited_ns, stay.preempted)
+                for (name, cpu), stay in sorted(self._stays.items())
+            ),
+            visitors=visitors,
+            frequencies=tuple(self._frequencies[cpu] for cpu in sorted(self._frequencies)),
+            deeds=tuple(Deed(*key, n) for key, n in sorted(self._deeds.items(), key=lambda i: (-i[1], i[0]))),
+            ticks_kept=tuple(TickKept(*key, n) for key, n in sorted(self._kept.items(), key=lambda i: (-i[1], i[0]))),
+            proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._gaps),
+        )
+
+    def _add_visits(self, timeline: Timeline) -> None:
+        """Everything but the measured threads, nobody (idle) and what is not known."""
         start, end, rate = timeline.start, timeline.end, timeline.rate
         quiet = {thread.tid for thread in timeline.threads.values()} | {0}
         for cpu, track in timeline.cpus.items():
-            stays: dict[int, list[int]] = {}
+            ticks: dict[int, int] = {}
             keys: dict[int, tuple[int, str, str]] = {}
-            for segment in track.between(start, end):
-                if segment.kind == UNKNOWN or (segment.kind == TASK and segment.pid in quiet):
+            for begin, stop, kind, name, pid, serial in track.between(start, end):
+                if kind == UNKNOWN or (kind == TASK and pid in quiet):
                     continue
-                took = min(segment.end, end) - max(segment.start, start)
-                stays.setdefault(segment.serial, [0])[0] += took
-                keys.setdefault(segment.serial, (cpu, segment.kind, segment.name))
-            for serial, (ticks,) in stays.items():
-                visits = found.setdefault(keys[serial], _Visits())
-                ns = rate.to_ns(ticks)
+                took = min(stop, end) - max(begin, start)
+                if serial in ticks:
+                    ticks[serial] += took
+                else:
+                    ticks[serial] = took
+                    keys[serial] = (cpu, kind, name)
+            for serial, own in ticks.items():
+                visits = self._visits.get(keys[serial])
+                if visits is None:
+                    visits = self._visits[keys[serial]] = _Visits()
+                ns = rate.to_ns(own)
                 visits.count += 1
                 visits.total_ns += ns
                 visits.worst_ns = max(visits.worst_ns, ns)
-    rows = [Visitor(*key, v.count, v.total_ns, v.worst_ns) for key, v in found.items()]
-    return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.cpu, row.kind, row.name)))
 
-
-def _threads(timelines: Iterable[Timeline], placed: Mapping[str, int]) -> tuple[ThreadOnCpu, ...]:
-    found: dict[tuple[str, int], _Stay] = {}
-    for timeline in timelines:
+    def _add_stays(self, timeline: Timeline, name: str, thread: ThreadTrack) -> None:
         start, end, rate = timeline.start, timeline.end, timeline.rate
-        for name, thread in timeline.threads.items():
-            before = UNSEEN
-            for stretch in thread.between(start, end):
-                state, cpu = stretch.state, stretch.cpu
-                low, high = max(stretch.start, start), min(stretch.end, end)
-                if state == UNSEEN and name in placed and placed[name] not in timeline.lost:
-                    state, cpu = RUNS, placed[name]
-                if cpu >= 0 and state in (RUNS, READY, MOVING):
-                    stay = found.setdefault((name, cpu), _Stay())
-                    if state == RUNS:
-                        stay.ran_ns += rate.to_ns(_plain(timeline, cpu, low, high))
-                    else:
-                        stay.waited_ns += rate.to_ns(high - low)
-                        stay.preempted += state == READY and before == RUNS
-                before = state
-    return tuple(
-        ThreadOnCpu(name, cpu, stay.ran_ns, stay.waited_ns, stay.preempted)
-        for (name, cpu), stay in sorted(found.items())
-    )
+        before = UNSEEN
+        for stretch in thread.between(start, end):
+            state, cpu = stretch.state, stretch.cpu
+            low, high = max(stretch.start, start), min(stretch.end, end)
+            if state == UNSEEN and name in self._placed and self._placed[name] not in timeline.lost:
+                state, cpu = RUNS, self._placed[name]
+            if cpu >= 0 and state in (RUNS, READY, MOVING):
+                stay = self._stays.setdefault((name, cpu), _Stay())
+                if state == RUNS:
+                    stay.ran_ns += rate.to_ns(_plain(timeline, cpu, low, high))
+                else:
+                    stay.waited_ns += rate.to_ns(high - low)
+                    stay.preempted += state == READY and before == RUNS
+            before = state
 
 
 def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
@@ -110,42 +137,14 @@ def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
     return high - low - taken
 
 
-def _frequencies(timelines: Iterable[Timeline]) -> tuple[FrequencySeen, ...]:
-    seen: dict[int, list[int]] = {}
-    for timeline in timelines:
-        for ts, cpu, khz in timeline.frequencies:
-            if timeline.start <= ts < timeline.end:
-                seen.setdefault(cpu, []).append(khz)
-    return tuple(FrequencySeen(cpu, len(khz), min(khz), max(khz)) for cpu, khz in sorted(seen.items()))
-
-
-def _deeds(timelines: Iterable[Timeline]) -> tuple[Deed, ...]:
-    counts: Counter[tuple[str, str, str, int]] = Counter()
-    for timeline in timelines:
-        for deed in timeline.deeds:
-            if timeline.start <= deed.ts < timeline.end:
-                counts[deed.what, deed.who, deed.of, deed.cpu] += 1
-    rows = [Deed(*key, number) for key, number in counts.items()]
-    return tuple(sorted(rows, key=lambda row: (-row.count, row.what, row.who, row.of, row.cpu)))
-
-
-def _ticks_kept(timelines: Iterable[Timeline]) -> tuple[TickKept, ...]:
-    counts: Counter[tuple[int, str]] = Counter()
-    for timeline in timelines:
-        counts.update(timeline.ticks_kept)
-    rows = [TickKept(cpu, reason, number) for (cpu, reason), number in counts.items()]
-    return tuple(sorted(rows, key=lambda row: (-row.count, row.cpu, row.reason)))
-
-
-def _proof(timelines: Sequence[Timeline], visitors: Sequence[Visitor], measured_ns: int) -> Proof:
-    cpus = CpuSet.of(cpu for timeline in timelines for cpu in timeline.traced)
+def _proof(cpus: CpuSet, visitors: Sequence[Visitor], measured_ns: int, gaps: bool) -> Proof:
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks
     taken = sum(visitor.total_ns for visitor in visitors)
-    gaps = any(timeline.lost or timeline.unbalanced for timeline in timelines)
     where = f"CPU{'' if len(cpus) == 1 else 's'} {cpus}"
     stretch = f"In {nice_ns(measured_ns)}"
-    if not timelines or not cpus:
+    clean: bool | None
+    if not cpus:
         clean, sentence = None, "Nothing was traced."
     elif visitors:
         clean = False

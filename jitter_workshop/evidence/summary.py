@@ -5,11 +5,12 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from jitter_workshop.evidence.attribution import AROUND_NS
 from jitter_workshop.evidence.explain import CauseKey, ExplainedBlock, SplitStall
-from jitter_workshop.evidence.residence import residence
+from jitter_workshop.evidence.residence import Presence
 from jitter_workshop.evidence.tracks import Sent
 from jitter_workshop.model.evidence import (
     FORMAT_VERSION,
@@ -22,7 +23,7 @@ from jitter_workshop.model.evidence import (
 )
 
 TOP = 10
-_MOST_SLICES = 2_000
+_MOST_SLICES = 1_000
 _MOST_STACKS = 8
 _MOST_NOTES = 6
 _AROUND, _NO_EVENT = "around", "no_event"
@@ -62,7 +63,7 @@ class _Totals:
 
 
 def summarise(
-    blocks: Sequence[ExplainedBlock],
+    blocks: Iterable[ExplainedBlock],
     *,
     run: str,
     threshold_ns: int,
@@ -74,18 +75,27 @@ def summarise(
     top: int = TOP,
     placed: Mapping[str, int] | None = None,
 ) -> EvidenceReport:
-    """The report on a run. ``main_thread``: whose messages count (accumulator, sampler, …); ``messages``: how many it
-    had in all. ``unlisted``: stalls that were counted but not listed. ``placed``: thread → the CPU it was pinned to.
+    """The report on a run, whose blocks are taken one by one: none is held any longer.
+
+    ``main_thread``: whose messages count (accumulator, sampler, …); ``messages``: how many it had in all. ``unlisted``:
+    stalls that were counted but not listed. ``placed``: thread → the CPU it was pinned to.
 
     Without a cause a stall of many messages is late for all of them as soon as what is left of it reaches the
     threshold: the share "without" is a lower bound.
     """
-    totals = _Totals()
+    totals, worst, present = _Totals(), _Worst(top), Presence(placed)
+    lost: Counter[int] = Counter()
+    stalls = measured_ns = events = unbalanced = 0
     for block in blocks:
         for stall in block.stalls:
             totals.add(stall, threshold_ns, stall.window.thread == main_thread)
-    measured_ns = sum(block.span.duration_ns for block in blocks)
-    lost = sum((Counter(block.timeline.lost) for block in blocks), Counter[int]())
+        worst.add(block)
+        present.add(block.timeline)
+        lost.update(block.timeline.lost)
+        stalls += len(block.stalls)
+        measured_ns += block.span.duration_ns
+        events += block.timeline.events
+        unbalanced += block.timeline.unbalanced
     notes: dict[str, str] = {}
     if not messages:
         notes["below_now"] = "the number of messages is not known"
@@ -97,22 +107,43 @@ def summarise(
         evidence="trace",
         threshold_ns=threshold_ns,
         clock=clock,
-        stalls=sum(len(block.stalls) for block in blocks),
+        stalls=stalls,
         lost_events=lost.total(),
         causes=_causes(totals, measured_ns, messages),
-        worst=_worst(blocks, top),
+        worst=worst.found(),
         measured_ns=measured_ns,
         unlisted=unlisted,
         lost_by_cpu={str(cpu): number for cpu, number in sorted(lost.items())},
-        events=sum(block.timeline.events for block in blocks),
-        unbalanced=sum(block.timeline.unbalanced for block in blocks),
+        events=events,
+        unbalanced=unbalanced,
         main_thread=main_thread,
-        messages=messages,
+        messages=messages or None,
         below_now=_share(totals.late, messages),
-        residence=residence([block.timeline for block in blocks], measured_ns, placed),
+        residence=present.residence(measured_ns),
         missing=dict(missing or {}),
         notes=notes,
     )
+
+
+class _Worst:
+    """The longest stalls so far, longest first; of equals the earlier one."""
+
+    def __init__(self, top: int) -> None:
+        self._top = max(top, 0)
+        self._found: list[ExplainedStall] = []
+
+    def add(self, block: ExplainedBlock) -> None:
+        least = self._found[-1].duration_ns if len(self._found) == self._top and self._found else -1
+        longest = heapq.nsmallest(
+            self._top,
+            (stall for stall in block.stalls if stall.duration_ns > least),
+            key=lambda stall: (-stall.duration_ns, stall.offset_ns),
+        )
+        found = self._found + [explained(block, stall) for stall in longest]
+        self._found = sorted(found, key=lambda stall: (-stall.duration_ns, stall.at_ns))[: self._top]
+
+    def found(self) -> tuple[ExplainedStall, ...]:
+        return tuple(self._found)
 
 
 def _share(late: int, messages: int | None) -> float | None:
@@ -136,24 +167,9 @@ def _causes(totals: _Totals, measured_ns: int, messages: int | None) -> tuple[Ca
     return tuple(sorted(found, key=lambda cause: (-cause.total_ns, cause.kind, cause.name)))
 
 
-def _worst(blocks: Sequence[ExplainedBlock], top: int) -> tuple[ExplainedStall, ...]:
-    """The longest stalls, longest first; of equals the earlier one."""
-    every = ((block, stall) for block in blocks for stall in block.stalls)
-    longest = heapq.nsmallest(
-        top, every, key=lambda pair: (-pair[1].duration_ns, pair[0].span.start_ns + pair[1].offset_ns)
-    )
-    return tuple(explained(block, stall) for block, stall in longest)
-
-
 def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
     """One stall in full."""
     parts = [Part(kind, name, ns) for (kind, name), ns in stall.parts().items()]
-    edges = stall.edges_ns
-    slices = [
-        Slice(piece.kind, piece.name, edges[place], edges[place + 1] - edges[place])
-        for place, piece in enumerate(stall.pieces)
-        if edges[place + 1] > edges[place]
-    ]
     return ExplainedStall(
         at_ns=block.span.start_ns + stall.offset_ns,
         duration_ns=stall.duration_ns,
@@ -162,10 +178,39 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
         messages=stall.window.messages,
         block=block.span.index,
         parts=tuple(sorted(parts, key=lambda part: (-part.ns, part.kind, part.name))),
-        timeline=tuple(slices) if len(slices) <= _MOST_SLICES else (),
+        timeline=_slices(stall),
         stacks=_stacks(block, stall),
         notes=_notes(block, stall),
     )
+
+
+def _slices(stall: SplitStall) -> tuple[Slice, ...]:
+    """The pieces in order of time. Where there are more than anybody can look at, each of _MOST_SLICES equal stretches
+    is given to what took most of it."""
+    edges = stall.edges_ns
+    every = [
+        (edges[place], edges[place + 1], (piece.kind, piece.name))
+        for place, piece in enumerate(stall.pieces)
+        if edges[place + 1] > edges[place]
+    ]
+    if len(every) > _MOST_SLICES:
+        every = list(_coarse(every, stall.duration_ns))
+    return tuple(Slice(*key, start, end - start) for start, end, key in every)
+
+
+def _coarse(every: Sequence[tuple[int, int, CauseKey]], whole: int) -> Iterator[tuple[int, int, CauseKey]]:
+    place = 0
+    for column in range(_MOST_SLICES):
+        low, high = whole * column // _MOST_SLICES, whole * (column + 1) // _MOST_SLICES
+        took: Counter[CauseKey] = Counter()
+        while place < len(every) and every[place][0] < high:
+            start, end, key = every[place]
+            took[key] += min(end, high) - max(start, low)
+            if end > high:
+                break
+            place += 1
+        if high > low:
+            yield low, high, took.most_common(1)[0][0]
 
 
 def _cpus(block: ExplainedBlock, stall: SplitStall) -> set[int]:
@@ -193,10 +238,13 @@ def _notes(block: ExplainedBlock, stall: SplitStall) -> tuple[str, ...]:
     cpus = _cpus(block, stall)
     vectors = any(piece.kind == "vector" for piece in stall.pieces)
     said: Counter[str] = Counter()
-    for deed in deeds[bisect_left(deeds, window.start, key=lambda deed: deed.ts) :]:
+    # An interrupt from another CPU is sent a little before it stops this one.
+    begin = window.start - block.timeline.rate.to_ticks(AROUND_NS)
+    for deed in deeds[bisect_left(deeds, begin, key=lambda deed: deed.ts) :]:
         if deed.ts >= window.end:
             break
-        if (deed.what == "ipi" and vectors and deed.cpu in cpus) or deed.of == window.thread:
+        ipi = deed.what == "ipi" and vectors and deed.cpu in cpus
+        if ipi or (deed.of == window.thread and deed.what != "ipi" and deed.ts >= window.start):
             said[_said(deed)] += 1
     return tuple(text + (f", {number:,} times" if number > 1 else "") for text, number in said.most_common(_MOST_NOTES))
 

@@ -32,6 +32,8 @@ _ELSEWHERE = frozenset({"migrate", "waking", "ipi_send"})
 So they say nothing about who runs."""
 
 _PASSIVE = frozenset({"frequency", "idle", "tick_stop", "stack"})
+"""Kinds that change nothing about who runs. The stack of a switch comes behind it in the name of whoever leaves."""
+
 NMI = "NMI"
 
 
@@ -101,13 +103,15 @@ class _Builder:
             cpu = event.cpu
             if cpu not in traced:
                 continue
+            if kind in _PASSIVE:
+                self._aside(event)
+                if cpu in states:
+                    states[cpu].last = event.ts
+                continue
             state = states.get(cpu) or self._first(event)
             if event.pid != state.current and kind != "nmi":
                 self._resync(state, event)
             state.last = event.ts
-            if kind in _PASSIVE:
-                self._aside(event)
-                continue
             self._latest[cpu] = kind
             self._step(state, event)
         return self._timeline()

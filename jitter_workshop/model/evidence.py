@@ -125,7 +125,8 @@ class StackSeen:
 @dataclass(frozen=True, slots=True)
 class ExplainedStall:
     """A stall with its causes. ``at_ns``: since the run began. ``parts``, largest first, and ``timeline``, in order of
-    time, each sum to ``duration_ns``. ``notes``: who sent, who moved, in words."""
+    time, each sum to ``duration_ns``; a timeline of very many pieces is coarse, the parts never are. ``notes``: who
+    sent, who moved, in words."""
 
     at_ns: int
     duration_ns: int

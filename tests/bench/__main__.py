@@ -1,4 +1,4 @@
-"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen; all when none is named."""
+"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen, explain; all when none is named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench.figures import report
 
-PARTS = ("native", "chart", "startup", "status", "ring", "screen")
+PARTS = ("native", "chart", "startup", "status", "ring", "screen", "explain")
 
 
 def main(names: list[str]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -245,8 +247,8 @@ def test_an_empty_window_has_no_pieces() -> None:
 
 
 def test_stalls_become_windows_of_the_traces_clock() -> None:
-    span = Span(0, 1_000, 1_000 + 2_600, 0, 1_000)
-    late = Stall(0, "accumulator", 2, 100, 200, 3)
+    span = Span(0, 1_000, 1_000 + 2_600, 7_000, 1_000)
+    late = Stall(0, "accumulator", 2, 7_100, 7_200, 3)
     window = windows_of([late], span, "ring")[0]
     assert (window.start, window.end, window.publish, window.messages) == (1_260, 1_520, 1_260, 3)
     assert not window.start_seen
@@ -300,11 +302,11 @@ def test_whatever_the_trace_says_the_parts_are_the_whole(
     for track in timeline.cpus.values():
         edges = [(s.start, s.end) for s in track.segments]
         assert all(start < end for start, end in edges)
-        assert all(a[1] == b[0] for a, b in zip(edges, edges[1:], strict=False))
+        assert all(a[1] == b[0] for a, b in pairwise(edges))
     for thread in timeline.threads.values():
         stretches = [(s.start, s.end) for s in thread.stretches]
         assert all(start < end for start, end in stretches)
-        assert all(a[1] == b[0] for a, b in zip(stretches, stretches[1:], strict=False))
+        assert all(a[1] == b[0] for a, b in pairwise(stretches))
     for window in windows:
         pieces = split(window, timeline)
         assert sum(piece.ticks for piece in pieces) == max(window.end - window.start, 0)

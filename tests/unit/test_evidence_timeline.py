@@ -282,5 +282,12 @@ def test_what_does_not_change_who_runs_is_kept_apart() -> None:
     assert [(deed.what, deed.who, deed.cpu) for deed in timeline.deeds] == [("ipi", f"thread {OTHER}", 1)]
 
 
+def test_the_stack_of_a_switch_is_in_the_name_of_whoever_leaves() -> None:
+    timeline = build([switch(100, MEASURED, OTHER, stays=True), event(101, "stack", "__schedule;schedule")])
+    assert timeline.unbalanced == 0
+    assert segments(timeline)[-1] == (100, 1_000, "task", "other")
+    assert timeline.stacks == {1: [(101, "switch", "__schedule;schedule")]}
+
+
 def test_events_that_are_not_known_are_counted() -> None:
     assert build([event(10, "reserved")]).unbalanced == 1

@@ -1,0 +1,285 @@
+"""``explain RUN`` for a terminal: what took the time of a run's stalls, the worst of them, who else was there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jitter_workshop.model import evidence as words
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.terminal import Style, wrap
+from jitter_workshop.stats.scale import nice_ns
+
+WIDEST = 100
+CAUSES, VISITORS, STALLS, LEGEND = 14, 12, 5, 4
+"""How many rows of each are shown; all of them are in the JSON."""
+
+SHADES = "█▓▒░"
+REST = "·"
+"""A stall's timeline: the four that took most of it, darkest first, and everything else."""
+
+_KINDS = {
+    "task": "task {}",
+    "irq": "interrupt {}",
+    "softirq": "softirq {}",
+    "timer": "timer {}",
+    "vector": "vector {}",
+    "workqueue": "work {}",
+    "migration": "moved by {}",
+    "page_fault": "page fault ({})",
+    "around": "around {}",
+}
+_NO_EVENTS = {
+    words.NOTHING: "no event",
+    words.ASLEEP: "asleep by itself",
+    words.LOST: "not known: events lost",
+    words.NOT_TRACED: "on a CPU not traced",
+}
+_ABOUT = {
+    "around": "around: a gap of at most 10 µs that touches the named event: its entry and exit, the tracing itself, "
+    "in a guest the hypervisor's part in it.",
+    "no_event": "no event: nothing that this trace can see. Candidates are the hypervisor, the firmware, an SMT "
+    "sibling, memory; the trace cannot tell which.",
+}
+
+
+def cause_words(kind: str, name: str, limit: int = 40) -> str:
+    """A cause as people say it: ``softirq NET_RX``, ``waking from idle``, ``no event``; at most ``limit`` columns."""
+    if kind == "no_event":
+        return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
+    if kind == "task" and name == "idle":
+        return "waking from idle"[:limit]
+    return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(clean(name, 64)), limit)
+
+
+def bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
+    """A stall's time from left to right in ``width`` characters, and its legend: (character, cause, ns), the most time
+    first. Each character is what took most of its time."""
+    ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts)}
+    columns: list[dict[str, float]] = [{} for _ in range(max(width, 1))]
+    each = stall.duration_ns / len(columns) if stall.duration_ns > 0 else 1.0
+    for piece in stall.timeline:
+        place = ranked.get((piece.kind, piece.name), len(SHADES))
+        character = SHADES[place] if place < len(SHADES) else REST
+        for column, share in _spread(piece.offset_ns, piece.ns, each, len(columns)):
+            columns[column][character] = columns[column].get(character, 0.0) + share
+    drawn = "".join(max(column, key=lambda c: (column[c], c), default=REST) for column in columns)
+    legend = [(SHADES[i], cause_words(p.kind, p.name), p.ns) for i, p in enumerate(stall.parts[: len(SHADES)])]
+    rest = sum(part.ns for part in stall.parts[len(SHADES) :])
+    if rest:
+        more = len(stall.parts) - len(SHADES)
+        legend.append((REST, f"{more} other cause{'' if more == 1 else 's'}", rest))
+    return drawn, tuple(legend)
+
+
+def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
+    """The columns that a piece covers, with how much of each."""
+    end = offset + ns
+    for column in range(int(offset / each), columns):
+        low, high = column * each, (column + 1) * each
+        if low >= end:
+            return
+        yield column, min(high, end) - max(low, offset)
+
+
+def render(report: EvidenceReport, style: Style, label: str = "") -> str:
+    """The whole report, ending with a line break. ``label``: what the run is called."""
+    width = min(style.width, WIDEST)
+    style = Style(width, style.colour)
+    sections = [
+        _headline(report, style, label),
+        _warnings(report, style),
+        _causes(report, style),
+        _worst(report, style),
+        _present(report.residence, style),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def _headline(report: EvidenceReport, style: Style, label: str) -> list[str]:
+    name = clean(label, 40) or "Run"
+    stalls = _count(report.stalls, "stall")
+    what = (
+        f"{stalls} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} · kernel trace, clock "
+        f"{clean(report.clock, 20)} · {_count(report.events, 'event')}, {report.lost_events:,} lost"
+    )
+    title = clean(f"{name} · {clean(report.run, 40)}", style.width)
+    return [style.paint(title, "strong"), *wrap(what, style.width)]
+
+
+def _warnings(report: EvidenceReport, style: Style) -> list[str]:
+    """What limits what is said below."""
+    said = []
+    if report.lost_events:
+        lost = ", ".join(f"CPU {clean(cpu, 6)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
+        said.append(
+            f"The buffer was full: {report.lost_events:,} events are lost ({lost}). What came after is not blamed on "
+            f"anybody. Measure for a shorter time, or in shorter blocks."
+        )
+    if report.unbalanced:
+        said.append(
+            f"{_count(report.unbalanced, 'event')} did not fit what went before; that time is called not known."
+        )
+    if report.missing:
+        some = ", ".join(clean(event, 40) for event in list(report.missing)[:6])
+        more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
+        said.append(f"This kernel does not give {some}{more}: what they would have shown is missing below.")
+    said += [clean(note, 300) + "." for field, note in report.notes.items() if field not in ("below_now",)]
+    return [line for text in said for line in wrap(text, style.width)]
+
+
+def _causes(report: EvidenceReport, style: Style) -> list[str]:
+    if not report.causes:
+        return ["No stall to explain." if not report.stalls else "Nothing is known of what took the time."]
+    shares = report.below_now is not None
+    name = style.width - 36 - (11 if shares else 0)
+    heads = f"{'stalls':>8}{'in all':>9}{'worst':>9}{'a second':>10}" + (f"{'in time':>11}" if shares else "")
+    lines = [style.paint("cause".ljust(name) + heads, "dim")]
+    for cause in report.causes[:CAUSES]:
+        without = _without(cause, report) if shares else ""
+        lines.append(cause_words(cause.kind, cause.name, name - 1).ljust(name) + _numbers(cause) + without)
+    hidden = report.causes[CAUSES:]
+    if hidden:
+        total = sum(cause.total_ns for cause in hidden)
+        lines.append(f"{_count(len(hidden), 'other cause')}, together {nice_ns(total)}")
+    lines += [""] if shares or {c.kind for c in report.causes} & _ABOUT.keys() else []
+    if report.below_now is not None and report.messages:
+        lines += wrap(
+            f"In time now: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)}). "
+            f"The last column says what it would be without that cause and what is around it.",
+            style.width,
+        )
+    for kind, text in _ABOUT.items():
+        if any(cause.kind == kind and cause.name not in (words.ASLEEP, words.LOST) for cause in report.causes):
+            lines += wrap(text, style.width)
+    return lines
+
+
+def _numbers(cause: Cause) -> str:
+    line = f"{cause.count:>8,}{nice_ns(cause.total_ns):>9}{nice_ns(cause.worst_ns):>9}"
+    return line + f"{nice_ns(cause.ns_per_second):>10}"
+
+
+def _without(cause: Cause, report: EvidenceReport) -> str:
+    """The share in time without a cause, where that is another than now (more may have to go than one)."""
+    said = _share(cause.below_without)
+    return f"{'same' if said == _share(report.below_now) else said:>11}"
+
+
+def _worst(report: EvidenceReport, style: Style) -> list[str]:
+    if not report.worst:
+        return []
+    lines = [style.paint("the worst stalls, from left to right in time", "dim")]
+    for number, stall in enumerate(report.worst[:STALLS], 1):
+        lines += [""] if number > 1 else []
+        lines += _stall(number, stall, style)
+    return lines
+
+
+def _stall(number: int, stall: ExplainedStall, style: Style) -> list[str]:
+    late = f", {_count(stall.messages, 'message')} late" if stall.messages > 1 else ""
+    where = f"CPU {stall.cpu}" if stall.cpu >= 0 else "CPU not known"
+    first = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)} on {where}{late}"
+    lines = [f"{number:>2}  " + style.paint(first, "strong")]
+    drawn, legend = bar(stall, style.width - 4)
+    name = min(style.width - 24, 41)
+    if stall.timeline:
+        lines.append("    " + style.paint(drawn, "known"))
+    for character, cause, ns in legend:
+        share = 100 * ns / stall.duration_ns
+        took = f"{nice_ns(ns):>10}" + (f"{share:.0f} %" if share >= 1 else "<1 %").rjust(7)
+        lines.append(f"    {character} {clean(cause, name - 1):<{name}}{took}")
+    for note in stall.notes[:3]:
+        lines += [f"      {line}" for line in wrap(clean(note, 160), style.width - 6)]
+    for stack in stall.stacks[:1]:
+        chain = " ← ".join(clean(function, 40) for function in stack.functions[:8])
+        lines += [
+            f"      {line}" for line in wrap(f"in the kernel at {nice_ns(stack.offset_ns)}: {chain}", style.width - 6)
+        ]
+    return lines
+
+
+def _present(present: Residence | None, style: Style) -> list[str]:
+    if present is None:
+        return []
+    lines = wrap(present.proof.sentence, style.width)
+    lines[0] = style.paint(lines[0], "strong") if len(lines) == 1 else lines[0]
+    if present.visitors:
+        name = style.width - 41
+        heads = f"{'CPU':>5}{'times':>12}{'in all':>12}{'longest':>12}"
+        lines += ["", style.paint("who else ran".ljust(name) + heads, "dim")]
+        for v in present.visitors[:VISITORS]:
+            cells = f"{v.cpu:>5}{v.count:>12,}{nice_ns(v.total_ns):>12}{nice_ns(v.worst_ns):>12}"
+            lines.append(cause_words(v.kind, v.name, name - 1).ljust(name) + cells)
+        hidden = present.visitors[VISITORS:]
+        lines += (
+            [f"{_count(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for v in hidden))}"] if hidden else []
+        )
+    if present.threads:
+        name = style.width - 41
+        heads = f"{'CPU':>5}{'ran':>12}{'kept off':>12}{'preempted':>12}"
+        lines += ["", style.paint("measured thread".ljust(name) + heads, "dim")]
+        for t in present.threads[:VISITORS]:
+            cells = f"{t.cpu:>5}{nice_ns(t.ran_ns):>12}{nice_ns(t.kept_waiting_ns):>12}{t.times_preempted:>12,}"
+            lines.append(clean(t.thread, name - 1).ljust(name) + cells)
+    others = [*_frequencies(present), *_kept(present), *_deeds(present.deeds)]
+    lines += [""] if others else []
+    lines += [line for text in others for line in wrap(text, style.width)]
+    hand = by_hand(present.proof.cpus)
+    return lines + (["", style.paint("the same by hand", "dim"), *(f"  {line}" for line in hand)] if hand else [])
+
+
+def _frequencies(present: Residence) -> Iterator[str]:
+    for seen in present.frequencies[:4]:
+        low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
+        yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."
+
+
+def _kept(present: Residence) -> Iterator[str]:
+    for kept in present.ticks_kept[:4]:
+        reason = clean(kept.reason, 40) or "no reason given"
+        yield f"The tick of CPU {kept.cpu} had to go on {_times(kept.count)}: {reason}."
+
+
+def _deeds(deeds: Sequence[Deed]) -> Iterator[str]:
+    """Who sent interrupts, who moved threads: the three that did it most often, each."""
+    senders = [deed for deed in deeds if deed.what == "ipi"][:3]
+    for deed in senders:
+        target = f"CPU {deed.cpu}" if deed.cpu >= 0 else "several CPUs"
+        yield f"{clean(deed.who, 20)} had {clean(deed.of, 40) or 'a function'} called on {target} {_times(deed.count)}."
+    for deed in [deed for deed in deeds if deed.what == "move"][:3]:
+        yield f"{clean(deed.who, 20)} moved {clean(deed.of, 20)} to CPU {deed.cpu} {_times(deed.count)}."
+
+
+def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
+    """Commands that show the same with perf (tools/perf/Documentation) and trace-cmd; they need root's rights."""
+    if not cpus:
+        return ()
+    which = CpuSet.of(cpus)
+    mask = which.to_mask().replace(",", "").lstrip("0")
+    return (
+        f"perf sched record -C {which} -o tasks.data -- sleep {seconds}",
+        "perf sched timehist -s -i tasks.data",
+        f"perf kwork -k irq,softirq,workqueue record -C {which} -o work.data -- sleep {seconds}",
+        "perf kwork report -i work.data",
+        f"trace-cmd record -M {mask} -e sched_switch -e irq -e workqueue sleep {seconds}",
+    )
+
+
+def _share(share: float | None) -> str:
+    """A share that is close to 1, with as many digits as tell it from 1."""
+    if share is None:
+        return "–"
+    if share >= 1:
+        return "all"
+    digits = next((d for d in range(1, 8) if (1 - share) * 100 >= 10**-d), 8)
+    return f"{int(share * 100 * 10 ** (digits + 1)) / 10 ** (digits + 1):.{digits + 1}f} %"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")

@@ -1,0 +1,173 @@
+"""``explain`` as text: calm at 80 columns, true in its sums, and nobody's name gets through to the terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.evidence.explain import explain_block
+from jitter_workshop.evidence.summary import summarise
+from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall, Part, Slice, Span, Window
+from jitter_workshop.model.trace import TraceEvent
+from jitter_workshop.report.evidence_text import REST, SHADES, bar, by_hand, cause_words, render
+from jitter_workshop.report.terminal import Style
+from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\nirq 5: [bold]nothing[/] \u202e\u2028 0x1"
+PLAIN = Style(80)
+
+
+def made(events: list[TraceEvent], windows: list[tuple[int, int]], **rest: object) -> EvidenceReport:
+    span = Span(0, 0, 1_000_000, 0, 1_000_000)
+    lost = rest.pop("lost", None)
+    found = [Window(start, end, 1, "sampler") for start, end in windows]
+    explained = explain_block(span, found, events, (1,), TIDS, lost)  # type: ignore[arg-type]
+    said = {"run": "r1", "threshold_ns": 1_000, "clock": "x86-tsc", "main_thread": "sampler", "messages": 1_000, **rest}
+    return summarise([explained], **said)  # type: ignore[arg-type]
+
+
+def stall(*pieces: tuple[str, int]) -> ExplainedStall:
+    """A stall of tasks, one after the other."""
+    at, timeline, sums = 0, [], {}
+    for name, ns in pieces:
+        timeline.append(Slice("task", name, at, ns))
+        sums[name] = sums.get(name, 0) + ns
+        at += ns
+    parts = [Part("task", name, ns) for name, ns in sorted(sums.items(), key=lambda item: -item[1])]
+    return ExplainedStall(0, at, 1, "sampler", 1, 0, tuple(parts), tuple(timeline))
+
+
+def test_the_report_of_a_noisy_block() -> None:
+    events = [
+        *pair(1_000, 4_000, "irq", "nic0"),
+        *pair(4_200, 4_900, "softirq", "NET_RX", number=3),
+        switch(10_000, MEASURED, OTHER, stays=True),
+        event(10_000, "stack", "__schedule+0x2a0;schedule"),
+        switch(60_000, OTHER, MEASURED),
+        event(70_000, "frequency", a=2_400_000, b=1),
+        event(70_100, "tick_stop", "SCHED", a=0),
+        event(80_000, "ipi_send", "flush_tlb_func", cpu=0, pid=OTHER, a=1),
+        event(90_000, "migrate", cpu=0, pid=OTHER, a=MEASURED, b=1, c=1),
+        switch(91_000, MEASURED, OTHER),
+    ]
+    text = render(made(events, [(900, 5_000), (9_900, 60_100), (70_500, 79_500)]), PLAIN, "before")
+    assert max(len(line) for line in text.split("\n")) <= 80
+    assert "\x1b" not in text
+    assert text.startswith("before · r1\n3 stalls over 1 µs in 1 ms · kernel trace, clock x86-tsc")
+    for wanted in (
+        "task other ",
+        "interrupt nic0",
+        "softirq NET_RX",
+        "around nic0",
+        "no event ",
+        "In time now: 99.70 % of 1,000",
+        "50.2 µs at 9.9 µs · sampler on CPU 1",
+        "in the kernel at 100 ns: __schedule+0x2a0 ← schedule",
+        "other tasks ran twice on CPU 1",
+        "asked for another frequency once: 2.40 to 2.40 GHz",
+        "had to go on once: SCHED",
+        "other had flush_tlb_func called on CPU 1 once",
+        "other moved sampler to CPU 1 once",
+        "perf sched record -C 1",
+        "trace-cmd record -M 2 ",
+    ):
+        assert wanted in text, wanted
+
+
+def test_what_limits_the_answer_is_said_first() -> None:
+    report = made(tick(100, 50), [(500, 2_000)], lost={1: 1_234}, missing={"csd:csd_function_entry": "no"}, unlisted=3)
+    text = render(report, PLAIN)
+    assert "The buffer was full: 1,234 events are lost (CPU 1: 1,234)." in text
+    assert "does not give csd:csd_function_entry" in text
+    assert "3 shorter stalls were counted" in text
+    assert "not known: events lost" in text
+    assert text.index("1,234 events") < text.index("\ncause ")
+
+
+def test_nothing_to_explain_is_said_so() -> None:
+    text = render(made([], []), PLAIN)
+    assert "No stall to explain." in text
+    assert "nothing but the measured threads ran on CPU 1" in text
+
+
+def test_a_share_is_told_only_where_it_is_another_one() -> None:
+    events = [*pair(1_000, 4_000, "irq", "nic0"), *pair(4_000, 9_000, "softirq", "NET_RX", number=3)]
+    lines = render(made(events, [(1_000, 9_000), (20_000, 25_000)]), PLAIN).split("\n")
+    assert next(line for line in lines if line.startswith("interrupt nic0")).endswith("same")
+    assert next(line for line in lines if line.startswith("no event")).endswith("99.90 %")
+
+
+def test_a_bar_shows_the_order_and_the_legend_the_sums() -> None:
+    drawn, legend = bar(stall(("a", 50), ("b", 25), ("a", 25)), 8)
+    assert drawn == "████▓▓██"
+    assert legend == (("█", "task a", 75), ("▓", "task b", 25))
+    many = bar(stall(("a", 50), ("b", 20), ("c", 12), ("d", 9), ("e", 5), ("f", 4)), 25)
+    assert many[0].endswith("·" * 2)
+    assert many[1][-1] == (REST, "2 other causes", 9)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(1, 500)), min_size=1, max_size=40), st.integers(1, 90)
+)
+def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str, int]], width: int) -> None:
+    made_up = stall(*pieces)
+    drawn, legend = bar(made_up, width)
+    assert len(drawn) == width
+    assert set(drawn) <= set(SHADES + REST)
+    assert sum(ns for _, _, ns in legend) == made_up.duration_ns
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("task", "idle", "waking from idle"),
+        ("task", "kworker/1:1", "task kworker/1:1"),
+        ("no_event", "", "no event"),
+        ("no_event", "asleep", "asleep by itself"),
+        ("page_fault", "user", "page fault (user)"),
+        ("migration", "migration/1", "moved by migration/1"),
+        ("brand_new", "x", "brand_new x"),
+    ],
+)
+def test_causes_in_words(kind: str, name: str, said: str) -> None:
+    assert cause_words(kind, name) == said
+
+
+def test_no_name_reaches_the_terminal_as_it_is() -> None:
+    events = [
+        switch(1_000, MEASURED, OTHER, stays=True, names=("measured", HOSTILE)),
+        event(1_000, "stack", f"{HOSTILE};{HOSTILE}"),
+        event(1_500, "ipi_send", HOSTILE, cpu=0, pid=OTHER, a=1),
+        *pair(2_000, 3_000, "irq", HOSTILE, pid=OTHER),
+        *pair(3_100, 3_900, "csd", HOSTILE, pid=OTHER),
+        event(4_000, "migrate", HOSTILE, pid=OTHER, a=MEASURED, b=1, c=1),
+        switch(5_000, OTHER, MEASURED),
+        event(6_000, "tick_stop", HOSTILE, a=0),
+    ]
+    report = made(events, [(900, 5_100)], run=HOSTILE, clock=HOSTILE, missing={HOSTILE: HOSTILE})
+    text = render(report, PLAIN, HOSTILE)
+    assert not set(text) & set("\x1b\x07\r\u202e\u2028")
+    assert max(len(line) for line in text.split("\n")) <= 80
+    forged = [line for line in text.split("\n") if line.startswith("irq 5")]
+    assert not forged
+
+
+@given(st.integers(0, 3), st.lists(st.tuples(st.integers(0, 900_000), st.integers(1, 80_000)), max_size=8))
+def test_any_report_fits_its_columns(seed: int, windows: list[tuple[int, int]]) -> None:
+    report = made(block(250, cpus=(1,), seed=seed), [(start, start + length) for start, length in windows])
+    for width in (60, 80, 160):
+        lines = render(report, Style(width), "label").split("\n")
+        commands = by_hand((1,))
+        assert all(len(line) <= max(width, 60) for line in lines if line.strip() not in commands)
+
+
+def test_colour_is_only_where_it_was_asked_for() -> None:
+    report = made(tick(1_000, 3_000), [(900, 4_500)])
+    assert "\x1b[" in render(report, Style(80, colour=True))
+    assert "\x1b[" not in render(report, PLAIN)
+
+
+def test_the_commands_for_many_cpus() -> None:
+    assert by_hand(()) == ()
+    assert any("-M 100000002 " in line for line in by_hand((1, 32)))
