@@ -22,6 +22,7 @@ from jitter_workshop.agent.journal import JournalFile
 from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.tuning.writer import HostWriter
+from tests import tracedtree
 
 
 class Steps:
@@ -90,9 +91,11 @@ class FakeKernel(HostWriter):
     def make_folder(self, path: str) -> None:
         with self._steps(f"mkdir {path}"):
             super().make_folder(path)
+            tracedtree.fill_instance(Path(self._top), path)
 
     def remove_folder(self, path: str) -> None:
         with self._steps(f"rmdir {path}"):
+            tracedtree.empty_instance(Path(self._top), path)
             super().remove_folder(path)
 
     def run(self, program: str, arguments: tuple[str, ...]) -> None:

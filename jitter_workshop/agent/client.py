@@ -6,6 +6,7 @@ question on the terminal.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +27,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.trace import TraceInfo, TraceRead
 
 T = TypeVar("T")
 
@@ -53,6 +56,7 @@ class AgentClient:
         """Start ``command`` and greet it. Raises HostError in one sentence where that fails."""
         self.notice = ""
         self._id = 0
+        self._names: list[str] = []
         self._buffer = b""
         self._talking = threading.Lock()
         self._beating = threading.Event()
@@ -109,6 +113,46 @@ class AgentClient:
     def realtime(self, pid: int, tids: Sequence[int], priority: int) -> None:
         """Give threads of a process of this user's SCHED_FIFO with ``priority``, or 0 for none."""
         self._ask("realtime", START_LIMIT_S, pid=pid, tids=list(tids), priority=priority)
+
+    def evidence_begin(
+        self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool, buffer_kb: int | None = None
+    ) -> TraceInfo:
+        """Prepare to record the kernel's trace of threads of a process of this user's and of the CPUs they run on."""
+        asked: dict[str, Any] = {
+            "pid": pid,
+            "tids": list(tids),
+            "cpus": cpus,
+            "clock": clock,
+            "stacks": stacks,
+            "buffer_kb": buffer_kb,
+        }
+        info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **asked))
+        self._names = []
+        return info
+
+    def evidence_start(self) -> None:
+        """Record from now on."""
+        self._ask("evidence", START_LIMIT_S, do="start")
+
+    def evidence_read(self) -> TraceRead:
+        """Stop, and what was recorded since the start."""
+        told = self._ask("evidence", STEP_LIMIT_S, do="read")
+        try:
+            parts = [
+                base64.b64decode(self._ask("evidence", STEP_LIMIT_S, do="piece", number=number)["data"])
+                for number in range(told["pieces"])
+            ]
+            whole = zlib.decompress(b"".join(parts))
+            length = 4 + int.from_bytes(whole[:4], "little")
+            self._names += json.loads(whole[4:length])
+            lost, elsewhere = ({int(cpu): n for cpu, n in told[name].items()} for name in ("lost", "lost_elsewhere"))
+        except (KeyError, TypeError, ValueError, zlib.error) as error:
+            raise HostError(f"the agent answers in a form that is not understood: {error}") from error
+        return TraceRead(whole[length:], tuple(self._names), lost, elsewhere)
+
+    def evidence_end(self) -> None:
+        """Take the trace away from the kernel."""
+        self._ask("evidence", STEP_LIMIT_S, do="end")
 
     def keep(self) -> None:
         """What this lease holds stays until ``restore``."""

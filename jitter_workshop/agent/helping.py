@@ -45,6 +45,9 @@ class Held:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         os.close(self._file)
 
     def check(self) -> None:

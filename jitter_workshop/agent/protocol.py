@@ -11,6 +11,10 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``keep``       what this lease holds stays until ``restore``
 ``place``      ``pid``: a process of the caller's own, onto the CPUs that this tool isolates → ``cpus``
 ``realtime``   ``pid``, ``tids``, ``priority`` (SCHED_FIFO up to 49, 0 = none): threads of the caller's own → {}
+``evidence``   ``do``: ``begin`` (``pid``, ``tids``: threads of the caller's own process; ``cpus``: a list; ``clock``:
+               x86-tsc or mono; ``stacks``; ``buffer_kb`` for each CPU, null for the usual) → a TraceInfo;
+               ``start`` → {}; ``read`` → pieces, lost, lost_elsewhere (CPU → number of events); ``piece`` (``number``)
+               → data (base64; all pieces together: see ``capture.Capture.read``); ``end`` → {}
 ``heartbeat``  the caller is alive
 ``bye``        the end; a lease is given back first → a RestoreResult
 """

@@ -11,7 +11,7 @@ import select
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.agent import helping, policy, protocol
 from jitter_workshop.agent.journal import JournalFile, close_finished, open_journals
@@ -30,6 +30,9 @@ from jitter_workshop.tuning.registry import find, parse_wanted
 from jitter_workshop.tuning.restoring import restore
 from jitter_workshop.tuning.status import likely_culprit
 from jitter_workshop.tuning.writer import HostWriter
+
+if TYPE_CHECKING:
+    from jitter_workshop.agent.evidence import Evidence
 
 IDLE_LIMIT_S = 3600.0
 """How long a connection without a lease may say nothing."""
@@ -70,6 +73,7 @@ class Server:
         self._lock: HostLock | None = None
         self._lease_s: float | None = None
         self._leased: list[str] = []
+        self._trace: Evidence | None = None
         self._heard = time.monotonic()
         self._verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
             "hello": self._hello,
@@ -79,6 +83,7 @@ class Server:
             "keep": self._keep,
             "place": self._place,
             "realtime": self._realtime,
+            "evidence": self._evidence,
         }
 
     def interrupt(self) -> None:
@@ -98,6 +103,8 @@ class Server:
             pass
         finally:
             self.stop = False  # a second signal does not keep the lease from being given back
+            with contextlib.suppress(WorkshopError):
+                self._end_trace()
             with contextlib.suppress(WorkshopError):
                 self._end_lease()
             self._close()
@@ -235,6 +242,9 @@ class Server:
     def _restore(self, request: dict[str, Any]) -> RestoreResult:
         asked = protocol.words(request, "tunables")
         only = tuple(find(word).id for word in asked)
+        from jitter_workshop.agent.instances import remove_stale
+
+        remove_stale(self._setup.root, self._setup.writer)
         self._begin()
         try:
             return self._give_back(only, None, forget=request.get("forget") is True)
@@ -255,6 +265,17 @@ class Server:
         pid, priority = protocol.number(request, "pid"), protocol.number(request, "priority")
         helping.realtime(self._setup.root, pid, tids, priority, self._setup.uid)
         return {}
+
+    def _evidence(self, request: dict[str, Any]) -> Any:
+        if self._trace is None:
+            from jitter_workshop.agent.evidence import Evidence
+
+            self._trace = Evidence(self._setup.root, self._setup.writer, self._setup.top, self._setup.uid)
+        return self._trace.answer(request)
+
+    def _end_trace(self) -> None:
+        if self._trace is not None:
+            self._trace.close()
 
     def _asked(self, request: dict[str, Any]) -> tuple[tuple[Wanted, ...], Host]:
         wanted = parse_wanted(protocol.words(request, "wanted"))

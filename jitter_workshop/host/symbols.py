@@ -4,42 +4,35 @@ names. The kernel hides the addresses where ``kernel.kptr_restrict`` says so
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from jitter_workshop.host.root import HostRoot
 
 KALLSYMS = "/proc/kallsyms"
 MAX_BYTES = 64 << 20
 UNKNOWN = "?"
+_FUNCTIONS = ("T", "t", "W", "w")
 
 
 class Symbols:
-    """The table, sorted once. ``reason``: why it has no names, "" where it has."""
+    """The table, sorted once and taken apart only where something is looked up: it has over a hundred thousand lines.
+    ``reason``: why it has no names, "" where it has."""
 
     def __init__(self, text: str | None, why: str = "") -> None:
-        """``text``: the file's contents."""
-        rows = []
-        for line in (text or "").splitlines():
-            words = line.split(None, 3)
-            if len(words) < 3:
-                continue
-            try:
-                address = int(words[0], 16)
-            except ValueError:
-                continue
-            if 0 < address < 1 << 64:
-                name = f"{words[2]} {words[3]}" if len(words) == 4 else words[2]
-                rows.append((address, name if words[1] in "tTwW" else UNKNOWN))
-        # Of several names for an address the kernel prints the first that it lists.
-        rows.sort(key=lambda row: row[0])
-        self._addresses = array("Q", (address for address, _ in rows))
-        self._names = [name for _, name in rows]
+        """``text``: the file's contents, lines ``ADDRESS TYPE NAME [MODULE]`` with addresses of one width."""
+        lines = (text or "").splitlines()
+        self._width = width = len(lines[0].partition(" ")[0]) if lines else 0
+        lines = [line for line in lines if line[width : width + 1] == " "]
+        # Of several names for an address the kernel prints the first that it lists, so their order is kept.
+        lines.sort(key=lambda line: line[:width])
+        self._lines = lines
         self._known: dict[int, str] = {}
         self.reason = ""
-        if not rows:
-            hidden = "the kernel hides their addresses (kernel.kptr_restrict)"
-            self.reason = why or (hidden if text else "the kernel lists none")
+        if not lines:
+            self.reason = why or "the kernel lists none"
+        elif not lines[-1][:width].strip("0"):
+            self.reason = "the kernel hides their addresses (kernel.kptr_restrict)"
+            self._lines = []
 
     def name(self, address: int) -> str:
         """The function that holds ``address``; "?" where none is known, "" for 0."""
@@ -54,13 +47,20 @@ class Symbols:
         return name if name == UNKNOWN else f"{name}+{offset:#x}"
 
     def _find(self, address: int) -> tuple[str, int]:
-        last = bisect_right(self._addresses, address) - 1
-        if last < 0 or last + 1 == len(self._addresses):
-            return UNKNOWN, 0  # beyond the last symbol, where nobody says how long it is
-        start = self._addresses[last]
-        first = bisect_right(self._addresses, start - 1)
-        names = self._names[first : last + 1]
-        return next((name for name in names if name != UNKNOWN), UNKNOWN), address - start
+        width = self._width
+        after = bisect_right(self._lines, f"{address:0{width}x}", key=lambda line: line[:width])
+        if not 0 < after < len(self._lines):
+            return UNKNOWN, 0  # before the first symbol, or beyond the last, of which nobody says how long it is
+        start = self._lines[after - 1][:width]
+        first = bisect_left(self._lines, start, key=lambda line: line[:width])
+        for line in self._lines[first:after]:
+            kind, _, name = line[width + 1 :].partition(" ")
+            if kind in _FUNCTIONS:
+                try:
+                    return " ".join(name.split()), address - int(start, 16)
+                except ValueError:
+                    break
+        return UNKNOWN, 0
 
 
 def read_symbols(root: HostRoot) -> Symbols:

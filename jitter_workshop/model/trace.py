@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.record import dataclass, field
 
 KINDS = (
     "switch",
@@ -85,6 +85,9 @@ class Strings:
             self.all.append(name)
         return number
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._numbers
+
 
 def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
     """Events as records of RECORD_BYTES; their names go into ``strings``. Raises struct.error for a value that does not
@@ -125,8 +128,10 @@ class TraceInfo:
 @dataclass(frozen=True, slots=True)
 class TraceRead:
     """What was recorded since the start: ``events`` packed, in order of time, of both instances; ``strings``: the whole
-    table that they refer to; ``lost``: CPU → events for which there was no room (0 is left out)."""
+    table that they refer to; ``lost``: CPU → events for which there was no room (0 is left out): all after the last one
+    of that CPU. ``lost_elsewhere``: the same for what is looked for on all CPUs (who moved, woke or interrupted)."""
 
     events: bytes
     strings: tuple[str, ...]
     lost: dict[int, int]
+    lost_elsewhere: dict[int, int] = field(default_factory=dict)

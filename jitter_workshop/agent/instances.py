@@ -1,0 +1,120 @@
+"""Our own instances of the kernel's trace (Documentation/trace/ftrace.rst, Instances): removed whatever becomes of who
+made them.
+
+A kill that no process can catch is seen by a small child that holds the other end of a pipe. What even that could not
+remove bears the number of a process that is gone, and goes at the next capture or ``restore``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tracing import FOLDERS
+from jitter_workshop.tuning.writer import HostWriter
+
+PREFIX = "jitter-workshop-"
+_ATTEMPTS = 50
+_STEP_S = 0.1
+_FIRST_NAMESPACE = "pid:[4026531836]"
+"""Where processes have the numbers that the kernel's trace gives them (``PROC_PID_INIT_INO``)."""
+
+
+def tracefs(root: HostRoot) -> str:
+    """The folder of the kernel's trace. Raises HostError."""
+    for folder in FOLDERS:
+        reading = root.reading(f"{folder}/trace_clock")
+        if reading.text is not None:
+            return folder
+        if reading.reason != "no such file":
+            raise HostError(f"the kernel's trace cannot be read: {reading.reason}")
+    if root.is_dir(FOLDERS[0]):
+        raise HostError(f"the kernel's trace is not mounted on {FOLDERS[0]}", f"mount -t tracefs nodev {FOLDERS[0]}")
+    raise HostError("this kernel has no trace (tracefs)")
+
+
+def own_numbers(writer: HostWriter) -> bool:
+    """Whether this process is in a container that numbers its processes anew: the trace's numbers mean others here."""
+    if not writer.real:
+        return False
+    try:
+        return os.readlink("/proc/self/ns/pid") != _FIRST_NAMESPACE  # noqa: PTH115
+    except OSError:
+        return False
+
+
+def remove(writer: HostWriter, folder: str, names: Sequence[str]) -> None:
+    """Remove instances with all that they enabled; waits for one that somebody still reads. Raises HostError."""
+    for name in names:
+        for attempt in range(_ATTEMPTS):
+            try:
+                writer.remove_folder(f"{folder}/instances/{name}")
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                if error.errno == errno.EBUSY and attempt + 1 < _ATTEMPTS:
+                    time.sleep(_STEP_S)
+                    continue
+                raise HostError(
+                    f"{folder}/instances/{name} is left over", "'jitter-workshop restore' removes it"
+                ) from error
+            break
+
+
+def remove_stale(root: HostRoot, writer: HostWriter) -> None:
+    """Remove those of ours whose process is gone; what cannot be removed stays. This process has none."""
+    if own_numbers(writer):
+        return  # whose number it is cannot be told from here
+    with contextlib.suppress(HostError):
+        folder = tracefs(root)
+        for name in root.list_dir(f"{folder}/instances"):
+            number, _, which = name.removeprefix(PREFIX).partition("-")
+            ours = name.startswith(PREFIX) and which and number.isascii() and number.isdigit()
+            if ours and (int(number) == os.getpid() or not root.is_dir(f"/proc/{number}")):
+                with contextlib.suppress(HostError):
+                    remove(writer, folder, [name])
+
+
+class Watcher:
+    """A child that calls ``clean`` when this process has gone, whatever ended it."""
+
+    def __init__(self, clean: Callable[[], None]) -> None:
+        end, self._held = os.pipe2(os.O_CLOEXEC)
+        every = signal.valid_signals()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, every)
+        try:
+            self._child = os.fork()
+            if self._child == 0:
+                _watch(end, clean)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(end)
+
+    def close(self) -> None:
+        """Let it go; it cleans up once more."""
+        os.close(self._held)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._child, 0)
+
+
+def _watch(end: int, clean: Callable[[], None]) -> None:
+    """The child: signals stay blocked, and it holds nothing that its parent's caller waits for."""
+    try:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(nothing, number)
+        os.closerange(3, end)
+        os.closerange(end + 1, 1 << 16)
+        os.read(end, 1)
+        clean()
+    except BaseException:
+        pass
+    finally:
+        os._exit(0)
