@@ -10,9 +10,12 @@ from jitter_workshop.evidence.tracks import (
     ASLEEP,
     ELSEWHERE,
     MOVING,
+    READY,
     RUNS,
     TASK,
     UNKNOWN,
+    UNSEEN,
+    WOKEN,
     CpuTrack,
     ThreadTrack,
     Timeline,
@@ -77,7 +80,7 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
     at = window.start
     for stretch in thread.between(window.start, window.end) if thread is not None else ():
         if stretch.start > at:
-            _on_cpu(found, window, timeline, thread, window.cpu, at, min(stretch.start, window.end))
+            _on_cpu(found, timeline, thread, window.cpu, at, min(stretch.start, window.end))
         low, high = max(stretch.start, window.start), min(stretch.end, window.end)
         if stretch.state == MOVING:
             _add(found, _MIGRATION, stretch.detail, low, high)
@@ -86,25 +89,27 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
         elif stretch.state == ASLEEP and not window.due:
             _add(found, _NO_EVENT, words.ASLEEP, low, high)
         else:
-            cpu = stretch.cpu if stretch.cpu >= 0 and stretch.state != "unseen" else window.cpu
-            _on_cpu(found, window, timeline, thread, cpu, low, high, stretch.state == RUNS)
+            cpu = stretch.cpu if stretch.cpu >= 0 and stretch.state != UNSEEN else window.cpu
+            runs, kept = stretch.state == RUNS, stretch.state == READY and stretch.detail != WOKEN
+            _on_cpu(found, timeline, thread, cpu, low, high, runs, words.THROTTLED if kept else words.IDLE)
         at = high
     if at < window.end:
-        _on_cpu(found, window, timeline, thread, window.cpu, at, window.end)
+        _on_cpu(found, timeline, thread, window.cpu, at, window.end)
     return found
 
 
 def _on_cpu(
     found: list[Piece],
-    window: Window,
     timeline: Timeline,
     thread: ThreadTrack | None,
     cpu: int,
     low: int,
     high: int,
     runs: bool = False,
+    idle: str = words.IDLE,
 ) -> None:
-    """What CPU ``cpu`` did in [low, high): the thread's own plain running is a hole, all else is a cause."""
+    """What CPU ``cpu`` did in [low, high): the thread's own plain running is a hole, all else is a cause. ``idle``:
+    what it is called that nobody ran."""
     track = timeline.cpus.get(cpu)
     if track is None:
         name = words.NOTHING if cpu in timeline.traced else words.NOT_TRACED
@@ -121,7 +126,8 @@ def _on_cpu(
         elif segment.kind == TASK and (segment.pid == own or runs or own is None):
             _add(found, _HOLE, "", begin, end)
         else:
-            _add(found, segment.kind, segment.name, begin, end)
+            nobody = segment.kind == TASK and segment.pid == 0
+            _add(found, segment.kind, idle if nobody else segment.name, begin, end)
         at = end
     if at < high:
         _add(found, _HOLE, "", at, high)

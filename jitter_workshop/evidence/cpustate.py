@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from jitter_workshop.evidence.tracks import IDLE, TASK, UNKNOWN, VECTOR, Segment
+from jitter_workshop.evidence.tracks import TASK, UNKNOWN, VECTOR, Segment
+from jitter_workshop.model.evidence import IDLE, THROTTLED
 
 _DEEPEST = 32
 """Frames on one stack. No kernel nests so deep: what would go further is a stream that is not a trace."""
@@ -214,4 +215,4 @@ class CpuState:
 def _task_name(pid: int, name: str) -> str:
     if pid == 0:
         return IDLE
-    return name if name and name != IDLE else f"{name} (thread {pid})".lstrip()
+    return name if name and name not in (IDLE, THROTTLED) else f"{name} (thread {pid})".lstrip()

@@ -74,11 +74,14 @@ def summarise(
     missing: Mapping[str, str] | None = None,
     top: int = TOP,
     placed: Mapping[str, int] | None = None,
+    lost_elsewhere: int = 0,
+    candidates: Sequence[str] = (),
 ) -> EvidenceReport:
     """The report on a run, whose blocks are taken one by one: none is held any longer.
 
     ``main_thread``: whose messages count (accumulator, sampler, …); ``messages``: how many it had in all. ``unlisted``:
-    stalls that were counted but not listed. ``placed``: thread → the CPU it was pinned to.
+    stalls that were counted but not listed. ``placed``: thread → the CPU it was pinned to. ``lost_elsewhere``: events
+    without room among those that are looked for on all CPUs. ``candidates``: see the module of that name.
 
     Without a cause a stall of many messages is late for all of them as soon as what is left of it reaches the
     threshold: the share "without" is a lower bound.
@@ -101,6 +104,8 @@ def summarise(
         notes["below_now"] = "the number of messages is not known"
     if unlisted:
         notes["stalls"] = f"{unlisted:,} shorter stalls were counted and not listed: they have no cause here"
+    if lost_elsewhere:
+        notes["lost_events"] = f"{lost_elsewhere:,} of them would have said who moved, woke or interrupted a thread"
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=run,
@@ -108,7 +113,7 @@ def summarise(
         threshold_ns=threshold_ns,
         clock=clock,
         stalls=stalls,
-        lost_events=lost.total(),
+        lost_events=lost.total() + lost_elsewhere,
         causes=_causes(totals, measured_ns, messages),
         worst=worst.found(),
         measured_ns=measured_ns,
@@ -122,6 +127,7 @@ def summarise(
         residence=present.residence(measured_ns),
         missing=dict(missing or {}),
         notes=notes,
+        candidates=tuple(candidates),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from jitter_workshop.evidence.tracks import ASLEEP, ELSEWHERE, MOVING, READY, RUNS, UNSEEN, Stretch, ThreadTrack
+from jitter_workshop.evidence.tracks import ASLEEP, ELSEWHERE, MOVING, READY, RUNS, UNSEEN, WOKEN, Stretch, ThreadTrack
 
 
 class ThreadState:
@@ -33,7 +33,7 @@ class ThreadState:
     def switched_in(self, ts: int, cpu: int) -> None:
         if self.state == ASLEEP and self._roused:
             # Its waker's event was stamped before it had left its own CPU: it never slept.
-            self.state = READY
+            self.state, self.detail = READY, WOKEN
         self._to(ts, RUNS, cpu)
         self._woken = self._roused = False
 
@@ -45,7 +45,7 @@ class ThreadState:
 
     def woken(self, ts: int, cpu: int) -> None:
         if self.state == ASLEEP:
-            self._to(ts, READY, cpu)
+            self._to(ts, READY, cpu, WOKEN)
             self._woken = True
         else:
             self._roused = True
@@ -55,7 +55,7 @@ class ThreadState:
             self._to(ts, ELSEWHERE, cpu, who)
         elif self.state == ASLEEP or (self.state == READY and self._woken):
             # The scheduler chose where to wake it: what it waits for there is that CPU's doing.
-            self._to(ts, self.state, cpu)
+            self._to(ts, self.state, cpu, self.detail)
         else:
             self._to(ts, MOVING, cpu, who)
 

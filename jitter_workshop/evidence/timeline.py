@@ -12,7 +12,6 @@ from itertools import count
 from jitter_workshop.evidence.cpustate import CpuState, Frame
 from jitter_workshop.evidence.threadstate import ThreadState
 from jitter_workshop.evidence.tracks import (
-    IDLE,
     IRQ,
     SOFTIRQ,
     TIMER,
@@ -24,14 +23,14 @@ from jitter_workshop.evidence.tracks import (
     Sent,
     Timeline,
 )
-from jitter_workshop.model.evidence import Rate
+from jitter_workshop.model.evidence import IDLE, Rate
 from jitter_workshop.model.trace import IN_IRQ, TraceEvent
 
-_ELSEWHERE = frozenset({"migrate", "waking", "ipi_send"})
+_ELSEWHERE = frozenset({"migrate", "waking", "ipi_send", "frequency"})
 """Kinds of the second instance: they may come from any CPU, and the order of equal stamps in two buffers is not known.
 So they say nothing about who runs."""
 
-_PASSIVE = frozenset({"frequency", "idle", "tick_stop", "stack"})
+_PASSIVE = frozenset({"idle", "tick_stop", "stack"})
 """Kinds that change nothing about who runs. The stack of a switch comes behind it in the name of whoever leaves."""
 
 NMI = "NMI"
@@ -183,6 +182,9 @@ class _Builder:
 
     def _deed(self, event: TraceEvent) -> None:
         ts, cpu, kind, pid, a, b, c, name, _, _ = event
+        if kind == "frequency":
+            self._frequencies.append((ts, b, a))
+            return
         who = self._names.get(pid) or f"thread {pid}"
         if kind == "ipi_send":
             self._deeds.append(Sent(ts, "ipi", who, name, a, cpu))
@@ -199,9 +201,7 @@ class _Builder:
 
     def _aside(self, event: TraceEvent) -> None:
         """What does not change who has the CPU."""
-        if event.kind == "frequency":
-            self._frequencies.append((event.ts, event.b, event.a))
-        elif event.kind == "tick_stop" and event.a != 1:
+        if event.kind == "tick_stop" and event.a != 1:
             key = (event.cpu, event.name)
             self._kept[key] = self._kept.get(key, 0) + 1
         elif event.kind == "stack":

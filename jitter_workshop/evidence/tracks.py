@@ -12,12 +12,13 @@ from jitter_workshop.model.evidence import Rate
 TASK, IRQ, SOFTIRQ, TIMER, VECTOR, WORKQUEUE = "task", "irq", "softirq", "timer", "vector", "workqueue"
 UNKNOWN = "unknown"
 """Kind of a segment for which the trace had no room, or whose events contradict each other."""
-IDLE = "idle"
 
 RUNS, READY, ASLEEP, MOVING, ELSEWHERE, UNSEEN = "runs", "ready", "asleep", "moving", "elsewhere", "unseen"
 """States of a measured thread: it has its CPU (though an interrupt may have it just now); it could run but another
 task does; it waits for something; it was taken off one CPU and has not run on the next; it is on a CPU that is not
 traced; the trace has not said yet."""
+
+WOKEN = "woken"
 
 
 class Segment(NamedTuple):
@@ -34,7 +35,7 @@ class Segment(NamedTuple):
 
 class Stretch(NamedTuple):
     """[start, end) of one thread in one state. ``cpu``: where it is, waits or goes; -1 where not known. ``detail``: who
-    moved it."""
+    moved it, or WOKEN where it is ready because it was woken and has not run since."""
 
     start: int
     end: int

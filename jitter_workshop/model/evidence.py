@@ -31,8 +31,13 @@ NOTHING = ""
 ASLEEP = "asleep"
 LOST = "events lost"
 NOT_TRACED = "CPU not traced"
-"""Names of ``no_event``: nothing happened by this trace; the thread had gone to sleep by itself; the trace had no room
-for what happened; the thread was on a CPU that is not traced."""
+"""Names of ``no_event``: nothing happened by this trace; the thread slept (or was stopped) by its own doing; the trace
+had no room for what happened; the thread was on a CPU that is not traced."""
+
+IDLE = "idle"
+THROTTLED = "throttled"
+"""Names of ``task`` where there was none: the thread was woken and its CPU had to come out of idle first; the thread
+could run, its CPU did nothing, and the scheduler would not let it (a limit of its cgroup, or of real-time tasks)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +253,8 @@ class EvidenceReport:
     ``unbalanced``: those without their other half. ``measured_ns``: the blocks' sum.
 
     ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold. ``missing``: events that this
-    kernel does not give, with the reason. ``notes``: field → why it is null.
+    kernel does not give, with the reason. ``notes``: field → why it is null. ``candidates``: what gaps without an event
+    may be here, in sentences; none of them is a finding.
     """
 
     format_version: int
@@ -271,3 +277,4 @@ class EvidenceReport:
     residence: Residence | None = None
     missing: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    candidates: tuple[str, ...] = ()

@@ -32,15 +32,15 @@ _KINDS = {
 }
 _NO_EVENTS = {
     words.NOTHING: "no event",
-    words.ASLEEP: "asleep by itself",
+    words.ASLEEP: "asleep or stopped",
     words.LOST: "not known: events lost",
     words.NOT_TRACED: "on a CPU not traced",
 }
+_NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
 _ABOUT = {
     "around": "around: a gap of at most 10 µs that touches the named event: its entry and exit, the tracing itself, "
     "in a guest the hypervisor's part in it.",
-    "no_event": "no event: nothing that this trace can see. Candidates are the hypervisor, the firmware, an SMT "
-    "sibling, memory; the trace cannot tell which.",
+    "no_event": "no event: nothing that this trace can see, and so nobody's by evidence.",
 }
 
 
@@ -48,8 +48,8 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
     """A cause as people say it: ``softirq NET_RX``, ``waking from idle``, ``no event``; at most ``limit`` columns."""
     if kind == "no_event":
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
-    if kind == "task" and name == "idle":
-        return "waking from idle"[:limit]
+    if kind == "task" and name in _NOBODY:
+        return clean(_NOBODY[name], limit)
     return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(clean(name, 64)), limit)
 
 
@@ -113,9 +113,10 @@ def _warnings(report: EvidenceReport, style: Style) -> list[str]:
     said = []
     if report.lost_events:
         lost = ", ".join(f"CPU {clean(cpu, 6)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
+        where = f" ({lost})" if lost else ""
         said.append(
-            f"The buffer was full: {report.lost_events:,} events are lost ({lost}). What came after is not blamed on "
-            f"anybody. Measure for a shorter time, or in shorter blocks."
+            f"The buffer was full: {report.lost_events:,} events are lost{where}. What came after is not blamed on "
+            f"anybody. The blocks of --preset quick are shorter and need less room."
         )
     if report.unbalanced:
         said.append(
@@ -153,6 +154,11 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
     for kind, text in _ABOUT.items():
         if any(cause.kind == kind and cause.name not in (words.ASLEEP, words.LOST) for cause in report.causes):
             lines += wrap(text, style.width)
+            if kind == "no_event" and report.candidates:
+                lines += wrap("It may have been one of these; the trace cannot tell:", style.width)
+                for candidate in report.candidates:
+                    first, *more = wrap(clean(candidate, 200), style.width - 4)
+                    lines += [f"  - {first}", *(f"    {line}" for line in more)]
     return lines
 
 

@@ -132,6 +132,17 @@ def test_a_thread_that_was_due_waits_for_whoever_has_its_cpu() -> None:
     ]
 
 
+def test_a_thread_that_could_run_on_an_idle_cpu_is_throttled() -> None:
+    events = [switch(100, MEASURED, 0, stays=True), switch(400, 0, MEASURED)]
+    assert parts(events, sampler(100, 400)) == [("task", "throttled", 300)]
+
+
+def test_a_task_cannot_pass_for_nobody() -> None:
+    for name in ("idle", "throttled"):
+        events = [switch(100, MEASURED, OTHER, stays=True, names=("", name)), switch(400, OTHER, MEASURED)]
+        assert parts(events, sampler(100, 400)) == [("task", f"{name} (thread {OTHER})", 300)]
+
+
 def test_a_migration_is_its_movers() -> None:
     events = [
         switch(100, MEASURED, 20, stays=True, names=("", "migration/1")),
@@ -335,9 +346,10 @@ def test_no_cause_is_blamed_for_a_moment_at_which_it_did_not_run(events: list[Tr
     timeline = build(events, (0, 1, 2), THREADS, 5, 70)
     for piece in split(window, timeline):
         if piece.kind in ("task", "irq", "softirq", "timer", "vector", "workqueue"):
+            name = "idle" if piece.name == "throttled" else piece.name
             for moment in range(piece.start, piece.end):
                 running = [s for track in timeline.cpus.values() for s in track.between(moment, moment + 1)]
-                assert any((s.kind, s.name) == (piece.kind, piece.name) for s in running)
+                assert any((s.kind, s.name) == (piece.kind, name) for s in running)
 
 
 @given(st.data())

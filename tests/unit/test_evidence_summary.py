@@ -120,6 +120,7 @@ def test_lost_events_and_missing_ones_are_told() -> None:
     blocks = [one(tick(100, 50), [], lost={1: 5}), one([], [], index=1, lost={1: 2})]
     found = report(*blocks, missing={"csd:csd_function_entry": "not in this kernel"}, unlisted=12)
     assert (found.lost_events, found.lost_by_cpu) == (7, {"1": 7})
+    assert report(*blocks, lost_elsewhere=3).lost_events == 10
     assert found.missing == {"csd:csd_function_entry": "not in this kernel"}
     assert "12" in found.notes["stalls"]
 

@@ -259,6 +259,9 @@ def test_nothing_is_known_after_the_last_event_of_a_full_buffer() -> None:
     assert states(timeline) == [(0, 320, RUNS), (320, 1_000, UNSEEN)]
     assert segments(build([], lost={1: 7})) == [(0, 1_000, UNKNOWN, "")]
     assert build([], lost={1: 0}).cpus == {}
+    # What another instance has room for says nothing about this one's buffer.
+    later = [*events, event(700, "waking", cpu=1, a=MEASURED, b=1), event(800, "frequency", a=1, b=1)]
+    assert segments(build(later, lost={1: 7}))[-1] == (320, 1_000, UNKNOWN, "")
 
 
 def test_a_length_in_ns_is_turned_into_ticks_and_stays_behind_the_event_before() -> None:
@@ -270,7 +273,7 @@ def test_what_does_not_change_who_runs_is_kept_apart() -> None:
     events = [
         *tick(100, 20),
         event(120, "stack", "a+0x1;b;c"),
-        event(130, "frequency", pid=0, cpu=1, a=2_000_000, b=1),
+        event(130, "frequency", pid=OTHER, cpu=0, a=2_000_000, b=1),
         event(140, "tick_stop", "SCHED", a=0),
         event(150, "tick_stop", a=1),
         event(160, "ipi_send", "flush_tlb_func", cpu=0, pid=OTHER, a=1),

@@ -85,6 +85,16 @@ def test_what_limits_the_answer_is_said_first() -> None:
     assert text.index("1,234 events") < text.index("\ncause ")
 
 
+def test_candidates_are_told_where_there_is_a_gap_without_an_event() -> None:
+    said = ("the hypervisor (KVM) ran something else: it does not say", f"memory {HOSTILE}")
+    text = render(made([], [(1_000, 9_000)], candidates=said), PLAIN)
+    assert "  - the hypervisor (KVM) ran something else" in text
+    assert "\x1b" not in text
+    assert "hypervisor (KVM)" not in render(
+        made(pair(1_000, 9_000, "irq", "nic0"), [(1_000, 9_000)], candidates=said), PLAIN
+    )
+
+
 def test_nothing_to_explain_is_said_so() -> None:
     text = render(made([], []), PLAIN)
     assert "No stall to explain." in text
@@ -122,9 +132,10 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
     ("kind", "name", "said"),
     [
         ("task", "idle", "waking from idle"),
+        ("task", "throttled", "throttled, the CPU idle"),
         ("task", "kworker/1:1", "task kworker/1:1"),
         ("no_event", "", "no event"),
-        ("no_event", "asleep", "asleep by itself"),
+        ("no_event", "asleep", "asleep or stopped"),
         ("page_fault", "user", "page fault (user)"),
         ("migration", "migration/1", "moved by migration/1"),
         ("brand_new", "x", "brand_new x"),
