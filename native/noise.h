@@ -31,6 +31,7 @@ struct jw_noise_thread {
     int failed;
     uint64_t random;
     uint64_t length_ticks; /* of one burst, as `prepare` measured it; 0: the log has each burst's own */
+    uint64_t call_ticks;   /* and of the call that made it */
     void *kept;            /* what the act keeps between bursts */
     jw_burst *log;
     size_t logged;
@@ -72,8 +73,8 @@ uint64_t jw_steps_next(jw_steps *steps); /* the time, in ticks */
 void jw_steps_end(jw_steps *steps);
 
 /* What one trigger takes of a CPU: a thread there watches the clock while `trigger` is called some times, each telling
- * between which two moments its effect must fall. What is typical becomes the thread's `length_ticks`. 0 or -errno; -ENOTSUP
- * where nothing of it was felt. */
+ * between which two moments its effect must fall. What is typical becomes the thread's
+ * `length_ticks`, and how long the call took its `call_ticks`. 0 or -errno; -ENOTSUP where nothing of it was felt. */
 typedef struct {
     uint64_t from;
     uint64_t until;

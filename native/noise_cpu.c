@@ -22,7 +22,7 @@ static void be_busy(jw_noise_thread *self) {
 
 const jw_noise_act jw_act_busy = {.where = JW_ON_HOT, .act = be_busy};
 
-/* ---- migration ---------------------------------------------------------------------------------------------------- */
+/* ---- migration -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     cpu_set_t *before;

@@ -12,7 +12,7 @@
 
 #include "noise.h"
 
-/* ---- timer: many timers of one expiry, armed on the hot CPU by a thread that is asleep when they expire ------------ */
+/* ---- timer: many timers of one expiry, armed on the hot CPU by a thread that is asleep when they expire --------- */
 
 enum { CLUSTERS = 10, TIMERS_A_CLUSTER = 8, TIMERS = CLUSTERS * TIMERS_A_CLUSTER };
 enum { LEAD_NS = 300000, FELT_WITHIN_NS = 60000, CAME_EARLY_NS = 2000 };
@@ -99,7 +99,7 @@ static void arm_all(jw_noise_thread *self) {
 const jw_noise_act jw_act_timer = {
     .where = JW_ON_HOT, .prepare = make_timers, .act = arm_all, .put_away = free_timers};
 
-/* ---- softirq: one datagram to many sockets over loopback is handled where it is sent ------------------------------- */
+/* ---- softirq: one datagram to many sockets over loopback is handled where it is sent ---------------------------- */
 
 enum { RECEIVERS = 24, SMALLEST_BUFFER = 2048, PARTING_NS = 200000 };
 
@@ -169,7 +169,7 @@ static void send_some(jw_noise_thread *self) {
 const jw_noise_act jw_act_softirq = {
     .where = JW_ON_HOT, .prepare = make_sockets, .act = send_some, .put_away = free_sockets};
 
-/* ---- workqueue: the kernel folds its statistics on every CPU when it is asked to (vm.stat_refresh) ------------------ */
+/* ---- workqueue: the kernel folds its statistics on every CPU when it is asked to (vm.stat_refresh) -------------- */
 
 static int *refresh_fd(const jw_noise_thread *self) {
     return self->kept;

@@ -103,7 +103,17 @@ NOISES = (
         "The kernel folds its memory statistics on every CPU, because somebody asks for them (vm.stat_refresh).",
         "A kworker of the hot CPU runs refresh_vm_stats.",
         "Work that is bound to a CPU cannot be moved: find who asks for it. Unbound work obeys the workqueue mask.",
-        (What((("workqueue", "refresh_vm_stats"), ("task", "kworker/*"), ("vector", "*")), "measured"),),
+        (
+            What(
+                (
+                    ("workqueue", "refresh_vm_stats"),
+                    ("workqueue", "wq_barrier_func"),
+                    ("task", "kworker/*"),
+                    ("vector", "*"),
+                ),
+                "measured",
+            ),
+        ),
         cpus=2,
         root=True,
         period_ns=20_000_000,

@@ -1,4 +1,4 @@
-/* The noise lab, live: whatever a kind does, its bursts come in order, lie within the noise's life and within bounds. */
+/* The noise lab, live: whatever a kind does, its bursts come in order and lie within the noise's life. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,7 +87,9 @@ static void one_kind(int kind, int32_t cpu) {
     const bool measured = kind == JW_NOISE_TIMER || kind == JW_NOISE_WORKQUEUE || kind == JW_NOISE_SHOOTDOWN;
     CHECK((jw_noise_length_ticks(noise) > 0) == measured);
     sleep_ns(RUN_NS);
-    CHECK(check_log(noise, begun, cpu) > 0);
+    const size_t n = check_log(noise, begun, cpu);
+    /* No other thread of this process runs meanwhile, so there may be nobody to interrupt. */
+    CHECK(n > 0 || kind == JW_NOISE_SHOOTDOWN);
 }
 
 /* A burst is about as long as it was asked to be, and what the thread did not have is not counted as taken. */
