@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.errors import BusyError, SessionError, UsageError
+from jitter_workshop.errors import BusyError, SessionError
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
@@ -60,10 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require_live_host(args)
-    if args.evidence:
-        raise UsageError("--evidence is not built yet", "measure without it")
     from jitter_workshop.flow import measure as flow
-    from jitter_workshop.flow.hands import place_once
+    from jitter_workshop.flow.hands import Hands, place_once
     from jitter_workshop.flow.resolve import check
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
@@ -76,9 +74,12 @@ def run(args: argparse.Namespace) -> int:
     session, not_kept = _open_session(args.session, host.name)
     progress = ProgressLine()
     token = flow.CancelToken()
+    hands = Hands()
     try:
         with _signals(token) as received:
-            measured = flow.measure(request, session, progress, token, queued=_say_queued, place=place_once)
+            measured = flow.measure(
+                request, session, progress, token, queued=_say_queued, place=place_once, tracer=hands.tracer
+            )
     except flow.RunNotKept as error:
         measured, not_kept = error.run, error.sentence()
     except Exception as error:
@@ -89,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         say("stopped before the first block was done; nothing was kept")
         raise Interrupted(received[0]) from None
     finally:
+        hands.close()
         progress.close()
         token.close()
         if session is not None:
@@ -166,6 +168,7 @@ def _request(args: argparse.Namespace) -> MeasureRequest:
         threshold_ns=None if args.threshold_us is None else _ns(args.threshold_us),
         noise=args.noise,
         wait_s=args.wait,
+        evidence=args.evidence,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from jitter_workshop.agent.client import AgentClient, NeedsPassword, connect
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.witness import Tracer
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -69,6 +70,10 @@ class Hands:
         if self._agent is None:
             self._agent = connect(ask=False)
         return CpuSet.parse_list(self._agent.place(pid))
+
+    def tracer(self) -> Tracer:
+        """Who records the kernel's trace. Raises HostError where root's rights are not to be had."""
+        return self._connected()
 
     def keep(self) -> None:
         """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""

@@ -6,7 +6,7 @@ Nobody reads the buffer during a block. What a block leaves is read in the pause
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from jitter_workshop.errors import HostError, WorkshopError
@@ -25,7 +25,7 @@ CLOCKS = {"tsc": "x86-tsc", "monotonic": "mono"}
 class Tracer(Protocol):
     """What the agent does for a trace (``agent.client.AgentClient``). All raise HostError."""
 
-    def evidence_begin(self, pid: int, tids: list[int], cpus: str, clock: str, stacks: bool) -> TraceInfo: ...
+    def evidence_begin(self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool) -> TraceInfo: ...
     def evidence_start(self) -> None: ...
     def evidence_read(self) -> TraceRead: ...
     def evidence_end(self) -> None: ...
@@ -97,6 +97,7 @@ class TraceWitness:
                 ),
                 lost={str(cpu): count for cpu, count in sorted(read.lost.items())},
                 events=read.events,
+                lost_elsewhere=sum(read.lost_elsewhere.values()),
             )
         )
 

@@ -28,7 +28,8 @@ _MOST_HEADER = 64 << 20
 @dataclass(frozen=True, slots=True)
 class TracedBlock:
     """One block. ``start_ns``: since the run began; ``start_ticks`` / ``end_ticks``: of the trace's clock. ``stalls``
-    count from the run's start, too. ``lost``: CPU → events for which there was no room. ``events``: packed."""
+    count from the run's start, too. ``lost``: CPU → events for which there was no room; ``lost_elsewhere``: among those
+    that are looked for on all CPUs. ``events``: packed."""
 
     index: int
     start_ns: int
@@ -38,6 +39,7 @@ class TracedBlock:
     stalls: tuple[Stall, ...]
     lost: dict[str, int]
     events: bytes
+    lost_elsewhere: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class _BlockHeader:
     stalls: tuple[tuple[str, int | None, int, int, int], ...]
     lost: dict[str, int]
     event_bytes: int
+    lost_elsewhere: int
 
 
 def write(file: BinaryIO, trace: RunTrace) -> None:
@@ -86,6 +89,7 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
                 tuple((s.thread, s.cpu, s.start_ns, s.end_ns, s.messages) for s in b.stalls),
                 b.lost,
                 len(b.events),
+                b.lost_elsewhere,
             )
             for b in trace.blocks
         ),
@@ -128,6 +132,7 @@ def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
         stalls,
         header.lost,
         source.take(header.event_bytes),
+        header.lost_elsewhere,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -26,9 +27,9 @@ class FakeTracer:
     said: list[str] = field(default_factory=list)
     asked: tuple[object, ...] = ()
 
-    def evidence_begin(self, pid: int, tids: list[int], cpus: str, clock: str, stacks: bool) -> TraceInfo:
+    def evidence_begin(self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool) -> TraceInfo:
         self._say("begin")
-        self.asked = (pid, tids, cpus, clock, stacks)
+        self.asked = (pid, list(tids), cpus, clock, stacks)
         return TraceInfo(clock, (0, 1), (), {}, 64)
 
     def evidence_start(self) -> None:
@@ -37,7 +38,7 @@ class FakeTracer:
     def evidence_read(self) -> TraceRead:
         self._say("read")
         reads = self.said.count("read")
-        return TraceRead(bytes(RECORD_BYTES * reads), ("", "name"), {1: reads})
+        return TraceRead(bytes(RECORD_BYTES * reads), ("", "name"), {1: reads}, {0: 1, 1: 1})
 
     def evidence_end(self) -> None:
         self._say("end")
@@ -86,6 +87,7 @@ def test_each_block_is_kept_with_its_times_since_the_run_began() -> None:
     ]
     assert trace.blocks[1].stalls == (Stall(1, "sampler", 1, 1_010, 1_030, 1),)
     assert [(len(b.events) // RECORD_BYTES, b.lost) for b in trace.blocks] == [(1, {"1": 1}), (2, {"1": 2})]
+    assert trace.blocks[1].lost_elsewhere == 2
 
 
 def test_a_spoiled_block_leaves_nothing() -> None:

@@ -1,0 +1,45 @@
+"""Name what took the time of a run's stalls, by the kernel's trace.
+
+RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
+It has to be measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts sum to the
+stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults; what only touches one of them is
+'around' it, and a gap in which the kernel did nothing is 'no event': a hypervisor, firmware, memory. It is not guessed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.text import clean
+
+_MOST = 1_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run that was measured with --evidence")
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="show the N worst stalls (10)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from jitter_workshop.commands.shared import open_session
+    from jitter_workshop.flow.causes import explain
+    from jitter_workshop.report.evidence_text import render
+    from jitter_workshop.report.terminal import output_style
+
+    if not 0 <= args.top <= _MOST:
+        raise UsageError(f"--top takes a number up to {_MOST}")
+    with open_session(args) as session:
+        measured = session.find(args.run)
+        report = explain(session, measured, args.top)
+        notices = tuple(session.notices)
+    for notice in notices:
+        sys.stderr.write(f"note: {clean(notice, 300)}\n")
+    if args.json:
+        print_json(report)
+    else:
+        print(render(report, output_style(), measured.label), end="")
+    return 0

@@ -1,0 +1,81 @@
+"""Why a run's messages were slow: its trace, read again and attributed, or without one what the counters allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.evidence.candidates import candidates
+from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
+from jitter_workshop.evidence.summary import TOP, summarise
+from jitter_workshop.model.evidence import EvidenceReport, Span
+from jitter_workshop.model.run import MAIN_HISTOGRAM, Run
+from jitter_workshop.model.trace import unpack
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.session.traces import RunTrace
+
+_MAIN_THREAD = {"ring": "accumulator", "spin": "sampler", "wakeup": "sampler", "ack": "receiver"}
+
+
+class NoTrace(SessionError):
+    """The run has no trace; the message says why, the advice how to get one."""
+
+
+def explain(session: OpenSession, run: Run, top: int = TOP) -> EvidenceReport:
+    """The causes of a run's stalls. Raises NoTrace for a run without a trace, SessionError for a damaged one."""
+    trace = session.trace(run.id)
+    if trace is None:
+        why = run.notes.get("evidence", "")
+        raise NoTrace(f"run {run.id} has no evidence" + (f" ({why})" if why else ""), "measure again with --evidence")
+    return report_of(run, trace, top)
+
+
+def report_of(run: Run, trace: RunTrace, top: int = TOP) -> EvidenceReport:
+    """The report on a trace. Raises SessionError for a trace whose events cannot be read."""
+    placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
+    main = run.histograms.get(MAIN_HISTOGRAM.get(run.workload, ""))
+    whole = len(trace.blocks) == len(run.blocks)
+    listed = sum(len(block.stalls) for block in trace.blocks)
+    try:
+        return summarise(
+            explained_blocks(run, trace),
+            run=run.id,
+            threshold_ns=run.stalls.threshold_ns,
+            clock=trace.info.clock,
+            main_thread=_main_thread(run, trace),
+            messages=main.count if main is not None and whole else None,
+            unlisted=max(run.stalls.count - listed, 0) if whole else 0,
+            missing=trace.info.missing,
+            top=top,
+            placed=placed,
+            lost_elsewhere=sum(block.lost_elsewhere for block in trace.blocks),
+            candidates=candidates(run),
+        )
+    except ValueError as error:
+        raise SessionError(f"the trace of run {run.id} is damaged: {error}", "measure again with --evidence") from error
+
+
+def explained_blocks(run: Run, trace: RunTrace) -> Iterator[ExplainedBlock]:
+    """A run's blocks one by one, each with its stalls in pieces. Raises ValueError for events that cannot be read."""
+    for block in trace.blocks:
+        span = Span(
+            index=block.index,
+            start=block.start_ticks,
+            end=block.end_ticks,
+            start_ns=block.start_ns,
+            duration_ns=block.end_ns - block.start_ns,
+            messages=run.blocks[block.index].count if block.index < len(run.blocks) else None,
+        )
+        yield explain_block(
+            span,
+            windows_of(block.stalls, span, run.workload),
+            unpack(block.events, trace.strings),
+            trace.info.cpus,
+            trace.tids,
+            {int(cpu): count for cpu, count in block.lost.items()},
+        )
+
+
+def _main_thread(run: Run, trace: RunTrace) -> str:
+    main = _MAIN_THREAD.get(run.workload, "")
+    return main if main in trace.tids else next(iter(trace.tids), main)
