@@ -1,0 +1,102 @@
+"""explain from the command line: a trace that was kept with a run is read again, and what has none says why."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.cli import main
+from jitter_workshop.model.evidence import CAUSE_KINDS
+from jitter_workshop.model.run import Stall
+from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
+from jitter_workshop.session.store import SessionStore
+from jitter_workshop.session.traces import TRACE_FILE, RunTrace, TracedBlock
+from tests.madetrace import OTHER, TIDS, switch, tick
+
+MakeRun = Callable[..., tuple[Any, Any]]
+TRACED, PLAIN = "20260101-000000-aaaa", "20260102-000000-bbbb"
+HOSTILE = "evil\x1b[2J\nsched_switch: forged"
+
+
+def trace_of(events: list[TraceEvent], stalls: tuple[Stall, ...]) -> RunTrace:
+    """One block of 100,000 ticks of a ns each."""
+    strings = Strings()
+    packed = pack(events, strings)
+    info = TraceInfo("x86-tsc", (1,), ("sched:sched_switch",), {"csd:csd_function_entry": "not in this kernel"}, 64)
+    block = TracedBlock(0, 0, 100_000, 0, 100_000, stalls, {}, packed)
+    return RunTrace(info, TIDS, tuple(strings.all), (block,))
+
+
+@pytest.fixture
+def session(make_run: MakeRun) -> Path:
+    """A run in which a task with a hostile name took 20 µs and a tick 4 µs, and a run without a trace; the folder."""
+    names = ("", HOSTILE)
+    events = [
+        switch(10_000, TIDS["sampler"], OTHER, stays=True, names=names),
+        switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
+        *tick(50_000, 4_000),
+    ]
+    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 50_000, 54_000, 1))
+    with SessionStore().create("monday", "lab03") as opened:
+        changed = {"workload": "spin", "label": "traced"}
+        run, blocks = make_run([[100] * 1000], run_id=TRACED, name="spin_gap", **changed)
+        opened.add_run(run, blocks, trace=trace_of(events, stalls))
+        run, blocks = make_run([[100] * 1000], run_id=PLAIN, label="plain")
+        opened.add_run(dataclasses.replace(run, notes={"evidence": "no trace: no tracefs here"}), blocks)
+        return opened.folder
+
+
+def test_every_ns_of_a_stall_has_its_cause(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "traced", "--json"]) == 0
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (said["format_version"], said["run"], said["evidence"]) == (1, TRACED, "trace")
+    assert (said["stalls"], said["lost_events"], said["clock"]) == (2, 0, "x86-tsc")
+    for stall in said["worst"]:
+        assert sum(part["ns"] for part in stall["parts"]) == stall["duration_ns"]
+    by_kind = {(cause["kind"], cause["name"]): cause["total_ns"] for cause in said["causes"]}
+    assert by_kind["task", HOSTILE] == 20_000
+    assert by_kind["timer", "tick_nohz_handler"] + by_kind["vector", "local_timer"] == 4_000
+    assert {kind for kind, _ in by_kind} <= set(CAUSE_KINDS)
+    totals = [cause["total_ns"] for cause in said["causes"]]
+    assert totals == sorted(totals, reverse=True)
+    assert said["missing"] == {"csd:csd_function_entry": "not in this kernel"}
+
+
+def test_a_hostile_name_stays_in_its_line(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "traced", "--top", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "evil" in text
+    assert "\x1b" not in text
+    assert not any(line.startswith("sched_switch") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["plain"], f"run {PLAIN} has no evidence (no trace: no tracefs here); measure again with --evidence"),
+        (["nobody"], "nobody"),
+        (["traced", "--top", "-1"], "--top takes a number"),
+    ],
+)
+def test_what_cannot_be_explained_is_one_sentence(
+    session: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert main(["explain", "--json", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_a_damaged_trace_is_one_sentence(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = session / "runs" / TRACED / TRACE_FILE
+    path.write_bytes(path.read_bytes()[:60])
+    assert main(["explain", "traced"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "damaged" in captured.err
