@@ -178,7 +178,7 @@ int jw_wakeup_lock_arrays(const jw_wakeup *wakeup);
 void jw_wakeup_stop(jw_wakeup *wakeup);
 void jw_wakeup_free(jw_wakeup *wakeup);
 
-/* ---- ack.c: a TCP receiver on the loopback device, and its sender ------------------------------------------------------ */
+/* ---- ack.c, answer.c: a TCP receiver on the loopback device, and its sender -------------------------------------------- */
 
 enum { JW_ACK_SENDER = 0, JW_ACK_RECEIVER = 1, JW_ACK_THREADS = 2 };
 
@@ -225,7 +225,7 @@ typedef struct {
     uint64_t most_gaps;   /* the log's length; a block ends when it is full */
     int32_t cpu;
     int32_t fifo_priority;
-    uint64_t busy_ticks;   /* of each period the thread samples so long and pauses for the rest; 0: always busy */
+    uint64_t busy_ticks;   /* the thread samples so long, then pauses for the rest of the period; 0: always busy */
     uint64_t period_ticks;
     int32_t pause_busily; /* a pause keeps the CPU; else it sleeps */
 } jw_spin_config;

@@ -32,7 +32,6 @@ struct jw_spin {
 typedef struct {
     const jw_spin_config *config;
     const _Atomic int *stop;
-    uint64_t period; /* began at */
     uint64_t busy_until;
     uint64_t end; /* no sleep beyond */
     uint64_t asleep_ticks;
@@ -43,7 +42,6 @@ JW_INLINE jw_duty begin_duty(const jw_spin *spin, uint64_t start, uint64_t durat
     const jw_spin_config *config = &spin->config;
     return (jw_duty){.config = config,
                      .stop = &spin->stop,
-                     .period = start,
                      .busy_until = config->busy_ticks > 0 ? start + config->busy_ticks : UINT64_MAX,
                      .end = duration < UINT64_MAX - start ? start + duration : UINT64_MAX};
 }
@@ -64,23 +62,22 @@ static void wait_until(const _Atomic int *stop, int source, uint64_t due) {
     }
 }
 
-/* Pause until the next period or the end; periods that were lost to others are left out. Gives the first reading after it,
- * and puts down where it was made. */
+/* Pause for the rest of a period, or until the end. Who wakes late still samples for as long as was asked: the wake-up
+ * comes on top of the pause. Gives the first reading after it, and puts down where it was made. */
 static __attribute__((noinline)) uint64_t rest(jw_duty *duty, jw_gap_sink *sink, int source, uint64_t last) {
-    const uint64_t period = duty->config->period_ticks;
     if (last >= duty->end) {
         return last;
     }
     jw_end_sampling(sink);
-    duty->period += ((last - duty->period) / period + 1) * period;
-    duty->busy_until = duty->period + duty->config->busy_ticks;
-    const uint64_t due = duty->period < duty->end ? duty->period : duty->end;
+    const uint64_t pause = duty->config->period_ticks - duty->config->busy_ticks;
+    const uint64_t due = duty->end - last > pause ? last + pause : duty->end;
     if (duty->config->pause_busily != 0) {
         wait_until(duty->stop, source, due);
     } else {
         sleep_until(&duty->config->clock, last, due);
     }
     const uint64_t woken = jw_now_ordered(source, &sink->cpu);
+    duty->busy_until = woken + duty->config->busy_ticks;
     duty->asleep_ticks += woken - last;
     duty->sleeps++;
     return woken;

@@ -16,6 +16,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.spec import LISTED_STALLS, STALL_DECADES_NS, Pacing
 from jitter_workshop.stats import histogram as histograms
+from jitter_workshop.stats.buckets import BOUNDS_NS
 
 _CPUS = 65_536
 
@@ -68,7 +69,8 @@ class Stamps:
 @dataclass(frozen=True, slots=True)
 class Digest:
     """A block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start. ``duty``: the
-    share of time in percent in which anything could be seen."""
+    share of time in percent in which anything could be seen, ``sampled_ns``: the time in which it was looked for;
+    ``buckets``: gaps by length (``stats.buckets``). Both None but for ``spin``."""
 
     start_ticks: int
     end_ticks: int
@@ -78,6 +80,8 @@ class Digest:
     negative_deltas: int
     messages_by_cpu: dict[str, dict[str, int]]
     duty: int = 100
+    buckets: tuple[int, ...] | None = None
+    sampled_ns: int | None = None
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
@@ -159,6 +163,68 @@ def spin_block(
         negative_deltas=result.negative,
         messages_by_cpu={"sampler": _used(by_cpu)},
         duty=duty,
+        buckets=_buckets(clock, gaps, int(result.gaps)),
+        sampled_ns=int(lib.jw_clock_ns(clock, result.end - result.start - result.asleep_ticks)),
+    )
+
+
+def wakeup_block(
+    clock: Any,
+    index: int,
+    count: int,
+    threshold_ns: int,
+    due: Stamps,
+    woken: Stamps,
+    listed: int = LISTED_STALLS,
+) -> Digest:
+    """Digest a block of the sleeper: when its timers were due, and when it read the clock. ``count`` wake-ups."""
+    latency = Recorder()
+    lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
+    start = int(woken.times[0])
+    stalls = _consumer_stalls(clock, start, count, threshold_ns, due, woken)
+    return Digest(
+        start_ticks=start,
+        end_ticks=int(woken.times[count]),
+        histograms={"wakeup_latency": latency.block()},
+        stalls=longest(index, {"sleeper": stalls}, listed),
+        totals=totals(stalls, NO_STALLS, threshold_ns),
+        negative_deltas=latency.negative,
+        messages_by_cpu={"sleeper": _residence(woken, count)},
+    )
+
+
+def ack_block(
+    clock: Any,
+    index: int,
+    sent: int,
+    answered: int,
+    threshold_ns: int,
+    sender: Stamps,
+    receiver: Stamps,
+    listed: int = LISTED_STALLS,
+) -> Digest:
+    """Digest a block of the receiver: ``answered`` stamps, one before each ACK, of ``sent`` segments.
+
+    A stall is an interval between two ACKs that reaches the threshold, the whole of it; the sender's own long intervals
+    are listed beside, because a receiver cannot answer what was not sent, but only the receiver's are counted."""
+    if answered < 1:
+        raise MeasureError("all segments of a block were answered at once", "measure for longer")
+    intervals = {"ack_interval": Recorder(), "sender_interval": Recorder()}
+    lib.jw_digest_intervals(clock, receiver.times, answered, intervals["ack_interval"].native)
+    lib.jw_digest_intervals(clock, sender.times, sent, intervals["sender_interval"].native)
+    start = int(sender.times[0])
+    stalls = {
+        "receiver": _long_intervals(clock, start, answered, threshold_ns, receiver),
+        "sender": _long_intervals(clock, start, sent, threshold_ns, sender),
+    }
+    return Digest(
+        start_ticks=start,
+        end_ticks=max(int(sender.times[sent]), int(receiver.times[answered])),
+        histograms={name: recorder.block() for name, recorder in intervals.items()},
+        stalls=longest(index, stalls, listed),
+        totals=totals(stalls["receiver"], NO_STALLS, threshold_ns),
+        negative_deltas=sum(recorder.negative for recorder in intervals.values()),
+        messages_by_cpu={"sender": _residence(sender, sent), "receiver": _residence(receiver, answered)},
     )
 
 
@@ -234,6 +300,21 @@ def _producer_stalls(
             clock, start, producer.times, producer.cpus, count, expected_ns, scheduled, threshold_ns, out, room
         )
     )
+
+
+def _long_intervals(clock: Any, start: int, count: int, threshold_ns: int, thread: Stamps) -> NativeStalls:
+    """The intervals of a thread that reach the threshold, each from one stamp to the next."""
+    return _two_pass(
+        lambda out, room: lib.jw_digest_producer_stalls(
+            clock, start, thread.times, thread.cpus, count, 0, 0, threshold_ns, out, room
+        )
+    )
+
+
+def _buckets(clock: Any, gaps: Any, count: int) -> tuple[int, ...]:
+    counts = ffi.new("uint64_t[]", len(BOUNDS_NS))
+    lib.jw_digest_buckets(clock, gaps, count, ffi.new("int64_t[]", BOUNDS_NS), len(BOUNDS_NS), counts)
+    return tuple(ffi.unpack(counts, len(BOUNDS_NS)))
 
 
 def _residence(stamps: Stamps, count: int) -> dict[str, int]:

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal, ThreadBlock
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.run import MAIN_HISTOGRAM, Block, Counter, HistogramSummary, Stall, Stalls, ThreadRecord
+from jitter_workshop.model.run import (
+    MAIN_HISTOGRAM,
+    Block,
+    Counter,
+    GapBucket,
+    HistogramSummary,
+    Stall,
+    Stalls,
+    ThreadRecord,
+)
 from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.stats import buckets as bucket_arithmetic
 from jitter_workshop.stats import histogram as histograms
 from jitter_workshop.stats import stalls as stall_arithmetic
 from jitter_workshop.stats.curve import percentile_curve
@@ -65,6 +75,23 @@ class Gathered:
     @property
     def main_name(self) -> str:
         return MAIN_HISTOGRAM[self.spec.workload]
+
+    @property
+    def buckets(self) -> tuple[GapBucket, ...] | None:
+        """``spin``'s gaps by length; None where a block does not say."""
+        total: tuple[int, ...] | None = None
+        for block in self.raw:
+            if block.buckets is None:
+                return None
+            total = block.buckets if total is None else bucket_arithmetic.add(total, block.buckets)
+        sampled_ns = self.sum_of(_sampled)
+        return None if total is None or sampled_ns is None else bucket_arithmetic.buckets(total, sampled_ns)
+
+    @property
+    def sampled_s(self) -> float | None:
+        """The time in which ``spin`` was looking; None where a block does not say."""
+        sampled_ns = self.sum_of(_sampled) if self.raw else None
+        return None if sampled_ns is None else sampled_ns / 1e9
 
     @property
     def duration_s(self) -> float:
@@ -139,6 +166,10 @@ class Gathered:
 
 def _in_run(stall: Stall, block: int, start_ns: int) -> Stall:
     return Stall(block, stall.thread, stall.cpu, stall.start_ns + start_ns, stall.end_ns + start_ns, stall.messages)
+
+
+def _sampled(block: BlockDone) -> int | None:
+    return block.sampled_ns
 
 
 def _counted(block: BlockDone) -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.spec import TWO_THREADS, Placement
 from jitter_workshop.model.topology import Cpu, Topology
 
 NO_CPUS = CpuSet()
@@ -23,7 +23,8 @@ _ALIKE = 3
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asked for. ``mode``: auto | none; any CPU given wins over it. ``cpu`` is ``spin``'s.
+    """What a person asked for. ``mode``: auto | none; any CPU given wins over it. ``cpu`` is for workloads of one
+    thread; of ``ack`` the sender is the producer and the receiver the accumulator.
     ``within``: the only CPUs that the measured threads may have, because their process is in an isolated set; None
     where it is not."""
 
@@ -49,12 +50,13 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placem
     _check_wish(topology, wish)
     if wish.within is not None:
         _check_within(wish, wish.within & allowed)
-    if wish.workload == "ring":
+    if wish.workload in TWO_THREADS:
         if len(allowed) == 1:
             raise HostError(
-                f"the ring needs two CPUs and this process has one (CPU {allowed})", "use '--workload spin'"
+                f"{_named(wish.workload)} needs two CPUs and this process has one (CPU {allowed})",
+                "use '--workload spin'",
             )
-        return _ring(topology, wish, isolated & allowed)
+        return _pair_of(topology, wish, isolated & allowed)
     return _single(topology, wish, isolated & allowed)
 
 
@@ -80,14 +82,19 @@ def check_realtime(topology: Topology, placement: Placement, threads: int, withi
 def _check_wish(topology: Topology, wish: Wish) -> None:
     if wish.mode not in ("auto", "none"):
         raise UsageError(f"there is no placement '{wish.mode}'", "it is auto or none")
-    if wish.workload == "ring" and wish.cpu is not None:
-        raise UsageError("--cpu is for the spin workload", "for the ring say --producer-cpu and --accumulator-cpu")
+    if wish.workload in TWO_THREADS and wish.cpu is not None:
+        raise UsageError(
+            "--cpu is for the workloads spin and wakeup",
+            f"for {_named(wish.workload)} say --producer-cpu and --accumulator-cpu",
+        )
     ring_cpus = {"--producer-cpu": wish.producer, "--accumulator-cpu": wish.accumulator}
     ring_cpus["--journaller-cpu"] = wish.journaller
-    if wish.workload != "ring":
+    if wish.workload not in TWO_THREADS:
         given = [name for name, cpu in ring_cpus.items() if cpu is not None]
         if given:
             raise UsageError(f"{given[0]} is for the ring workload", f"for {wish.workload} say --cpu")
+    if wish.workload == "ack" and wish.journaller is not None:
+        raise UsageError("--journaller-cpu is for the ring, ack has two threads", "leave it out")
     if wish.no_journaller and wish.journaller is not None:
         raise UsageError("--journaller-cpu and --no-journaller contradict each other", "leave one of them out")
     seen: dict[int, str] = {}
@@ -109,8 +116,8 @@ def _check_within(wish: Wish, within: CpuSet) -> None:
         raise HostError("the scheduler is to be free, and it moves nothing between isolated CPUs")
     if given - within:
         raise HostError(f"CPU {given - within} was asked for, and isolated is CPU {within}")
-    if wish.workload == "ring" and len(within) < 2:
-        raise HostError(f"the ring needs two CPUs, and isolated is CPU {within}")
+    if wish.workload in TWO_THREADS and len(within) < 2:
+        raise HostError(f"{_named(wish.workload)} needs two CPUs, and isolated is CPU {within}")
 
 
 def check_cpu(topology: Topology, number: int) -> None:
@@ -126,7 +133,12 @@ def check_cpu(topology: Topology, number: int) -> None:
         )
 
 
-def _ring(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
+def _named(workload: str) -> str:
+    """A workload of two threads in a sentence."""
+    return "the ring" if workload == "ring" else workload
+
+
+def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     allowed = topology.allowed
     explicit = any(c is not None for c in (wish.producer, wish.accumulator, wish.journaller))
     producer, accumulator = _pair(topology, wish, isolated)
@@ -189,7 +201,7 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
     """The journaller's CPU: on a core of its own with one CPU left for housekeeping, else None (it stays off)."""
-    if wish.journaller is not None or wish.no_journaller:
+    if wish.journaller is not None or wish.no_journaller or wish.workload == "ack":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)
     busy = _siblings(topology, [producer, accumulator]) | CpuSet.of([producer, accumulator])
@@ -215,23 +227,24 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
 
 
 def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
-    """One CPU for ``spin`` (and later for other workloads of one thread)."""
+    """One CPU for ``spin`` and ``wakeup``."""
+    who = "sleeper" if wish.workload == "wakeup" else "sampler"
     allowed = topology.allowed
     if wish.cpu is None and wish.mode == "none":
-        return Placement(mode="none", why=f"The scheduler may move the sampler between CPUs {allowed}.")
+        return Placement(mode="none", why=f"The scheduler may move the {who} between CPUs {allowed}.")
     number = wish.cpu
     if number is None:
         number = min(_candidates(topology, isolated, wish), key=lambda c: _rank_single(topology, isolated, c)).id
     left = allowed - CpuSet.of([number])
     quiet_left = left - _siblings(topology, [number])
     if wish.cpu is not None:
-        why = f"The sampler runs on CPU {number}, as asked."
+        why = f"The {who} runs on CPU {number}, as asked."
     elif number in isolated:
-        why = f"The sampler runs on CPU {number}, which is isolated from the scheduler."
+        why = f"The {who} runs on CPU {number}, which is isolated from the scheduler."
     elif number != 0 and len(allowed) > 1:
-        why = f"The sampler runs on CPU {number}: not CPU 0, which keeps most of the housekeeping."
+        why = f"The {who} runs on CPU {number}: not CPU 0, which keeps most of the housekeeping."
     else:
-        why = f"The sampler runs on CPU {number}."
+        why = f"The {who} runs on CPU {number}."
     if not left:
         why += " It is the only CPU: no housekeeping CPU is left, so everything else that runs shows up as stalls."
     return Placement(
@@ -298,6 +311,8 @@ def _used(placement: Placement) -> list[int]:
 
 
 def _why_none(topology: Topology, wish: Wish, journaller_on: bool) -> str:
+    if wish.workload == "ack":
+        return f"The scheduler may move sender and receiver between CPUs {topology.allowed}."
     threads = "producer, accumulator and journaller" if journaller_on else "producer and accumulator"
     text = f"The scheduler may move {threads} between CPUs {topology.allowed}."
     return text + ("" if journaller_on else _why_no_journaller(topology, wish))
@@ -335,10 +350,11 @@ def _why_ring(
     if 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
     asked = wish.producer is not None or wish.accumulator is not None or wish.journaller is not None
-    text = f"Producer on CPU {producer}, accumulator on CPU {accumulator}"
+    first, second = ("Sender", "receiver") if wish.workload == "ack" else ("Producer", "accumulator")
+    text = f"{first} on CPU {producer}, {second} on CPU {accumulator}"
     text += f", journaller on CPU {journaller}" if journaller is not None else ""
     text += (", as asked: " if asked else ": ") + ", ".join(parts) + "."
-    if journaller is None:
+    if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
     quiet_left = left - _siblings(topology, used)
     if not left:

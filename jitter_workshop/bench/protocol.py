@@ -78,6 +78,9 @@ class BlockDone:
 
     ``interrupts`` / ``softirqs``: growth per CPU from just before to just after. ``throttled_periods``: the cgroup's.
     ``counted_ns``: the time in which all these counters grew, longer than the block by its lead-in.
+
+    ``buckets``: ``spin``'s gaps by length (``stats.buckets``), of ``sampled_ns`` in which it was looking;
+    ``missed_wakeups``: periods that were over before ``wakeup``'s thread could sleep.
     """
 
     index: int
@@ -101,6 +104,9 @@ class BlockDone:
     counted_ns: int | None = None
     start_ticks: int = 0
     end_ticks: int = 0
+    buckets: tuple[int, ...] | None = None
+    sampled_ns: int | None = None
+    missed_wakeups: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

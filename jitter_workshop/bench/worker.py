@@ -22,6 +22,7 @@ from jitter_workshop.bench import protocol, workloads
 from jitter_workshop.bench.native import TickClock, calibrate, die_with_parent, lock_memory
 from jitter_workshop.bench.noiselab import NoiseAtWork, noise_inside, plain_log
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready, ThreadBlock
+from jitter_workshop.bench.workload import messages_of_block
 from jitter_workshop.errors import MeasureError, UsageError, WorkshopError
 from jitter_workshop.host import threads
 from jitter_workshop.host.cgroup import read_cgroup, read_throttled
@@ -248,6 +249,9 @@ class Worker:
             negative_deltas=found.negative_deltas,
             start_ticks=found.start_ticks,
             end_ticks=found.end_ticks,
+            buckets=found.buckets,
+            sampled_ns=found.sampled_ns,
+            missed_wakeups=measured.missed_wakeups,
             core_hz=measured.core_hz,
             ping_pong_ns=measured.ping_pong_ns,
             notes=notes,
@@ -269,6 +273,8 @@ def validate(spec: RunSpec) -> None:
         raise UsageError("the threshold of a stall must be above 0")
     if spec.duty not in (DUTIES if spec.workload == "spin" else (100,)):
         raise UsageError(f"a duty of {spec.duty} % is none of {', '.join(map(str, DUTIES))} (for spin)")
+    if spec.pause != "sleep" and spec.duty == 100:
+        raise UsageError("only a sampler that is not always busy has a pause")
     if not 0 <= spec.sched_priority <= HIGHEST_PRIORITY:
         raise UsageError(f"SCHED_FIFO priorities go from 1 to {HIGHEST_PRIORITY} here")
 
@@ -291,7 +297,7 @@ def bound_realtime(spec: RunSpec) -> None:
     """No real-time thread may spin for ever (RLIMIT_RTTIME): longer than a block and a silent parent's patience."""
     block_ns = spec.block_ns
     if spec.messages is not None:
-        block_ns = workloads.messages_of_block(spec, 0) * spec.interval_ns * 2
+        block_ns = messages_of_block(spec, 0) * spec.interval_ns * 2
     limit_us = block_ns // 1_000 + _RT_MARGIN_S * 1_000_000
     _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
     if hard != resource.RLIM_INFINITY:

@@ -8,17 +8,15 @@ import mmap
 import os
 import random
 import tempfile
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from jitter_workshop.bench import digest
-from jitter_workshop.bench.digest import Digest, Stamps
+from jitter_workshop.bench.digest import Stamps
 from jitter_workshop.bench.native import NS_PER_S, TickClock, ffi, lib
+from jitter_workshop.bench.waiting import Ack, Wakeup
+from jitter_workshop.bench.workload import Measured, Workload, messages_of_block, most_messages, refused, usage_of
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.model.spec import RunSpec
-
-MOST_MESSAGES = 1 << 21
-"""What a block can hold: each message costs ten bytes a thread, all of it resident before the block begins."""
+from jitter_workshop.model.spec import DUTY_PATTERNS_NS, Pause, RunSpec
 
 UNRECORDED = 1_000
 _UNRECORDED_NS = NS_PER_S
@@ -29,49 +27,6 @@ _SMALL_GAP_NS = 1_000
 _LARGEST_TABLE = 1 << 20
 _RESOLVABLE = 8
 
-DUTY_PERIOD_NS = 10_000_000
-"""A sampler that is not always busy works at the start of each such period and sleeps for the rest of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What the kernel did to one thread during a block."""
-
-    voluntary_switches: int
-    involuntary_switches: int
-    minor_faults: int
-    major_faults: int
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One block of a workload. ``usage``: by thread name. ``blocked_publishes``: None where nothing is published."""
-
-    digest: Digest
-    usage: dict[str, Usage]
-    core_hz: int | None
-    ping_pong_ns: float | None
-    blocked_publishes: int | None
-    notes: dict[str, str] = field(default_factory=dict)
-
-
-class Workload(Protocol):
-    """Made ready by its constructor: threads run and exchange unrecorded messages from then on, until ``close``."""
-
-    tids: dict[str, int]
-
-    def lock(self) -> bool:
-        """Lock only what the hot threads touch."""
-
-    def measure(self, index: int) -> Any:
-        """Measure one block and return what native code says of it; sleeps meanwhile and does nothing else."""
-
-    def digest(self, index: int, result: Any) -> Measured:
-        """The block that ``measure`` has just measured, in figures. Takes a while; the threads go on, unrecorded."""
-
-    def close(self) -> None:
-        """End the threads and give the memory back."""
-
 
 def start(spec: RunSpec, clock: TickClock) -> Workload:
     """Raises UsageError, HostError or MeasureError when this cannot be measured."""
@@ -79,15 +34,7 @@ def start(spec: RunSpec, clock: TickClock) -> Workload:
         return Ring(spec, clock)
     if spec.workload == "spin":
         return Spin(spec, clock)
-    raise UsageError(f"the workload '{spec.workload}' is not built yet", "use ring or spin")
-
-
-def messages_of_block(spec: RunSpec, index: int) -> int:
-    """The messages of block ``index`` when the run has a total; 0 = the block is timed."""
-    if spec.messages is None:
-        return 0
-    share, rest = divmod(spec.messages, spec.blocks)
-    return max(1, share + (1 if index < rest else 0))
+    return Wakeup(spec, clock) if spec.workload == "wakeup" else Ack(spec, clock)
 
 
 class Ring:
@@ -100,7 +47,7 @@ class Ring:
                 f"({clock.cost_ns:.1f} ns)",
                 "choose a longer --interval-us",
             )
-        most = _most_messages(spec)
+        most = most_messages(spec)
         self._spec, self._clock = spec, clock
         self._names = ("producer", "accumulator", "journaller")[: 3 if spec.placement.journaller_on else 2]
         places = (spec.placement.producer, spec.placement.accumulator, spec.placement.journaller)
@@ -173,7 +120,7 @@ class Ring:
         notes: dict[str, str] = {}
         if self._unrecorded < UNRECORDED:
             notes["unrecorded"] = f"{self._unrecorded} unrecorded messages before each block instead of {UNRECORDED}"
-        if spec.messages is None and result.count == _most_messages(spec):
+        if spec.messages is None and result.count == most_messages(spec):
             notes["blocks"] = f"a block ends after {result.count} messages, sooner than its time"
         measured = result.ping_pong_ns >= 0
         if not measured:
@@ -184,7 +131,7 @@ class Ring:
             )
         return Measured(
             digest=found,
-            usage={name: _usage(result.usage[i]) for i, name in enumerate(self._names)},
+            usage={name: usage_of(result.usage[i]) for i, name in enumerate(self._names)},
             core_hz=int(result.core_hz) or None,
             ping_pong_ns=round(result.ping_pong_ns, 3) if measured else None,
             blocked_publishes=int(result.blocked),
@@ -197,7 +144,7 @@ class Ring:
 
 
 class Spin:
-    """One thread that reads the clock without pause, or for a share of each period (``duty``)."""
+    """One thread that reads the clock without pause, or for a share of the time (``duty``)."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         # A reading itself must not look like a gap: the log is for what interrupts the loop.
@@ -218,8 +165,10 @@ class Spin:
         config.cpu = -1 if place is None else place
         config.fifo_priority = spec.sched_priority
         if spec.duty < 100:
-            config.busy_ticks = clock.ticks(DUTY_PERIOD_NS * spec.duty // 100)
-            config.period_ticks = clock.ticks(DUTY_PERIOD_NS)
+            busy_ns, pause_ns = DUTY_PATTERNS_NS[spec.duty]
+            config.busy_ticks = clock.ticks(busy_ns)
+            config.period_ticks = clock.ticks(busy_ns + pause_ns)
+            config.pause_busily = int(spec.pause == "busy")
         error = ffi.new("int *")
         self._spin = lib.jw_spin_new(config, error)
         if self._spin == ffi.NULL:
@@ -242,26 +191,27 @@ class Spin:
         return result
 
     def digest(self, index: int, result: Any) -> Measured:
+        spec = self._spec
         found = digest.spin_block(
             self._clock.native,
             index,
-            self._spec.threshold_ns,
-            self._spec.duty,
+            spec.threshold_ns,
+            spec.duty,
             result,
             lib.jw_spin_table(self._spin),
             self._small,
             lib.jw_spin_gaps(self._spin),
             lib.jw_spin_readings_by_cpu(self._spin),
-            self._spec.listed_stalls,
+            spec.listed_stalls,
         )
         notes = {"blocked_publishes": "a sampler publishes nothing", "ping_pong_ns": "one thread has no partner"}
         if result.gaps + 64 > _MOST_GAPS:
             notes["blocks"] = f"a block ends after {result.gaps} gaps over the threshold, sooner than its time"
         if found.duty < 100:
-            notes["duty"] = duty_note(found.duty)
+            notes["duty"] = duty_note(found.duty, spec.pause)
         return Measured(
             digest=found,
-            usage={"sampler": _usage(result.usage)},
+            usage={"sampler": usage_of(result.usage)},
             core_hz=int(result.core_hz) or None,
             ping_pong_ns=None,
             blocked_publishes=None,
@@ -273,40 +223,17 @@ class Spin:
         self._spin = ffi.NULL
 
 
-def duty_note(duty: int) -> str:
-    """What a reader of a run must know whose sampler slept in between."""
-    period_ms = DUTY_PERIOD_NS / 1e6
+def duty_note(duty: int, pause: Pause) -> str:
+    """What a reader of a run must know whose sampler paused in between."""
+    busy_ms, pause_ms = (ns / 1e6 for ns in DUTY_PATTERNS_NS[duty])
+    if pause == "busy":
+        rest = f"kept the CPU without sampling for {pause_ms:g} ms, over and over: these pauses are no gaps"
+    else:
+        rest = f"slept for {pause_ms:g} ms, over and over: its own sleeps are no gaps but voluntary switches"
     return (
-        f"the sampler was busy for {period_ms * duty / 100:g} ms of every {period_ms:g} ms and slept for the rest: its "
-        "own sleeps are no gaps but voluntary switches, thefts meanwhile are not seen, rates are over the whole time"
+        f"the sampler sampled for {busy_ms:g} ms, then {rest}, thefts meanwhile are not seen, stalls per second are "
+        "over the whole time and gaps per hour over the sampled time"
     )
-
-
-def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostError:
-    """Why a thread could not be started or placed (``number``: an errno)."""
-    if number == errno.EPERM and priority > 0:
-        return HostError(
-            f"this user may not run threads with SCHED_FIFO priority {priority}",
-            "raise RLIMIT_RTPRIO (ulimit -r) or measure with --sched other",
-        )
-    if cpu is not None and number in (errno.EINVAL, errno.EPERM):
-        return HostError(
-            f"the {thread} cannot run on CPU {cpu}: it does not exist, is offline or not allowed to this process",
-            "choose another CPU",
-        )
-    return HostError(f"the {thread}'s thread could not be started: {os.strerror(number)}")
-
-
-def _most_messages(spec: RunSpec) -> int:
-    if spec.messages is not None:
-        most = messages_of_block(spec, 0)
-        if most > MOST_MESSAGES:
-            raise UsageError(
-                f"a block of {most} messages is more than the {MOST_MESSAGES} that one block can hold",
-                "cut the run into more blocks",
-            )
-        return most
-    return max(1, min(MOST_MESSAGES, spec.block_ns // spec.interval_ns + 2))
 
 
 def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
@@ -320,7 +247,3 @@ def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
             f"{what} could not be put into {spec.scratch_dir}: {error.strerror or error}",
             "free some space there, or set TMPDIR to a folder that has some",
         ) from error
-
-
-def _usage(native: Any) -> Usage:
-    return Usage(native.voluntary_switches, native.involuntary_switches, native.minor_faults, native.major_faults)

@@ -1,8 +1,10 @@
 """Measure latency jitter on this host, once, and keep the run in the session.
 
 The default is the ring: a producer sends a message every 10 µs to an accumulator (and a journaller where there is a
-CPU for it), in 20 blocks of a quarter of a second, on CPUs chosen for you. '--placement none' leaves the threads to
-the scheduler. Ctrl-C stops the run and keeps the finished blocks; Ctrl-Z suspends it.
+CPU for it), in 20 blocks of a quarter of a second, on CPUs chosen for you. 'spin' reads the clock without pause and
+records each gap, 'wakeup' sleeps until a time and records how late it wakes, 'ack' records the intervals between the
+answers of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
+the run and keeps the finished blocks; Ctrl-Z suspends it.
 """
 
 from __future__ import annotations
@@ -37,19 +39,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
     what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
     what.add_argument("--duration", type=_number, metavar="S", help="measure for this many seconds instead")
-    what.add_argument("--interval-us", type=_number, metavar="U", help="time between messages (10)")
+    what.add_argument(
+        "--interval-us", type=_number, metavar="U", help="between messages (10), wake-ups (1000), ACKs (100)"
+    )
     what.add_argument("--pacing", choices=("spin", "schedule"), help="after each message (spin), or by plan")
     what.add_argument(
-        "--duty", type=int, choices=(100, 50, 10), default=100, help="spin is busy for this share of 10 ms (100)"
+        "--duty", type=int, choices=(100, 50, 10), default=100, help="spin samples this share of the time (100)"
     )
-    what.add_argument("--threshold-us", type=_number, metavar="U", help="from here on it is a stall (1)")
+    what.add_argument("--pause", choices=("sleep", "busy"), default="sleep", help="what spin does for the rest (sleep)")
+    what.add_argument(
+        "--threshold-us", type=_number, metavar="U", help="from here on it is a stall (1; wakeup 10, ack 500)"
+    )
     where = parser.add_argument_group("where")
     where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")
-    where.add_argument("--producer-cpu", type=int, metavar="N")
-    where.add_argument("--accumulator-cpu", type=int, metavar="N")
+    where.add_argument("--producer-cpu", type=int, metavar="N", help="for ack: the sender's")
+    where.add_argument("--accumulator-cpu", type=int, metavar="N", help="for ack: the receiver's")
     where.add_argument("--journaller-cpu", type=int, metavar="N")
     where.add_argument("--no-journaller", action="store_true")
-    where.add_argument("--cpu", type=int, metavar="N", help="for spin")
+    where.add_argument("--cpu", type=int, metavar="N", help="for spin and wakeup")
     how = parser.add_argument_group("how")
     how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
     how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
@@ -164,6 +171,7 @@ def _request(args: argparse.Namespace) -> MeasureRequest:
         no_journaller=args.no_journaller,
         cpu=args.cpu,
         duty=args.duty,
+        pause=args.pause,
         sched_priority=args.sched,
         threshold_ns=None if args.threshold_us is None else _ns(args.threshold_us),
         noise=args.noise,

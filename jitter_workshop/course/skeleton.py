@@ -30,7 +30,7 @@ learnt = [
 [[measurement]]
 slot = "measure"
 label = "free"
-workload = "ring"  # ring or spin
+workload = "ring"  # ring, spin, wakeup or ack
 placement = "none"  # none: the scheduler is free; auto: a CPU for each thread
 preset = "quick"  # quick, standard, long
 

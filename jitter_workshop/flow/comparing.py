@@ -6,6 +6,7 @@ import textwrap
 
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
 
 _TAIL = {"spin": "99.9999"}
@@ -63,9 +64,11 @@ def same_state(a: Run, b: Run) -> bool:
         applied = tuple(sorted((k, v) for entry in run.applied for k, v in entry.items()))
         return (
             run.workload,
-            (run.pacing, run.interval_ns) if run.workload == "ring" else None,
+            run.pacing if run.workload == "ring" else None,
+            run.interval_ns if run.workload in PACED else None,
             run.sched,
             run.duty,
+            run.pause,
             run.noise,
             None if placement.mode == "none" else cpus,
             applied,

@@ -57,13 +57,17 @@ def fill_in(text: str, run: Run) -> str:
     """A by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
+    for old, new in (("sender", "producer"), ("receiver", "accumulator")):
+        for known in (tids, cpus):
+            if old in known:
+                known[new] = known[old]
     only_tid = next(iter(tids.values()), None)
     only_cpu = next(iter(cpus.values()), None)
     values = {
         "producer_tid": tids.get("producer", only_tid),
         "accumulator_tid": tids.get("accumulator", only_tid),
         "journaller_tid": tids.get("journaller", only_tid),
-        "tids": ",".join(str(t) for t in tids.values()) or None,
+        "tids": ",".join(str(t.tid) for t in run.threads) or None,
         "producer_cpu": cpus.get("producer", only_cpu),
         "accumulator_cpu": cpus.get("accumulator", only_cpu),
         "cpus": str(used_cpus(run)) or None,

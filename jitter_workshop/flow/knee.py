@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.run import Run, Stalls
+from jitter_workshop.model.run import COUNTED, Run, Stalls
 from jitter_workshop.stats.scale import nice_ns
 
 _STALLS_TO_SPEAK = 10
@@ -103,7 +103,7 @@ def knee_sentences(
     rate = messages_per_second(run)
     if rate is None:
         return ()
-    what = "messages" if run.workload == "ring" else "readings"
+    what = COUNTED.get(run.workload, "messages")
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [
         f"{rate:,.0f} {what} a second came through: one event a second that delays one of them stands at {one}, "

@@ -98,9 +98,8 @@ class _Chapter:
                 resolve.check(request)
                 resolve.blocks(request)
             except UsageError as error:
-                unbuilt = measurement.workload not in resolve.BUILT
-                where = ("measurement", n, *(("workload",) if unbuilt else ()))
-                yield self._problem(f"'{measurement.slot}' can never be measured: {error.sentence()}", *where)
+                words = f"'{measurement.slot}' can never be measured: {error.sentence()}"
+                yield self._problem(words, "measurement", n)
 
     def _no_values(self) -> Iterator[Problem]:
         """Values where none is taken."""

@@ -31,7 +31,7 @@ from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.observe import RunObserver, Witness
 from jitter_workshop.model.run import FORMAT_VERSION, BurstTotal, PlacementRecord, Run
-from jitter_workshop.model.spec import Pacing, Placement, RunSpec, WorkloadName
+from jitter_workshop.model.spec import Pacing, Pause, Placement, RunSpec, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.session.ids import new_id
@@ -81,6 +81,7 @@ class MeasureRequest:
     noise: str | None = None
     wait_s: float = 0.0
     evidence: bool = False
+    pause: Pause = "sleep"
 
 
 class MeasurementStopped(MeasureError):
@@ -290,6 +291,10 @@ def _as_run(
         notes={},
         counted_s=gathered.counted_s,
         noise_bursts=_burst_total(result.bursts),
+        buckets=gathered.buckets,
+        sampled_s=gathered.sampled_s,
+        pause=spec.pause if spec.workload == "spin" and spec.duty < 100 else None,
+        missed_wakeups=gathered.sum_of(_missed),
     )
     return with_notes(run, spec, result, host, company.unnamed_percent)
 
@@ -318,6 +323,10 @@ def _iso(unix_s: float) -> str:
 
 def _blocked(block: BlockDone) -> int | None:
     return block.blocked_publishes
+
+
+def _missed(block: BlockDone) -> int | None:
+    return block.missed_wakeups
 
 
 def _negative(block: BlockDone) -> int | None:

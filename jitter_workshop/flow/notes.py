@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from jitter_workshop.bench.runner import RunResult
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import Block, Run, ThreadRecord
-from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.spec import TWO_THREADS, RunSpec
 from jitter_workshop.model.text import clean
 
 _UNSEEN = "this host does not show it"
@@ -25,6 +25,10 @@ def with_notes(
 ) -> Run:
     """The run with a reason for everything that it does not know. The child's own reasons come first."""
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
+    held = next((one for one in run.applied if one.get("id") == "pm-qos-fd"), None)
+    if run.workload == "wakeup" and held is not None:
+        limit_us = held.get("value") or "0"
+        notes["pm_qos"] = "; ".join(filter(None, (notes.get("pm_qos"), _held(limit_us))))
     for name, reason in _reasons(run, spec):
         notes.setdefault(name, reason)
     if not run.complete:
@@ -37,6 +41,10 @@ def with_notes(
     if limit:
         notes["cpu_max"] = limit
     return replace(run, notes=notes)
+
+
+def _held(limit_us: str) -> str:
+    return f"this tool holds /dev/cpu_dma_latency at {clean(limit_us, 12)} µs, for all CPUs"
 
 
 def disturbed_note(run: Run, unnamed_percent: float | None) -> str:
@@ -93,6 +101,14 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     elif run.noise_bursts.taken_ns is None:
         yield "noise_bursts.taken_ns", "this noise cannot tell how long the moved thread waited"
     yield from _placement_reasons(spec)
+    if run.buckets is None:
+        yield "buckets", "only spin sorts its gaps by length"
+    if run.sampled_s is None:
+        yield "sampled_s", "only spin has a time in which it samples"
+    if run.pause is None:
+        yield "pause", "only spin with a duty below 100 % pauses"
+    if run.missed_wakeups is None:
+        yield "missed_wakeups", "only wakeup sleeps until a time"
     if run.blocked_publishes is None:
         yield "blocked_publishes", f"the {spec.workload} workload publishes nothing"
     for name in ("interrupts", "softirqs", "steal_ns", "core_hz", "throttled_periods"):
@@ -131,8 +147,8 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
 def _placement_reasons(spec: RunSpec) -> Iterator[tuple[str, str]]:
     if spec.placement.mode == "none":
         yield "placement", "the scheduler was free to move the threads"
-    elif spec.workload == "ring":
-        yield "placement.sampler", "the ring has no sampler"
+    elif spec.workload in TWO_THREADS:
+        yield "placement.sampler", f"the {spec.workload} has no sampler"
         if not spec.placement.journaller_on:
             yield "placement.journaller", "no journaller ran"
     else:

@@ -10,17 +10,25 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.spec import Placement, WorkloadName
+from jitter_workshop.model.spec import TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PlanView
 
 THREADS = ("producer", "accumulator", "journaller", "sampler")
+_ROLES = {
+    "ack": {"producer": "sender", "accumulator": "receiver"},
+    "wakeup": {"sampler": "sleeper"},
+}
+"""What a workload calls the thread in a placement's field, where it is another name."""
 
 _WHY = {
     "producer": "it stamps and publishes; a pause here delays the messages behind it",
     "accumulator": "it waits for each message; the latency is read on this CPU",
     "journaller": "the second consumer, out of the way of the other two",
     "sampler": "it reads the clock without end; every gap is time that somebody took",
+    "sleeper": "it sleeps until a time; what it is late by is told when it wakes on this CPU",
+    "sender": "it sends a segment at every interval, by plan; the kernel's share of receiving is done here, too",
+    "receiver": "it sleeps until a segment comes, stamps and answers; its intervals are what is measured",
 }
 
 
@@ -35,7 +43,7 @@ def request_of(
     they picked them. Where a run may use only one of its CPUs (``cpus``) the ring cannot run; ``spin`` takes its place,
     and so it does where the run ``beside`` which this one will be compared was of ``spin``."""
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
-    if workload == "ring" and (cpus < 2 or (beside is not None and beside.workload == "spin")):
+    if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
     request = MeasureRequest(
         workload=workload,
@@ -51,7 +59,7 @@ def request_of(
     )
     if not chosen:
         return request
-    if workload != "ring":
+    if workload not in TWO_THREADS:
         return dataclasses.replace(request, cpu=next(iter(chosen.values())))
     return dataclasses.replace(
         request,
@@ -75,9 +83,10 @@ def place(topology: Topology, request: MeasureRequest, isolated: CpuSet) -> Plac
     return choose(topology, wish, isolated)
 
 
-def placement_plan(placement: Placement, allowed: CpuSet) -> PlanView:
+def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
     """One Change a thread; a placement ``none`` changes nothing."""
-    placed = [(name, cpu) for name in THREADS if (cpu := getattr(placement, name)) is not None]
+    roles = _ROLES.get(workload, {})
+    placed = [(roles.get(name, name), cpu) for name in THREADS if (cpu := getattr(placement, name)) is not None]
     changes = tuple(
         Change(
             n=n,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import typing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,18 @@ from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.isolated import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import DUTIES, LISTED_STALLS, LISTED_WITH_EVIDENCE, PRESETS, RunSpec
+from jitter_workshop.model.spec import (
+    DUTIES,
+    INTERVALS_NS,
+    LISTED_STALLS,
+    LISTED_WITH_EVIDENCE,
+    PRESETS,
+    THRESHOLDS_NS,
+    TWO_THREADS,
+    Pause,
+    RunSpec,
+    WorkloadName,
+)
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 
@@ -23,15 +35,17 @@ LONGEST_S = 24 * 3600
 SHORTEST_S = 0.01
 INTERVAL_NS = (100, 1_000_000_000)
 THRESHOLD_NS = (100, 10_000_000_000)
-DEFAULT_THRESHOLD_NS = 1_000
-DEFAULT_INTERVAL_NS = 10_000
+_LEAST_PER_BLOCK = 4
+"""Wake-ups or segments: a block with hardly one would be all lead-in."""
+
+SHORTEST_WAIT_NS = 10_000
+"""Between wake-ups, or segments: a system call or two have to fit in."""
 HIGHEST_FIFO_PRIORITY = 49
 
 _MESSAGES_PER_BLOCK = 1_000_000
 """The child keeps a stamp of every message of a block in memory: at short intervals blocks become shorter."""
 
-BUILT = ("ring", "spin")
-_NOT_BUILT = ("wakeup", "ack")
+WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +60,18 @@ class Blocks:
 
 def check(request: MeasureRequest) -> None:
     """Refuse what makes no sense on any host. Raises UsageError."""
-    if request.workload in _NOT_BUILT:
-        raise UsageError(f"the workload '{request.workload}' is not built yet", f"use {' or '.join(BUILT)}")
-    if request.workload not in BUILT:
-        raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(BUILT)}")
+    if request.workload not in WORKLOADS:
+        raise UsageError(f"there is no workload '{clean(request.workload, 30)}'", f"use {' or '.join(WORKLOADS)}")
     if request.duty not in DUTIES:
         raise UsageError(f"there is no duty of {request.duty} %", f"use {', '.join(map(str, DUTIES))}")
     if request.duty != 100 and request.workload != "spin":
-        raise UsageError("--duty is for spin, the ring is always busy", "leave it out, or say '--workload spin'")
+        raise UsageError(f"--duty is for spin, not for {request.workload}", "leave it out, or say '--workload spin'")
+    if request.pause not in typing.get_args(Pause):
+        raise UsageError(f"there is no pause '{clean(request.pause, 30)}'", "use sleep or busy")
+    if request.pause != "sleep" and request.duty == 100:
+        raise UsageError(
+            "--pause is for spin with a duty below 100 %", "say '--workload spin --duty 50', or leave it out"
+        )
     if request.pacing not in (None, "spin", "schedule"):
         raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use spin or schedule")
     if request.preset not in PRESETS:
@@ -67,8 +85,14 @@ def check(request: MeasureRequest) -> None:
     if not 0 <= request.sched_priority <= HIGHEST_FIFO_PRIORITY:
         raise UsageError(f"a SCHED_FIFO priority goes from 1 to {HIGHEST_FIFO_PRIORITY}", "above that sits the kernel")
     _within("the interval", interval_ns(request), INTERVAL_NS, "0.1 µs to 1 s (--interval-us 0.1 to 1000000)")
-    if request.threshold_ns is not None:
-        _within("the stall threshold", request.threshold_ns, THRESHOLD_NS, "0.1 µs to 10 s")
+    if request.workload in ("wakeup", "ack") and interval_ns(request) < SHORTEST_WAIT_NS:
+        raise UsageError(f"the interval of {request.workload} goes from 10 µs to 1 s", "choose a longer --interval-us")
+    _within("the stall threshold", threshold_ns(request), THRESHOLD_NS, "0.1 µs to 10 s")
+    if request.workload == "ack" and threshold_ns(request) <= interval_ns(request):
+        raise UsageError(
+            "the threshold of ack must be above the interval: every interval between ACKs would be a stall",
+            "choose a longer --threshold-us, or a shorter --interval-us",
+        )
     if not 0 <= request.wait_s <= LONGEST_S:
         raise UsageError("the time to wait goes from 0 to 86400 s (24 h)")
     if request.noise == "stall":
@@ -79,8 +103,10 @@ def blocks(request: MeasureRequest) -> Blocks:
     """How a checked request is cut into blocks. A run shorter than a block is one shorter block. Raises UsageError."""
     preset = PRESETS[request.preset]
     longest_ns = preset.block_ns
-    if request.workload == "ring":
+    if request.workload != "spin":
         longest_ns = min(longest_ns, interval_ns(request) * _MESSAGES_PER_BLOCK)
+    if request.workload in ("wakeup", "ack"):
+        longest_ns = max(longest_ns, interval_ns(request) * _LEAST_PER_BLOCK)
     if request.messages is not None:
         return _blocks_of_messages(request, longest_ns)
     if request.duration_s is None:
@@ -94,13 +120,21 @@ def blocks(request: MeasureRequest) -> Blocks:
 
 
 def interval_ns(request: MeasureRequest) -> int:
-    """The time between messages: as asked, or 10 µs."""
-    return DEFAULT_INTERVAL_NS if request.interval_ns is None else request.interval_ns
+    """The time between messages, wake-ups, segments: as asked, or the workload's own."""
+    return INTERVALS_NS[request.workload] if request.interval_ns is None else request.interval_ns
+
+
+def threshold_ns(request: MeasureRequest) -> int:
+    """From how long on it is a stall: as asked, or the workload's own. Of ``ack`` five intervals at least."""
+    if request.threshold_ns is not None:
+        return request.threshold_ns
+    usual = THRESHOLDS_NS[request.workload]
+    return min(max(usual, 5 * interval_ns(request)), THRESHOLD_NS[1]) if request.workload == "ack" else usual
 
 
 def threads(spec: RunSpec) -> int:
     """How many threads a run measures with."""
-    return (3 if spec.placement.journaller_on else 2) if spec.workload == "ring" else 1
+    return (3 if spec.placement.journaller_on else 2) if spec.workload in TWO_THREADS else 1
 
 
 def resolve(
@@ -134,12 +168,13 @@ def resolve(
         messages=cut.messages,
         pacing=request.pacing or "spin",
         interval_ns=interval_ns(request),
-        threshold_ns=DEFAULT_THRESHOLD_NS if request.threshold_ns is None else request.threshold_ns,
+        threshold_ns=threshold_ns(request),
         duty=request.duty,
         sched_priority=request.sched_priority,
         scratch_dir=scratch_dir,
         noise=request.noise,
         preset=cut.preset,
+        pause=request.pause,
         listed_stalls=LISTED_WITH_EVIDENCE if request.evidence else LISTED_STALLS,
     )
     if request.sched_priority:
@@ -163,11 +198,11 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
 
 def _only_for_ring(request: MeasureRequest) -> None:
     if request.messages is not None:
-        raise UsageError(f"--messages is for the ring, {request.workload} sends none", "say --duration")
-    if request.interval_ns is not None:
-        raise UsageError(f"--interval-us is for the ring, {request.workload} sends no messages", "leave it out")
+        raise UsageError(f"--messages is for the ring, not for {request.workload}", "say --duration")
+    if request.interval_ns is not None and request.workload == "spin":
+        raise UsageError("--interval-us is for the others, spin has no interval", "leave it out")
     if request.pacing is not None:
-        raise UsageError(f"--pacing is for the ring, {request.workload} sends no messages", "leave it out")
+        raise UsageError(f"--pacing is for the ring, not for {request.workload}", "leave it out")
     if request.no_journaller:
         raise UsageError(f"--no-journaller is for the ring, {request.workload} has none", "leave it out")
 

@@ -372,7 +372,7 @@ class Walk:
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
         _, topology, host = self._side.machine()
-        return placement_plan(place(topology, request, CpuSet(host.isolated)), topology.allowed)
+        return placement_plan(place(topology, request, CpuSet(host.isolated)), topology.allowed, request.workload)
 
     def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
         """``rehearsed``: only to be planned, on a recording."""

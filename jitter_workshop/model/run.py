@@ -43,7 +43,8 @@ class HistogramSummary:
 class Stall:
     """A time in which a measured thread did not do its work: [start_ns, end_ns) on ``cpu``, in ns since the run began.
 
-    ``thread``: producer | accumulator | journaller | sampler. ``messages``: how many were made late.
+    ``thread``: producer | accumulator | journaller | sampler | sleeper | sender | receiver. ``messages``: how many were
+    made late.
     """
 
     block: int
@@ -70,7 +71,10 @@ class StallRate:
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """All stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full."""
+    """All stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full.
+
+    ``per_second_low`` and ``per_second_high``: between them lies the true rate, at 95 %, if stalls come independently
+    of each other (``stats.poisson``); None in runs of older versions."""
 
     threshold_ns: int
     count: int
@@ -78,6 +82,19 @@ class Stalls:
     stolen_ns_per_second: float
     rates: tuple[StallRate, ...] = ()
     worst: tuple[Stall, ...] = ()
+    per_second_low: float | None = None
+    per_second_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GapBucket:
+    """``spin``'s gaps of at least ``from_ns`` and below ``to_ns`` (None: no end), how many, and how many in an hour of
+    sampled time (None without any)."""
+
+    from_ns: int
+    to_ns: int | None
+    count: int
+    per_hour: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +183,9 @@ class BurstTotal:
 class Run:
     """One run, as stored in ``run.json`` and printed by ``measure --json``.
 
+    ``buckets``: ``spin``'s gaps by length, of the ``sampled_s`` in which it was looking; ``pause``: how it spent the
+    rest of its time (sleep | busy). ``missed_wakeups``: ``wakeup``'s periods that were over before its thread could
+    sleep. None for other workloads and in runs of older versions.
     ``counted_s``: the time in which ``interrupts``, ``softirqs`` and the other counters grew: ``duration_s`` and what
     leads into each block. None in runs of older versions, and where a block does not say.
     """
@@ -204,6 +224,10 @@ class Run:
     notes: dict[str, str] = field(default_factory=dict)
     counted_s: float | None = None
     noise_bursts: BurstTotal | None = None
+    buckets: tuple[GapBucket, ...] | None = None
+    sampled_s: float | None = None
+    pause: str | None = None
+    missed_wakeups: int | None = None
 
     @property
     def main_histogram(self) -> str:
@@ -212,3 +236,5 @@ class Run:
 
 
 MAIN_HISTOGRAM = {"ring": "accumulator_transit", "spin": "spin_gap", "wakeup": "wakeup_latency", "ack": "ack_interval"}
+COUNTED = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "intervals"}
+"""What a workload's main histogram counts, in words."""

@@ -11,6 +11,19 @@ WorkloadName = Literal["ring", "spin", "wakeup", "ack"]
 Pacing = Literal["spin", "schedule"]
 DUTIES = (100, 50, 10)
 """Shares of time in percent that ``spin`` may be busy."""
+DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
+"""What a duty below 100 means: so long it samples, and so long it pauses (P. Lawrey's patterns, 2013)."""
+Pause = Literal["sleep", "busy"]
+"""How ``spin`` spends what its duty leaves: asleep, or busy without sampling."""
+INTERVALS_NS = {"ring": 10_000, "spin": 10_000, "wakeup": 1_000_000, "ack": 100_000}
+"""The interval between messages, wake-ups, segments, where none was asked for (``spin`` has none to speak of)."""
+PACED = ("ring", "wakeup", "ack")
+"""Workloads that do something at every interval."""
+TWO_THREADS = ("ring", "ack")
+"""Workloads of two threads that hand something to each other, each on a CPU of its own."""
+THRESHOLDS_NS = {"ring": 1_000, "spin": 1_000, "wakeup": 10_000, "ack": 500_000}
+"""From here on it is a stall, where nothing else was asked for: a sleeper is seldom back within a µs, and an interval
+between ACKs is never much shorter than the one between segments."""
 PlacementMode = Literal["auto", "none", "chosen"]
 PresetName = Literal["quick", "standard", "long"]
 
@@ -26,9 +39,9 @@ LISTED_WITH_EVIDENCE = 20_000
 class Placement:
     """Where the measured threads run.
 
-    ``mode`` none: the scheduler is free, CPU fields are None. For ``spin`` the sampler's CPU is ``producer``'s place
-    taken by ``sampler``. ``journaller_on`` is False where there is no CPU for it. ``why`` says in a sentence or two how
-    the CPUs were chosen and what that costs.
+    ``mode`` none: the scheduler is free, CPU fields are None. ``spin`` and ``wakeup`` have one thread, on ``sampler``;
+    of ``ack`` the sender is on ``producer`` and the receiver on ``accumulator``. ``journaller_on`` is False where there
+    is no CPU for it. ``why`` says in a sentence or two how the CPUs were chosen and what that costs.
     """
 
     mode: PlacementMode
@@ -64,8 +77,9 @@ class RunSpec:
 
     ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``.
     ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
-    ``duty``: share of time in percent that ``spin`` samples. ``scratch_dir``: where the ring's record and journal files
-    are made (unlinked at once). ``listed_stalls``: how many stalls of a block the child lists, the longest.
+    ``duty``: share of time in percent that ``spin`` samples, ``pause``: how it spends the rest. ``scratch_dir``: where
+    the ring's record and journal files are made (unlinked at once). ``listed_stalls``: how many stalls of a block the
+    child lists, the longest.
     """
 
     workload: WorkloadName
@@ -83,3 +97,4 @@ class RunSpec:
     noise: str | None = None
     preset: str | None = None
     listed_stalls: int = LISTED_STALLS
+    pause: Pause = "sleep"

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 
-from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, ThreadRecord
+from jitter_workshop.model.run import PERCENTILES, GapBucket, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.scale import nice_ns
 
@@ -20,9 +21,22 @@ _COLUMN = 16
 _PER_TABLE = 4
 _RESIDENCE = 52
 _UNKNOWN = "–"
+_PACE = {"wakeup": "a wake-up", "ack": "a segment"}
 _NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
 
-_SHOWN_NOTES = ("complete", "isolation", "noise", "duty", "disturbed", "cpu_max", "blocks", "suspended", "mlocked")
+_SHOWN_NOTES = (
+    "complete",
+    "isolation",
+    "noise",
+    "duty",
+    "timer_slack",
+    "pm_qos",
+    "disturbed",
+    "cpu_max",
+    "blocks",
+    "suspended",
+    "mlocked",
+)
 """Notes that change how a run is read; the others give reasons for nulls and are in the JSON."""
 
 
@@ -36,7 +50,7 @@ def remark(run: Run) -> str:
 
 def render(run: Run) -> str:
     """The whole report of a run, ending with a line break."""
-    parts = [_headline(run), *_tables(run), _stalls(run), _threads(run), _facts(run)]
+    parts = [_headline(run), *_tables(run), _stalls(run), _buckets(run), _threads(run), _facts(run)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -45,10 +59,12 @@ def _headline(run: Run) -> str:
     if run.workload == "ring":
         paced = f"a message every {nice_ns(run.interval_ns)}"
         what.append(paced if run.pacing == "spin" else f"{paced}, on schedule")
+    elif run.workload in _PACE:
+        what.append(f"{_PACE[run.workload]} every {nice_ns(run.interval_ns)}")
     if run.sched != "other":
         what.append(clean(run.sched, 20))
     if run.duty != 100:
-        what.append(f"busy {run.duty} % of the time")
+        what.append(f"busy {run.duty} % of the time" if run.pause != "busy" else f"samples {run.duty} % of the time")
     if run.noise:
         what.append(f"with {clean(run.noise, 20)}")
     what.append(f"{nice_ns(run.duration_s * 1e9)} in {_count(len(run.blocks), 'block')}")
@@ -90,12 +106,57 @@ def _row(label: str, cells: Sequence[str]) -> str:
 def _stalls(run: Run) -> str:
     if not run.stalls.rates:
         return ""
-    lines = [_row("stalls over", ["count", "per second", "stolen / s"])]
+    # An interval between ACKs holds the time in which nothing was due, too.
+    taken = "in them / s" if run.workload == "ack" else "stolen / s"
+    lines = [_row("intervals over" if run.workload == "ack" else "stalls over", ["count", "per second", taken])]
     lines += [
         _row(nice_ns(r.threshold_ns), [f"{r.count:,}", _rate(r.per_second), nice_ns(r.stolen_ns_per_second)])
         for r in run.stalls.rates
     ]
+    if run.workload == "ack":
+        lines.append(_threshold(run))
     return "\n".join(lines)
+
+
+def _threshold(run: Run) -> str:
+    """How often the interval that was called too long occurs, with what the run can know of it."""
+    stalls = run.stalls
+    low, high = stalls.per_second_low, stalls.per_second_high
+    if low is None or high is None:
+        return ""
+    over = nice_ns(stalls.threshold_ns)
+    if stalls.count == 0:
+        text = f"none over {over} in {nice_ns(run.duration_s * 1e9)}: fewer than {_often(high)}, at 95 %"
+    else:
+        between = f"between {_often(low)} and {_often(high)}"
+        text = f"over {over}: {_often(stalls.per_second)}; the true rate lies {between}, at 95 %"
+    return _fact("rate", text + ", if they come independently")
+
+
+def _often(per_second: float) -> str:
+    """A rate as people say it, by the second or the hour."""
+    return f"{_rate(per_second)} a second" if per_second >= 0.1 else f"{_rate(per_second * 3600)} an hour"
+
+
+def _buckets(run: Run) -> str:
+    """``spin``'s gaps in the 26 classic buckets, those that hold any, in two columns."""
+    if run.buckets is None or run.sampled_s is None:
+        return ""
+    head = f"  gaps per hour of sampled time ({nice_ns(run.sampled_s * 1e9)} sampled)"
+    used = [b for b in run.buckets if b.count]
+    if not used:
+        return f"{head}: none of {nice_ns(run.buckets[0].from_ns)} or more"
+    half = (len(used) + 1) // 2
+    cells = [_bucket(bucket) for bucket in used]
+    rows = [f"{left}{right}".rstrip() for left, right in zip_longest(cells[:half], cells[half:], fillvalue="")]
+    return "\n".join((head, *rows))
+
+
+def _bucket(bucket: GapBucket) -> str:
+    end = "" if bucket.to_ns is None else nice_ns(bucket.to_ns)
+    span = f"{nice_ns(bucket.from_ns)} to {end}" if end else f"{nice_ns(bucket.from_ns)} and more"
+    rate = "–" if bucket.per_hour is None else f"{bucket.per_hour:,.0f}"
+    return f"    {span:<18}{rate:>16}"
 
 
 def _threads(run: Run) -> str:
@@ -146,7 +207,10 @@ def _facts(run: Run) -> str:
         step = f" (steps of {nice_ns(run.steal_resolution_ns)})" if run.steal_resolution_ns else ""
         seen.append(f"stolen by the hypervisor {nice_ns(run.steal_ns)}{step}")
     if run.blocked_publishes:
-        seen.append(f"ring full {run.blocked_publishes:,} times")
+        what = "no room for a segment" if run.workload == "ack" else "ring full"
+        seen.append(f"{what} {run.blocked_publishes:,} times")
+    if run.missed_wakeups:
+        seen.append(f"{run.missed_wakeups:,} periods were over before the thread could sleep")
     if run.negative_deltas:
         seen.append(f"{run.negative_deltas:,} negative differences left out")
     if run.throttled_periods:

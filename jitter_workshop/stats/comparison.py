@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run
+from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.scale import nice_ns
 
@@ -37,18 +38,19 @@ class Side:
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
     """In words, what keeps two runs from being compared: workload, pacing, interval, clock, payload, duty. Empty where
-    they may be. Only the ring sends messages, so only there pacing and interval mean anything."""
+    they may be. Pacing means something of the ring only, an interval of all but spin."""
     found: list[str] = []
-    paced = (
-        ("pacing", a.pacing, b.pacing),
-        ("interval", nice_ns(a.interval_ns), nice_ns(b.interval_ns)),
-    )
+    alike = a.workload == b.workload
+    pacing = ("pacing", a.pacing, b.pacing)
+    interval = ("interval", nice_ns(a.interval_ns), nice_ns(b.interval_ns))
     for what, x, y in (
         ("workload", a.workload, b.workload),
-        *(paced if a.workload == b.workload == "ring" else ()),
+        *((pacing,) if alike and a.workload == "ring" else ()),
+        *((interval,) if alike and a.workload in PACED else ()),
         ("clock", a.clock.source, b.clock.source),
         ("payload", _PAYLOAD.get(a.workload, ""), _PAYLOAD.get(b.workload, "")),
         ("duty", f"{a.duty} %", f"{b.duty} %"),
+        *((("pause", a.pause, b.pause),) if a.pause and b.pause else ()),
     ):
         if x != y:
             found.append(f"{what}: {clean(x)} against {clean(y)}")

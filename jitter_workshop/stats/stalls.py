@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from jitter_workshop.model.run import Stall, StallRate, Stalls
+from jitter_workshop.stats.poisson import rate_limits
 
 WORST_KEPT = 100
 """How many stalls a run keeps in full; all of them are counted."""
@@ -60,8 +61,16 @@ def of_run(
     """
     by_threshold = rates(totals, duration_s)
     main = next((r for r in by_threshold if r.threshold_ns == threshold_ns), StallRate(threshold_ns, 0, 0.0, 0.0))
+    low, high = rate_limits(main.count, duration_s) or (None, None)
     return Stalls(
-        threshold_ns, main.count, main.per_second, main.stolen_ns_per_second, by_threshold, worst(listed, keep)
+        threshold_ns,
+        main.count,
+        main.per_second,
+        main.stolen_ns_per_second,
+        by_threshold,
+        worst(listed, keep),
+        low,
+        high,
     )
 
 

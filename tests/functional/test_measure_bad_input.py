@@ -74,7 +74,6 @@ def refused(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["--duration", "-3"], "a run lasts from 0.01 s to 24 h, not -3 s"),
         (["--duration", "1e300"], "a run lasts from 0.01 s to 24 h"),
         (["--sched", "fifo:99"], "not a scheduling class: 'fifo:99'"),
-        (["--workload", "wakeup"], "the workload 'wakeup' is not built yet"),
         (["--evidence"], "--evidence is not built yet"),
         (["--noise", "thunder"], "there is no noise 'thunder'; known: spinners, stall"),
         (["--root", "/proc"], "a recorded host can be read, not measured"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median_low
@@ -17,6 +18,7 @@ from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.spec import LISTED_STALLS, Pacing
+from jitter_workshop.stats.buckets import BOUNDS_NS
 
 pytestmark = pytest.mark.native
 
@@ -237,3 +239,75 @@ def test_the_samplers_gaps(small: dict[int, int], long: list[tuple[int, int]]) -
     over = plain_union([w for w in windows if w[1] - w[0] >= 50_000])
     assert [(s.start_ns, s.end_ns) for s in found.stalls] == over
     assert all(s.block == 4 and s.thread == "sampler" and s.cpu == 2 for s in found.stalls)
+
+
+@given(blocks(), st.sampled_from([1_000, 10_000, 100_000]))
+def test_a_sleeper_is_late_by_the_time_from_due_to_woken(made: Made, threshold_ns: int) -> None:
+    found = digest.wakeup_block(
+        NS,
+        3,
+        made.count,
+        threshold_ns,
+        stamps(made.publish, made.cpus),
+        stamps(made.receive, made.cpus),
+    )
+    late = [w - d for d, w in zip(made.publish[1:], made.receive[1:], strict=True)]
+    counted = found.histograms["wakeup_latency"]
+    assert counted.count == sum(ns >= 0 for ns in late)
+    assert found.negative_deltas == sum(ns < 0 for ns in late)
+    assert counted.total == sum(ns for ns in late if ns >= 0)
+    assert (found.start_ticks, found.end_ticks) == (made.receive[0], made.receive[-1])
+    assert sum(stall.messages for stall in found.stalls) == sum(ns >= threshold_ns for ns in late)
+    for stall in found.stalls:
+        assert (stall.block, stall.thread) == (3, "sleeper")
+        # From the moment at which the thread was due, unless it was late for the one before as well.
+        assert stall.start_ns + found.start_ticks in {*made.publish, *made.receive}
+        assert stall.end_ns + found.start_ticks in made.receive
+    assert sum(found.messages_by_cpu["sleeper"].values()) == made.count
+
+
+@given(blocks(), st.sampled_from([1_000, 10_000, 100_000]))
+def test_a_receivers_stalls_are_its_long_intervals(made: Made, threshold_ns: int) -> None:
+    answered = max(1, made.count // 2)
+    receive = made.receive[: answered + 1]
+    found = digest.ack_block(
+        NS,
+        0,
+        made.count,
+        answered,
+        threshold_ns,
+        stamps(made.publish, made.cpus),
+        stamps(receive, made.cpus[: answered + 1]),
+    )
+    intervals = [b - a for a, b in pairwise(receive)]
+    sent = [b - a for a, b in pairwise(made.publish)]
+    assert found.histograms["ack_interval"].count == answered
+    assert found.histograms["ack_interval"].total == sum(intervals)
+    assert found.histograms["sender_interval"].total == sum(sent)
+    long = [ns for ns in intervals if ns >= threshold_ns]
+    mine = [stall for stall in found.stalls if stall.thread == "receiver"]
+    assert sum(stall.messages for stall in mine) == len(long)
+    assert sum(stall.duration_ns for stall in mine) == sum(long)
+    assert sum(s.messages for s in found.stalls if s.thread == "sender") == sum(ns >= threshold_ns for ns in sent)
+    # Only the receiver's are counted, and two that touch are one.
+    (total,) = (t for t in found.totals if t.threshold_ns == threshold_ns)
+    assert total.count == len(mine)
+    assert total.stolen_ns == sum(long)
+
+
+def test_a_block_that_was_answered_at_once_is_refused() -> None:
+    one = stamps([1, 2], [0, 0])
+    with pytest.raises(MeasureError, match="answered at once"):
+        digest.ack_block(NS, 0, 1, 0, 1_000, one, one)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 3 * 10**8)), max_size=40))
+def test_gaps_are_counted_by_length(gaps: list[tuple[int, int]]) -> None:
+    native = ffi.new("jw_gap[]", [{"start": start, "end": start + length} for start, length in gaps])
+    counts = ffi.new("uint64_t[]", len(BOUNDS_NS))
+    lib.jw_digest_buckets(NS, native, len(gaps), ffi.new("int64_t[]", BOUNDS_NS), len(BOUNDS_NS), counts)
+    plain = [0] * len(BOUNDS_NS)
+    for _, length in gaps:
+        if length >= BOUNDS_NS[0]:
+            plain[bisect_right(BOUNDS_NS, length) - 1] += 1
+    assert list(counts) == plain

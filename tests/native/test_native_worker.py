@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import resource
@@ -14,20 +15,21 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.bench import launch, protocol, worker, workloads
+from jitter_workshop.bench import launch, protocol, worker, workload, workloads
 from jitter_workshop.bench.digest import Digest
 from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.run import Clock
-from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.spec import DUTY_PATTERNS_NS, Pause, Placement, RunSpec
 from jitter_workshop.stats import histogram as histograms
 
 pytestmark = pytest.mark.native
 
 PATIENCE_S = 60.0
 FREE = Placement("none")
+PLACED_NOWHERE = Placement("chosen", producer=60_000, accumulator=60_001)
 
 
 @pytest.fixture
@@ -130,22 +132,121 @@ def test_a_run_of_the_sampler(spec: RunSpec) -> None:
     assert all(0 <= s.start_ns < s.end_ns <= done.end_ns - done.start_ns for s in done.stalls)
 
 
+@pytest.mark.parametrize("pause", ["sleep", "busy"])
 @pytest.mark.parametrize("duty", [50, 10])
-def test_a_sampler_that_sleeps_in_between(spec: RunSpec, duty: int) -> None:
+def test_a_sampler_that_pauses_in_between(spec: RunSpec, duty: int, pause: Pause) -> None:
     with launch.Child(launch.command(launch.WORKER)) as child:
-        ready(child, dataclasses.replace(spec, workload="spin", duty=duty, block_ns=100_000_000))
+        ready(child, dataclasses.replace(spec, workload="spin", duty=duty, pause=pause, block_ns=100_000_000))
         done = block(child)
     length_ns = done.end_ns - done.start_ns
     assert length_ns >= 100_000_000
     # Whoever else is about takes time away and adds none: what was counted is at most what the sampler may be busy,
     # but for a theft that lies across the end of its share.
     (across,) = (t.stolen_ns for t in done.stall_totals if t.threshold_ns == 1_000)
-    periods = -(-length_ns // workloads.DUTY_PERIOD_NS)
-    busy_ns = periods * workloads.DUTY_PERIOD_NS * duty // 100
-    assert 0 < done.histograms["spin_gap"].total <= busy_ns * 1.2 + across
+    busy_ns, pause_ns = DUTY_PATTERNS_NS[duty]
+    periods = -(-length_ns // (busy_ns + pause_ns))
+    assert 0 < done.histograms["spin_gap"].total <= periods * busy_ns * 1.2 + across
+    assert done.sampled_ns is not None
+    assert done.sampled_ns <= length_ns
+    assert abs(done.sampled_ns - done.histograms["spin_gap"].total) < done.sampled_ns * 0.5
     (thread,) = done.threads
-    assert thread.voluntary_switches
-    assert f"busy for {duty // 10} ms of every 10 ms" in done.notes["duty"]
+    assert thread.voluntary_switches or pause == "busy"
+    assert (
+        f"sampled for {busy_ns / 1e6:g} ms, then {'slept' if pause == 'sleep' else 'kept the CPU'}"
+        in (done.notes["duty"])
+    )
+
+
+@pytest.mark.parametrize("cpu", [None, 0])
+def test_a_run_of_the_sleeper(spec: RunSpec, cpu: int | None) -> None:
+    placed = FREE
+    if cpu is not None:
+        cpu = max(os.sched_getaffinity(0))
+        placed = Placement("chosen", sampler=cpu, hot=(cpu,))
+    asked = dataclasses.replace(spec, workload="wakeup", interval_ns=500_000, threshold_ns=10_000, placement=placed)
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        told = ready(child, asked)
+        assert set(told.tids) == {"sleeper"}
+        blocks = [block(child) for _ in range(2)]
+    for done in blocks:
+        assert set(done.histograms) == {"wakeup_latency"}
+        woken = done.histograms["wakeup_latency"].count + done.negative_deltas
+        (thread,) = done.threads
+        assert thread.name == "sleeper"
+        assert sum(thread.messages_by_cpu.values()) == woken > 0
+        if cpu is not None:
+            assert set(thread.messages_by_cpu) == {str(cpu)}
+        assert thread.voluntary_switches
+        assert done.missed_wakeups is not None
+        assert [t.threshold_ns for t in done.stall_totals] == [10_000, 100_000, 1_000_000]
+        assert all(s.thread == "sleeper" for s in done.stalls)
+        assert "has 1 ns" in done.notes["timer_slack"]
+        assert done.buckets is None
+
+
+def test_a_run_of_the_receiver(spec: RunSpec) -> None:
+    asked = dataclasses.replace(spec, workload="ack", interval_ns=100_000, threshold_ns=500_000)
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        told = ready(child, asked)
+        assert set(told.tids) == {"sender", "receiver"}
+        blocks = [block(child) for _ in range(2)]
+        assert child.end(protocol.line("end")) == 0
+    for done in blocks:
+        assert set(done.histograms) == {"ack_interval", "sender_interval"}
+        by_name = {t.name: sum(t.messages_by_cpu.values()) for t in done.threads}
+        assert by_name == {
+            "sender": done.histograms["sender_interval"].count,
+            "receiver": done.histograms["ack_interval"].count,
+        }
+        # One answer a segment at most: those that came together were answered together.
+        assert 0 < by_name["receiver"] <= by_name["sender"]
+        assert done.blocked_publishes is not None
+        assert done.negative_deltas == 0
+        assert [t.threshold_ns for t in done.stall_totals] == [500_000, 1_000_000]
+        assert {s.thread for s in done.stalls} <= {"sender", "receiver"}
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_a_receiver_and_its_sender_stay_where_they_are_put(spec: RunSpec) -> None:
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    placed = Placement("chosen", producer=first, accumulator=second, hot=(second,))
+    asked = dataclasses.replace(spec, workload="ack", interval_ns=100_000, threshold_ns=500_000, placement=placed)
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        told = ready(child, asked)
+        assert os.sched_getaffinity(told.tids["sender"]) == {first}
+        assert os.sched_getaffinity(told.tids["receiver"]) == {second}
+        done = block(child)
+    assert {t.name: set(t.messages_by_cpu) for t in done.threads} == {
+        "sender": {str(first)},
+        "receiver": {str(second)},
+    }
+
+
+def test_a_receiver_listens_to_nobody_else(spec: RunSpec) -> None:
+    asked = dataclasses.replace(spec, workload="ack", interval_ns=100_000, threshold_ns=500_000)
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        ready(child, asked)
+        inodes = set()
+        for fd in Path(f"/proc/{child.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                inodes.add(str(fd.readlink()))
+        lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        mine = [line for line in lines if f"socket:[{line[9]}]" in inodes]
+    # Two ends on 127.0.0.1 in state ESTABLISHED (01), and no listener (0A).
+    assert len(mine) == 2
+    assert all(line[1].startswith("0100007F:") and line[2].startswith("0100007F:") for line in mine)
+    assert {line[3] for line in mine} == {"01"}
+
+
+@pytest.mark.parametrize("workload", ["wakeup", "ack"])
+def test_a_workload_that_waits_dies_with_its_parent(spec: RunSpec, workload: Any) -> None:
+    asked = dataclasses.replace(spec, workload=workload, interval_ns=100_000, threshold_ns=500_000)
+    child = launch.Child(launch.command(launch.WORKER))
+    with child:
+        ready(child, dataclasses.replace(asked, block_ns=10**9))
+        child.send(protocol.line("go"))
+        # The end of its stdin is the end of the child, also in the middle of a block.
+        assert child.end(patience_s=PATIENCE_S) == 0
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
@@ -177,7 +278,12 @@ def test_threads_stay_where_they_are_put(spec: RunSpec) -> None:
         ({"threshold_ns": 0}, "threshold"),
         ({"sched_priority": 99}, "priorities go from 1 to 49"),
         ({"ring_slots": 1000}, "1000 slots"),
-        ({"workload": "wakeup"}, "not built yet"),
+        ({"workload": "wakeup", "interval_ns": 10}, "an interval goes from 1 µs to 1 s"),
+        ({"workload": "ack", "interval_ns": 2 * 10**9}, "an interval goes from 1 µs to 1 s"),
+        ({"workload": "wakeup", "placement": Placement("chosen", sampler=60_000)}, "sleeper cannot run on CPU 60000"),
+        ({"workload": "ack", "placement": PLACED_NOWHERE}, "sender cannot run on CPU 60000"),
+        ({"workload": "spin", "pause": "busy"}, "has a pause"),
+        ({"workload": "wakeup", "duty": 50}, "duty of 50"),
         ({"workload": "spin", "duty": 99}, "duty of 99"),
         ({"workload": "ring", "duty": 50}, "duty of 50"),
         ({"workload": "spin", "threshold_ns": 2}, "too close to one reading"),
@@ -254,8 +360,8 @@ def test_a_child_dies_with_its_parent(spec: RunSpec) -> None:
 def test_messages_are_shared_out_whole(spec: RunSpec) -> None:
     for total, blocks in ((1, 1), (100, 7), (20, 20)):
         shared = dataclasses.replace(spec, messages=total, blocks=blocks)
-        assert sum(workloads.messages_of_block(shared, i) for i in range(blocks)) == total
-    assert workloads.messages_of_block(spec, 0) == 0
+        assert sum(workload.messages_of_block(shared, i) for i in range(blocks)) == total
+    assert workload.messages_of_block(spec, 0) == 0
 
 
 def test_counters_that_are_missing_or_run_backwards() -> None:
@@ -286,11 +392,11 @@ def test_the_digest_is_not_in_the_time_that_is_counted(
             passes(250_000_000, 62)
             return f"result {index}"
 
-        def digest(self, index: int, result: str) -> workloads.Measured:
+        def digest(self, index: int, result: str) -> workload.Measured:
             assert result == f"result {index}"
             passes(10**10, 2_500)
             found = Digest(0, 200_000_000, {}, (), (), 0, {})
-            return workloads.Measured(found, {}, None, None, None)
+            return workload.Measured(found, {}, None, None, None)
 
         def close(self) -> None:
             pass

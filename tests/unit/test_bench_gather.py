@@ -57,7 +57,14 @@ def block(draw: st.DrawFn) -> BlockDone:
         parent_switches=0,
         notes={"length": str(length)},
         counted_ns=draw(MAYBE),
+        buckets=draw(st.none() | st.lists(COUNTS, min_size=26, max_size=26).map(tuple)),
+        sampled_ns=draw(MAYBE),
+        missed_wakeups=draw(MAYBE),
     )
+
+
+def test_a_run_without_blocks_knows_no_buckets() -> None:
+    assert (Gathered(SPEC).buckets, Gathered(SPEC).sampled_s) == (None, None)
 
 
 def known(values: list[int | None]) -> int | None:
@@ -99,6 +106,13 @@ def test_a_run_is_the_sum_of_its_blocks(blocks: list[BlockDone]) -> None:
     assert gathered.sum_of(lambda b: b.steal_ns) == known([b.steal_ns for b in whole])
     counted_ns = known([b.counted_ns for b in whole])
     assert gathered.counted_s == (None if counted_ns is None else counted_ns / 1e9)
+    sampled_ns = known([b.sampled_ns for b in whole])
+    assert gathered.sampled_s == (None if sampled_ns is None else sampled_ns / 1e9)
+    if sampled_ns is None or any(b.buckets is None for b in whole):
+        assert gathered.buckets is None
+    else:
+        assert gathered.buckets is not None
+        assert sum(b.count for b in gathered.buckets) == sum(sum(b.buckets or ()) for b in whole)
     assert gathered.softirqs is None
     if any(b.interrupts is None for b in whole):
         assert gathered.interrupts is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import typing
 from collections.abc import Iterable
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.bench.placement import Wish, check_realtime, choose
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.spec import Placement, WorkloadName
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 
 
@@ -47,6 +49,9 @@ def host(
         )
     shared = tuple(Cache(3, "Unified", 1 << 20, CpuSet.of(group) - CpuSet.of(offline)) for group in groups.values())
     return Topology(tuple(cpus), shared)
+
+
+WORKLOADS = st.sampled_from(typing.get_args(WorkloadName))
 
 
 @st.composite
@@ -127,7 +132,7 @@ def test_auto_shares_a_cache_and_avoids_cpu_0_where_that_is_possible(topology: T
     assert 0 not in (first.id, second.id)
 
 
-@given(hosts(), st.sampled_from(["ring", "spin"]), st.lists(st.none() | st.integers(0, 40), min_size=4, max_size=4))
+@given(hosts(), WORKLOADS, st.lists(st.none() | st.integers(0, 40), min_size=4, max_size=4))
 def test_what_is_given_is_taken_or_refused_in_one_sentence(
     topology: Topology, workload: str, given_cpus: list[int | None]
 ) -> None:
@@ -147,6 +152,24 @@ def test_what_is_given_is_taken_or_refused_in_one_sentence(
     assert all(c in topology.allowed for c in got if c is not None)
     assert [g for g, c in zip(got, given_cpus, strict=True) if c is not None] == asked
     assert placement.mode == ("chosen" if asked else "auto")
+
+
+@given(hosts(), st.sampled_from(["auto", "none"]))
+def test_a_receiver_runs_where_a_ring_without_journaller_would(topology: Topology, mode: str) -> None:
+    made = []
+    for wish in (Wish(workload="ack", mode=mode), Wish(workload="ring", mode=mode, no_journaller=True)):
+        try:
+            made.append(dataclasses.replace(choose(topology, wish), why=""))
+        except WorkshopError as error:
+            made.append(type(error))
+    assert made[0] == made[1]
+
+
+@given(hosts())
+def test_a_sleeper_runs_where_a_sampler_would(topology: Topology) -> None:
+    if topology.allowed:
+        sleeper, sampler = (choose(topology, Wish(workload=name)) for name in ("wakeup", "spin"))
+        assert sleeper == dataclasses.replace(sampler, why=sampler.why.replace("sampler", "sleeper"))
 
 
 @given(hosts())
@@ -224,7 +247,7 @@ def test_none_leaves_the_scheduler_free_with_the_threads_of_auto() -> None:
         ),
         (Wish(producer=1, accumulator=1), UsageError, "CPU 1 is given twice (--producer-cpu and --accumulator-cpu)"),
         (Wish(accumulator=2, journaller=2), UsageError, "CPU 2 is given twice"),
-        (Wish(cpu=1), UsageError, "--cpu is for the spin workload"),
+        (Wish(cpu=1), UsageError, "--cpu is for the workloads spin and wakeup"),
         (Wish(workload="spin", producer=1), UsageError, "--producer-cpu is for the ring workload"),
         (Wish(journaller=1, no_journaller=True), UsageError, "contradict"),
         (Wish(workload="spin", cpu=-1), HostError, "this host has no CPU -1"),

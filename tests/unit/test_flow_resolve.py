@@ -28,11 +28,20 @@ def ask(**fields: Any) -> MeasureRequest:
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [
-        (ask(workload="wakeup"), "the workload 'wakeup' is not built yet"),
-        (ask(workload="ack"), "the workload 'ack' is not built yet"),
+        (ask(workload="wakeup", interval_ns=9_999), "the interval of wakeup goes from 10 µs to 1 s"),
+        (ask(workload="ack", interval_ns=9_999), "the interval of ack goes from 10 µs to 1 s"),
+        (ask(workload="ack", threshold_ns=100_000), "the threshold of ack must be above the interval"),
+        (ask(workload="ack", duty=50), "--duty is for spin, not for ack"),
+        (ask(workload="ack", messages=5), "--messages is for the ring, not for ack"),
+        (ask(workload="wakeup", pacing="schedule"), "--pacing is for the ring, not for wakeup"),
+        (ask(workload="spin", duty=50, pause="nap"), "there is no pause 'nap'; use sleep or busy"),
+        (ask(workload="spin", pause="busy"), "--pause is for spin with a duty below 100 %"),
+        (ask(workload="wakeup", accumulator_cpu=1), "--accumulator-cpu is for the ring workload; for wakeup say --cpu"),
+        (ask(workload="ack", cpu=1), "--cpu is for the workloads spin and wakeup; for ack say --producer-cpu"),
+        (ask(workload="ack", journaller_cpu=1), "--journaller-cpu is for the ring, ack has two threads"),
         (ask(workload="ri\x1bng"), "there is no workload 'ri ng'"),
         (ask(workload="spin", duty=99), "there is no duty of 99 %; use 100, 50, 10"),
-        (ask(duty=50), "--duty is for spin, the ring is always busy"),
+        (ask(duty=50), "--duty is for spin, not for ring"),
         (ask(preset="eternal"), "there is no preset 'eternal'"),
         (ask(noise="thunder"), "there is no noise 'thunder'; known: spinners, greedy, timer, "),
         (ask(noise="stall", duration_s=0.1), "a stall needs blocks of at least 200 ms, and these take 100 ms"),
@@ -59,7 +68,7 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(workload="spin", messages=5), "--messages is for the ring"),
         (ask(workload="spin", pacing="schedule"), "--pacing is for the ring"),
         (ask(workload="spin", pacing="spin"), "--pacing is for the ring"),
-        (ask(workload="spin", interval_ns=10_000), "--interval-us is for the ring"),
+        (ask(workload="spin", interval_ns=10_000), "--interval-us is for the others, spin has no interval"),
         (ask(workload="spin", no_journaller=True), "--no-journaller is for the ring"),
         (ask(placement="best"), "there is no placement 'best'"),
     ],
@@ -93,7 +102,7 @@ def test_a_run_shorter_than_a_block_is_one_shorter_block() -> None:
     st.floats(0.01, LONGEST_S),
     st.integers(100, 1_000_000_000),
     st.sampled_from(["quick", "standard", "long"]),
-    st.sampled_from(["ring", "spin"]),
+    st.sampled_from(["ring", "spin", "wakeup", "ack"]),
 )
 def test_a_duration_is_kept_and_no_block_is_too_long(
     duration_s: float, interval_ns: int, preset: str, workload: str
@@ -101,7 +110,7 @@ def test_a_duration_is_kept_and_no_block_is_too_long(
     cut = blocks(ask(duration_s=duration_s, interval_ns=interval_ns, preset=preset, workload=workload))
     assert cut.messages is None
     assert abs(cut.count * cut.block_ns - duration_s * 1e9) <= cut.count + 1
-    assert cut.block_ns <= 1_000_000_000
+    assert cut.block_ns <= max(1_000_000_000, 4 * interval_ns if workload in ("wakeup", "ack") else 0)
     if workload == "ring":
         assert cut.block_ns <= interval_ns * 1_000_001
 
@@ -121,6 +130,43 @@ def test_a_number_of_messages_fits_its_blocks(messages: int, interval_ns: int) -
     assert cut.block_ns > share * interval_ns
 
 
+@pytest.mark.parametrize(
+    ("workload", "interval_ns", "threshold_ns", "count"),
+    [
+        ("ring", 10_000, 1_000, 2),
+        ("spin", 10_000, 1_000, 1),
+        ("wakeup", 1_000_000, 10_000, 1),
+        ("ack", 100_000, 500_000, 2),
+    ],
+)
+def test_each_workload_has_defaults_of_its_own(workload: str, interval_ns: int, threshold_ns: int, count: int) -> None:
+    spec = resolve(ask(workload=workload), TWO, CpuSet(), "/nowhere")
+    assert (spec.interval_ns, spec.threshold_ns, threads(spec), spec.pause) == (
+        interval_ns,
+        threshold_ns,
+        count,
+        "sleep",
+    )
+
+
+@given(st.integers(10_000, 1_000_000_000))
+def test_a_receivers_threshold_stays_above_its_interval(interval_ns: int) -> None:
+    spec = resolve(ask(workload="ack", interval_ns=interval_ns), TWO, CpuSet(), "/nowhere")
+    assert 500_000 <= spec.threshold_ns <= 10_000_000_000
+    assert spec.threshold_ns > interval_ns
+
+
+def test_a_receiver_and_its_sender_are_placed_like_the_ring() -> None:
+    spec = resolve(ask(workload="ack"), TWO, CpuSet(), "/nowhere")
+    ring = resolve(ask(no_journaller=True), TWO, CpuSet(), "/nowhere").placement
+    assert (spec.placement.producer, spec.placement.accumulator) == (ring.producer, ring.accumulator)
+    assert (spec.placement.sampler, spec.placement.journaller_on) == (None, False)
+    assert spec.placement.why.startswith("Sender on CPU 0, receiver on CPU 1: ")
+    assert "ournaller" not in spec.placement.why
+    free = resolve(ask(workload="ack", placement="none"), TWO, CpuSet(), "/nowhere").placement
+    assert free.why == "The scheduler may move sender and receiver between CPUs 0-1."
+
+
 def test_what_was_not_asked_has_a_default() -> None:
     for workload in ("ring", "spin"):
         spec = resolve(ask(workload=workload), TWO, CpuSet(), "/nowhere")
@@ -130,6 +176,8 @@ def test_what_was_not_asked_has_a_default() -> None:
 @pytest.mark.parametrize("duty", [100, 50, 10])
 def test_spin_has_a_duty(duty: int) -> None:
     assert resolve(ask(workload="spin", duty=duty), TWO, CpuSet(), "/nowhere").duty == duty
+    if duty != 100:
+        assert resolve(ask(workload="spin", duty=duty, pause="busy"), TWO, CpuSet(), "/nowhere").pause == "busy"
 
 
 @pytest.mark.parametrize("request_", [ask(), ask(duration_s=0.2), ask(messages=20_000), ask(preset="standard")])

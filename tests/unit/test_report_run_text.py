@@ -6,8 +6,11 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.bench.protocol import StallTotal
 from jitter_workshop.model.run import Run
 from jitter_workshop.report.text import remark, render
+from jitter_workshop.stats.buckets import buckets
+from jitter_workshop.stats.stalls import of_run
 from tests import madeup
 
 OUTSIDE = "the isolated CPUs were not used: sudo asks for a \x1b[1mpassword"
@@ -16,6 +19,10 @@ OUTSIDE = "the isolated CPUs were not used: sudo asks for a \x1b[1mpassword"
 def made(mode: str = "auto", **changed: object) -> Run:
     run, _ = madeup.make_run()
     return dataclasses.replace(run, placement=dataclasses.replace(run.placement, mode=mode), **changed)
+
+
+RARE = of_run(500_000, [StallTotal(500_000, 2, 10**6), StallTotal(10**6, 0, 0)], [], 1.0)
+NONE = of_run(500_000, [StallTotal(500_000, 0, 0)], [], 0.5)
 
 
 def flat(run: Run) -> str:
@@ -30,6 +37,19 @@ def flat(run: Run) -> str:
         (made(workload="spin", duty=50, notes={"duty": "busy for 5 ms"}), "note busy for 5 ms"),
         (made(workload="spin", duty=50), "busy 50 % of the time"),
         (made(noise="stall"), "with stall"),
+        (made(workload="spin", duty=50, pause="busy"), "samples 50 % of the time"),
+        (made(workload="wakeup", interval_ns=1_000_000), "wakeup · placement auto · a wake-up every 1 ms"),
+        (made(workload="wakeup", notes={"timer_slack": "slack of 1 ns"}), "note slack of 1 ns"),
+        (made(workload="wakeup", missed_wakeups=12), "12 periods were over before the thread could sleep"),
+        (made(workload="ack", blocked_publishes=3), "no room for a segment 3 times"),
+        (made(workload="ack", stalls=RARE), "rate over 500 µs: 2 a second; the true rate lies between 0.242 a second"),
+        (made(workload="ack", stalls=RARE), "intervals over count per second in them / s"),
+        (made(workload="ack", stalls=NONE), "rate none over 500 µs in 500 ms: fewer than 5.99 a second, at 95 %"),
+        (made(workload="spin", buckets=buckets([0] * 26, 10**9), sampled_s=1.0), "(1 s sampled): none of 2 µs or more"),
+        (
+            made(workload="spin", buckets=buckets([5, *[0] * 24, 1], 36 * 10**11), sampled_s=3_600.0),
+            "2 µs to 3 µs 5 100 ms and more 1",
+        ),
     ],
 )
 def test_a_report_says_what_changes_how_it_is_read(run: Run, said: str) -> None:

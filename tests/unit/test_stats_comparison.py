@@ -83,6 +83,32 @@ def test_unlike_runs_are_not_compared(make_run: MakeRun, change: dict[str, Any],
     assert found.rows == ()
 
 
+@pytest.mark.parametrize(
+    ("workload", "name", "change", "said"),
+    [
+        ("wakeup", "wakeup_latency", {"interval_ns": 20_000}, ("interval: 10 µs against 20 µs",)),
+        ("wakeup", "wakeup_latency", {"pacing": "schedule"}, ()),
+        ("ack", "ack_interval", {"interval_ns": 20_000}, ("interval: 10 µs against 20 µs",)),
+        ("spin", "spin_gap", {"duty": 50, "pause": "sleep"}, ("duty: 100 % against 50 %",)),
+    ],
+)
+def test_other_workloads_are_compared_where_they_are_alike(
+    make_run: MakeRun, workload: str, name: str, change: dict[str, Any], said: tuple[str, ...]
+) -> None:
+    a, _ = make_run(workload=workload, name=name)
+    b, _ = make_run(workload=workload, name=name, **change)
+    assert cp.compare(a, b).differences == said
+    assert cp.compare(a, a).comparable
+    ring, _ = make_run()
+    assert f"workload: ring against {workload}" in cp.compare(ring, b).differences
+
+
+def test_a_sampler_that_sleeps_is_not_compared_with_one_that_pauses_busily(make_run: MakeRun) -> None:
+    a, _ = make_run(workload="spin", name="spin_gap", duty=50, pause="sleep")
+    b, _ = make_run(workload="spin", name="spin_gap", duty=50, pause="busy")
+    assert cp.compare(a, b).differences == ("pause: sleep against busy",)
+
+
 def test_pacing_and_interval_mean_nothing_where_no_messages_are_sent(make_run: MakeRun) -> None:
     a, _ = make_run(workload="spin", name="spin_gap")
     b, _ = make_run(workload="spin", name="spin_gap", interval_ns=20_000, pacing="schedule")

@@ -15,6 +15,7 @@ from textual.geometry import Region
 from textual.message import Message
 
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.scale import nice_ns
@@ -163,7 +164,7 @@ class RunsScreen(WorkshopScreen):
             ("id", clean(run.id, 60)),
             (
                 "workload",
-                f"{clean(run.workload, 20)}, pacing {clean(run.pacing, 20)}, every {nice_ns(run.interval_ns)}",
+                _how(run),
             ),
             (
                 "length",
@@ -232,6 +233,15 @@ class RunsScreen(WorkshopScreen):
 
     def action_close(self) -> None:
         self.app.pop_screen()
+
+
+def _how(run: Run) -> str:
+    """Its workload, and at what pace."""
+    name = clean(run.workload, 20)
+    if run.workload not in PACED:
+        return name if run.duty == 100 else f"{name}, busy {run.duty} %"
+    paced = f", pacing {clean(run.pacing, 20)}" if run.workload == "ring" else ""
+    return f"{name}{paced}, every {nice_ns(run.interval_ns)}"
 
 
 def _clock_time(started_at: str) -> str:

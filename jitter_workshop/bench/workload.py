@@ -1,0 +1,98 @@
+"""What every workload is to the measuring child, and what they share: a block's figures, limits, refusals."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from jitter_workshop.bench.digest import Digest
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.spec import RunSpec
+
+MOST_MESSAGES = 1 << 21
+"""What a block can hold: each message costs ten bytes a thread, all of it resident before the block begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the kernel did to one thread during a block."""
+
+    voluntary_switches: int
+    involuntary_switches: int
+    minor_faults: int
+    major_faults: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One block of a workload. ``usage``: by thread name. ``blocked_publishes``: None where nothing is published.
+    ``missed_wakeups``: None where nothing sleeps."""
+
+    digest: Digest
+    usage: dict[str, Usage]
+    core_hz: int | None
+    ping_pong_ns: float | None
+    blocked_publishes: int | None
+    notes: dict[str, str] = field(default_factory=dict)
+    missed_wakeups: int | None = None
+
+
+class Workload(Protocol):
+    """Made ready by its constructor: threads run and exchange unrecorded messages from then on, until ``close``."""
+
+    tids: dict[str, int]
+
+    def lock(self) -> bool:
+        """Lock only what the hot threads touch."""
+
+    def measure(self, index: int) -> Any:
+        """Measure one block and return what native code says of it; sleeps meanwhile and does nothing else."""
+
+    def digest(self, index: int, result: Any) -> Measured:
+        """The block that ``measure`` has just measured, in figures. Takes a while; the threads go on, unrecorded."""
+
+    def close(self) -> None:
+        """End the threads and give the memory back."""
+
+
+def messages_of_block(spec: RunSpec, index: int) -> int:
+    """The messages of block ``index`` when the run has a total; 0 = the block is timed."""
+    if spec.messages is None:
+        return 0
+    share, rest = divmod(spec.messages, spec.blocks)
+    return max(1, share + (1 if index < rest else 0))
+
+
+def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostError:
+    """Why a thread could not be started or placed (``number``: an errno)."""
+    if number == errno.EPERM and priority > 0:
+        return HostError(
+            f"this user may not run threads with SCHED_FIFO priority {priority}",
+            "raise RLIMIT_RTPRIO (ulimit -r) or measure with --sched other",
+        )
+    if cpu is not None and number in (errno.EINVAL, errno.EPERM):
+        return HostError(
+            f"the {thread} cannot run on CPU {cpu}: it does not exist, is offline or not allowed to this process",
+            "choose another CPU",
+        )
+    return HostError(f"the {thread}'s thread could not be started: {os.strerror(number)}")
+
+
+def most_messages(spec: RunSpec) -> int:
+    """How many messages the arrays of a block are for. Raises UsageError where that is more than one can hold."""
+    if spec.messages is not None:
+        most = messages_of_block(spec, 0)
+        if most > MOST_MESSAGES:
+            raise UsageError(
+                f"a block of {most} messages is more than the {MOST_MESSAGES} that one block can hold",
+                "cut the run into more blocks",
+            )
+        return most
+    return max(1, min(MOST_MESSAGES, spec.block_ns // spec.interval_ns + 2))
+
+
+def usage_of(native: Any) -> Usage:
+    """A thread's ``jw_usage``."""
+    return Usage(native.voluntary_switches, native.involuntary_switches, native.minor_faults, native.major_faults)

@@ -1,0 +1,265 @@
+/* The receiver: a sender sends a segment at every interval over a TCP connection of this process to itself; the receiver
+ * sleeps in recv(2), takes what there is, stamps the time and answers with an ACK of its own. The interval between two
+ * stamps is what is measured. Stamped at the receiver, as in the study that this follows: so the times are the run's own
+ * clock's, and tell the CPU. The kernel's stamps of TCP's ACKs (SOF_TIMESTAMPING_TX_ACK,
+ * Documentation/networking/timestamping.rst) need no rights either, but they are CLOCK_REALTIME's, are made on the
+ * sender's CPU, and cost both a read of the error queue a segment. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "ack.h"
+#include "clock.h"
+#include "loopback.h"
+
+/* What a segment asks of its receiver besides being answered. */
+enum { MARK_NONE = 0, MARK_START = 1, MARK_END = 2 };
+
+typedef struct {
+    uint64_t sequence;
+    uint64_t mark;
+    char rest[JW_RECORD_BYTES - 2 * sizeof(uint64_t)];
+} segment;
+
+_Static_assert(sizeof(segment) == JW_RECORD_BYTES, "a segment is as long as a record of the ring");
+
+/* The connection is of no use any more: whoever sleeps in it, or waits for a block, wakes up. */
+static void give_up(jw_ack *ack, int failed) {
+    if (!jw_stopped(&ack->stop)) {
+        int none = 0;
+        atomic_compare_exchange_strong(&ack->broken, &none, failed);
+    }
+    jw_loopback_end(ack->client, ack->server);
+    jw_meeting_release(&ack->meeting);
+}
+
+/* Take the answers that have come, so that the receiver's next one finds room. Never waits. */
+static bool take_answers(jw_ack *ack) {
+    ssize_t n = recv(ack->client, ack->answers, sizeof ack->answers, MSG_DONTWAIT);
+    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) {
+        return true;
+    }
+    give_up(ack, n == 0 ? -ECONNRESET : -errno);
+    return false;
+}
+
+/* Send one segment. Where the receiver has not read for long and there is no room, that is counted, and tried again. */
+static bool say(jw_ack *ack, uint64_t sequence, uint64_t mark, bool *blocked) {
+    segment message = {.sequence = sequence, .mark = mark};
+    size_t done = 0;
+    while (done < sizeof message) {
+        const char *rest = (const char *)&message + done;
+        ssize_t n = send(ack->client, rest, sizeof message - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n >= 0) {
+            done += (size_t)n;
+            continue;
+        }
+        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+            *blocked = true;
+            if (jw_ack_given_up(ack) || !take_answers(ack)) {
+                return false;
+            }
+            jw_nap();
+            continue;
+        }
+        give_up(ack, -errno);
+        return false;
+    }
+    return take_answers(ack);
+}
+
+/* Segments are due at start + n * interval; late ones go at once and none is left out. */
+typedef struct {
+    uint64_t start;
+    uint64_t n;
+} schedule;
+
+JW_INLINE bool wait_for(const jw_ack *ack, int source, const schedule *plan) {
+    const uint64_t due = plan->start + jw_clock_ticks(&ack->config.clock, plan->n * ack->config.interval_ns);
+    while (jw_now(source) < due) {
+        if (jw_ack_given_up(ack)) {
+            return false;
+        }
+        jw_relax();
+    }
+    return true;
+}
+
+/* Segments that nobody records, until a block is asked for. */
+JW_INLINE bool keep_sending(jw_ack *ack, int source, uint32_t answered, uint64_t *sequence) {
+    schedule plan = {.start = jw_now(source)};
+    bool blocked;
+    while (atomic_load_explicit(&ack->asked, memory_order_acquire) == answered) {
+        if (jw_ack_given_up(ack) || !say(ack, (*sequence)++, MARK_NONE, &blocked)) {
+            return false;
+        }
+        plan.n++;
+        if (!wait_for(ack, source, &plan)) {
+            return false;
+        }
+    }
+    return !jw_ack_given_up(ack);
+}
+
+JW_INLINE bool send_block(jw_ack *ack, int source, uint64_t *sequence) {
+    jw_ack_notes *own = &ack->of[JW_ACK_SENDER];
+    const uint64_t duration = ack->duration_ticks;
+    jw_usage at_start;
+    uint64_t blocks = 0;
+    jw_thread_usage(&at_start);
+    schedule plan = {.start = jw_now(source)};
+    for (bool last = false; !last; plan.n++) {
+        unsigned cpu;
+        bool blocked = false;
+        if (!wait_for(ack, source, &plan)) {
+            return false;
+        }
+        const uint64_t now = jw_now_ordered(source, &cpu);
+        own->stamps[plan.n] = now;
+        own->cpus[plan.n] = (uint16_t)cpu;
+        last = plan.n > 0 && (now - own->stamps[0] >= duration || plan.n == ack->config.most_segments);
+        if (!say(ack, (*sequence)++, last ? MARK_END : plan.n == 0 ? MARK_START : MARK_NONE, &blocked)) {
+            return false;
+        }
+        blocks += blocked;
+        own->count = plan.n;
+    }
+    jw_usage_since(&at_start, &ack->result.usage[JW_ACK_SENDER]);
+    ack->result.sent = own->count;
+    ack->result.blocked = blocks;
+    return true;
+}
+
+JW_INLINE void sender(jw_ack *ack, int source) {
+    uint64_t sequence = 0;
+    for (uint32_t answered = 0; keep_sending(ack, source, answered, &sequence); answered++) {
+        if (!send_block(ack, source, &sequence)) {
+            return;
+        }
+        jw_nap();
+        jw_meeting_report(&ack->meeting);
+    }
+}
+
+/* What the receiver keeps from portion to portion. */
+typedef struct {
+    size_t held; /* bytes of a segment whose rest has not come */
+    uint64_t expected;
+    bool recording;
+    jw_usage at_start;
+} reading;
+
+static bool answer(jw_ack *ack, uint64_t taken) {
+    ssize_t n;
+    while ((n = send(ack->server, &taken, sizeof taken, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
+    }
+    if (n == (ssize_t)sizeof taken) {
+        return true;
+    }
+    /* A part of eight bytes is sent only by a connection that ends. */
+    give_up(ack, n < 0 ? -errno : -ECONNRESET);
+    return false;
+}
+
+static void end_block(jw_ack *ack, reading *so_far) {
+    so_far->recording = false;
+    jw_usage_since(&so_far->at_start, &ack->result.usage[JW_ACK_RECEIVER]);
+    ack->result.answered = ack->of[JW_ACK_RECEIVER].count;
+    ack->result.core_hz = jw_core_hz(&ack->config.clock);
+    jw_meeting_report(&ack->meeting);
+}
+
+/* Note an answered portion: the stamp of the one that brings a block's first segment is the reference, and the one that
+ * brings its last segment is the last. */
+static bool look_through(jw_ack *ack, reading *so_far, size_t bytes, uint64_t stamp, unsigned cpu) {
+    jw_ack_notes *own = &ack->of[JW_ACK_RECEIVER];
+    const size_t whole = bytes / sizeof(segment);
+    bool begins = false, ends = false;
+    for (size_t i = 0; i < whole; i++) {
+        segment message;
+        memcpy(&message, ack->portion + i * sizeof message, sizeof message);
+        if (message.sequence != so_far->expected) {
+            give_up(ack, -EPROTO);
+            return false;
+        }
+        so_far->expected++;
+        begins = begins || message.mark == MARK_START;
+        ends = ends || message.mark == MARK_END;
+    }
+    if (begins) {
+        /* What was written before the block was asked for came by way of the sender. */
+        (void)atomic_load_explicit(&ack->asked, memory_order_acquire);
+        so_far->recording = true;
+        own->count = 0;
+        jw_thread_usage(&so_far->at_start);
+    } else if (so_far->recording && own->count < ack->config.most_segments) {
+        own->count++;
+    }
+    if (so_far->recording) {
+        own->stamps[own->count] = stamp;
+        own->cpus[own->count] = (uint16_t)cpu;
+    }
+    so_far->held = bytes - whole * sizeof(segment);
+    memmove(ack->portion, ack->portion + whole * sizeof(segment), so_far->held);
+    if (ends && so_far->recording) {
+        end_block(ack, so_far);
+    }
+    return true;
+}
+
+JW_INLINE void receiver(jw_ack *ack, int source) {
+    reading so_far = {.held = 0};
+    for (;;) {
+        ssize_t n = recv(ack->server, ack->portion + so_far.held, sizeof ack->portion - so_far.held, 0);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            give_up(ack, n == 0 ? -ECONNRESET : -errno);
+            return;
+        }
+        unsigned cpu;
+        const uint64_t stamp = jw_now_ordered(source, &cpu);
+        if (!answer(ack, so_far.expected) || !look_through(ack, &so_far, so_far.held + (size_t)n, stamp, cpu)) {
+            return;
+        }
+    }
+}
+
+static bool arrive(jw_ack *ack, int who, const char *name) {
+    jw_name_thread(name);
+    ack->tid[who] = jw_thread_id();
+    ack->failed[who] = jw_place_thread(ack->config.cpu[who], ack->config.fifo_priority);
+    bool placed = ack->failed[who] == 0;
+    jw_meeting_report(&ack->meeting);
+    return placed;
+}
+
+/* Each loop compiled once per clock. */
+#define PER_CLOCK(loop)                                                                                                \
+    switch (ack->config.clock.source) {                                                                                \
+    case JW_CLOCK_TSC:                                                                                                 \
+        loop(ack, JW_CLOCK_TSC);                                                                                       \
+        break;                                                                                                         \
+    case JW_CLOCK_CNTVCT:                                                                                              \
+        loop(ack, JW_CLOCK_CNTVCT);                                                                                    \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        loop(ack, JW_CLOCK_MONOTONIC);                                                                                 \
+    }
+
+void *jw_sender_body(void *argument) {
+    jw_ack *ack = argument;
+    if (arrive(ack, JW_ACK_SENDER, "sender")) {
+        PER_CLOCK(sender)
+    }
+    return NULL;
+}
+
+void *jw_receiver_body(void *argument) {
+    jw_ack *ack = argument;
+    if (arrive(ack, JW_ACK_RECEIVER, "receiver")) {
+        PER_CLOCK(receiver)
+    }
+    return NULL;
+}

@@ -1,0 +1,89 @@
+"""The other workloads through the command line: real, short runs, kept, shown and compared like those of the ring."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop import cli
+from jitter_workshop.model.run import MAIN_HISTOGRAM
+
+pytestmark = pytest.mark.native
+
+TWO = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+QUICK = ("--duration", "0.3", "--wait", "60")
+
+
+def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert cli.main(["measure", *QUICK, "--json", *arguments]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize("workload", ["wakeup", pytest.param("ack", marks=TWO), "spin"])
+def test_a_run_says_all_it_knows_and_why_it_does_not_know_the_rest(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, workload: str
+) -> None:
+    run = measured(capsys, "--workload", workload, "--label", workload)
+    main = MAIN_HISTOGRAM[workload]
+    assert run["histograms"][main]["count"] > 0
+    for field in ("buckets", "sampled_s", "pause", "missed_wakeups", "blocked_publishes"):
+        assert (run[field] is None) == (field in run["notes"]), field
+    for name in ("producer", "accumulator", "journaller", "sampler"):
+        assert (run["placement"][name] is None) == (f"placement.{name}" in run["notes"]), name
+    stalls = run["stalls"]
+    assert stalls["per_second_low"] <= stalls["per_second"] <= stalls["per_second_high"]
+    # Charts, reports and comparisons take it like any other run.
+    assert cli.main(["chart", workload]) == 0
+    assert workload in capsys.readouterr().out
+    assert cli.main(["chart", workload, "-o", str(tmp_path / "chart.svg")]) == 0
+    assert cli.main(["compare", workload, workload, "--json"]) == 0
+    capsys.readouterr()
+
+
+@TWO
+def test_workloads_are_not_compared_with_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    for workload in ("wakeup", "ack"):
+        measured(capsys, "--workload", workload, "--label", workload)
+    assert cli.main(["compare", "wakeup", "ack", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert not found["comparable"]
+    assert "workload: wakeup against ack" in found["differences"]
+
+
+def test_spin_sorts_its_gaps(capsys: pytest.CaptureFixture[str]) -> None:
+    run = measured(capsys, "--workload", "spin", "--duty", "50", "--pause", "busy")
+    assert (run["duty"], run["pause"]) == (50, "busy")
+    assert len(run["buckets"]) == 26
+    assert 0 < run["sampled_s"] < run["duration_s"]
+    for bucket in run["buckets"]:
+        assert bucket["per_hour"] == pytest.approx(bucket["count"] * 3_600 / run["sampled_s"])
+
+
+@TWO
+def test_a_receivers_report_states_the_rate_over_its_threshold(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["measure", *QUICK, "--workload", "ack", "--interval-us", "200", "--threshold-us", "2000"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "a segment every 200 µs" in said
+    assert "intervals over count per second" in said
+    assert "over 2 ms" in said
+    assert "at 95 %" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--workload", "ack", "--threshold-us", "50"], "threshold of ack must be above the interval"),
+        (["--workload", "wakeup", "--interval-us", "1"], "the interval of wakeup goes from 10 µs"),
+        (["--workload", "spin", "--pause", "busy"], "duty below 100 %"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    assert cli.main(["measure", *arguments]) == 2
+    told = capsys.readouterr()
+    assert words in told.err
+    assert told.out == ""
