@@ -29,6 +29,9 @@ CPU and its first event (and from its last event to the next clock reading) lie 
 (0.1 to 0.5 µs an event), cold caches, and in a guest one or more exits to the hypervisor of 1 to 5 µs each. Twice the
 longest of these; what lasts longer has a cause of its own, which the trace did not see."""
 
+CATCH_UP_NS = 200
+"""The most that a consumer needs for a message that has been waiting (20 to 100 ns, with the journaller's copy)."""
+
 PRODUCER = "producer"
 _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "no_event"
 _HOLE = "hole"
@@ -72,6 +75,16 @@ def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, 
     pieces = _resolve(its, timeline, _raw(its, timeline, producer), around)
     # What begins later than that did not stop it at the stamp: then the time before is no event's.
     return pieces if pieces[0].kind != _NO_EVENT else None
+
+
+def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Piece]:
+    """What had the producer for all of a time in which its consumer ran and saw nothing; empty where it was not stopped
+    throughout, or the window is no consumer's."""
+    producer = timeline.threads.get(PRODUCER)
+    if producer is None or window.publish is None or window.thread == PRODUCER:
+        return []
+    raw = _raw(Window(hole.start, hole.end, -1, PRODUCER), timeline, producer)
+    return raw if all(piece.kind not in (_HOLE, _NO_EVENT) for piece in raw) else []
 
 
 def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
@@ -156,12 +169,25 @@ def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) 
             if fault is None and kind == _HOLE:
                 near = _neighbour(window, timeline, raw, place, around)
                 kind, name = (_AROUND, near) if near is not None else (_NO_EVENT, words.NOTHING)
+                if near is None and _catches_up(window, timeline, raw, place):
+                    name = words.CATCHING_UP
+                elif near is None and (stopped := _sender_stopped(window, timeline, piece)):
+                    for other in stopped:
+                        _add(found, *other)
+                    continue
             # Until the thread's next clock reading it is still in the fault that it had.
             fault = fault or (faulted if kind == _NO_EVENT and window.messages <= 1 else None)
             if fault is not None:
                 kind, name, faulted = _FAULT, fault, fault
         _add(found, kind, name, piece.start, piece.end)
     return tuple(found)
+
+
+def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
+    """Whether a consumer, stopped before, takes in this last hole what had piled up meanwhile."""
+    if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
+        return False
+    return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS
 
 
 def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int, around: int) -> str | None:

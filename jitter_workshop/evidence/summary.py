@@ -258,7 +258,7 @@ def _notes(block: ExplainedBlock, stall: SplitStall) -> tuple[str, ...]:
 def _said(deed: Sent) -> str:
     who = f"{deed.who} on CPU {deed.by}"
     if deed.what == "ipi":
-        return f"{who} had {deed.of or 'a function'} called on CPU {deed.cpu}"
+        return f"{who} had {deed.of} called on CPU {deed.cpu}" if deed.of else f"{who} had CPU {deed.cpu} reschedule"
     if deed.what == "move":
         return f"{who} moved {deed.of} to CPU {deed.cpu}"
     return f"{who} woke {deed.of}"

@@ -31,8 +31,10 @@ NOTHING = ""
 ASLEEP = "asleep"
 LOST = "events lost"
 NOT_TRACED = "CPU not traced"
+CATCHING_UP = "catching up"
 """Names of ``no_event``: nothing happened by this trace; the thread slept (or was stopped) by its own doing; the trace
-had no room for what happened; the thread was on a CPU that is not traced."""
+had no room for what happened; the thread was on a CPU that is not traced; a consumer took what had piled up while it
+was stopped."""
 
 IDLE = "idle"
 THROTTLED = "throttled"

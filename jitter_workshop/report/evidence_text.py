@@ -35,6 +35,7 @@ _NO_EVENTS = {
     words.ASLEEP: "asleep or stopped",
     words.LOST: "not known: events lost",
     words.NOT_TRACED: "on a CPU not traced",
+    words.CATCHING_UP: "catching up afterwards",
 }
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
 _ABOUT = {
@@ -152,7 +153,7 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
             style.width,
         )
     for kind, text in _ABOUT.items():
-        if any(cause.kind == kind and cause.name not in (words.ASLEEP, words.LOST) for cause in report.causes):
+        if any(cause.kind == kind and (kind != "no_event" or cause.name == words.NOTHING) for cause in report.causes):
             lines += wrap(text, style.width)
             if kind == "no_event" and report.candidates:
                 lines += wrap("It may have been one of these; the trace cannot tell:", style.width)
@@ -253,7 +254,8 @@ def _deeds(deeds: Sequence[Deed]) -> Iterator[str]:
     senders = [deed for deed in deeds if deed.what == "ipi"][:3]
     for deed in senders:
         target = f"CPU {deed.cpu}" if deed.cpu >= 0 else "several CPUs"
-        yield f"{clean(deed.who, 20)} had {clean(deed.of, 40) or 'a function'} called on {target} {_times(deed.count)}."
+        what = f"{clean(deed.of, 40)} called on {target}" if deed.of else f"{target} reschedule"
+        yield f"{clean(deed.who, 20)} had {what} {_times(deed.count)}."
     for deed in [deed for deed in deeds if deed.what == "move"][:3]:
         yield f"{clean(deed.who, 20)} moved {clean(deed.of, 20)} to CPU {deed.cpu} {_times(deed.count)}."
 

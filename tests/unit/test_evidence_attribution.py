@@ -229,6 +229,30 @@ def test_a_producer_that_was_not_stopped_at_the_stamp_is_no_reason(
     assert parts(events, window, cpus=(1, 2), tids=RING) == [("no_event", "", 25_000)]
 
 
+def test_a_consumer_that_runs_and_sees_nothing_waits_for_its_producer() -> None:
+    """Its own interrupt is its own; the rest is the producer's, which was stopped all the time."""
+    events = [
+        switch(10_050, 101, OTHER, stays=True, cpu=1),
+        *pair(30_000, 31_000, "irq", "nic0", cpu=2, pid=102),
+        switch(90_000, OTHER, 101, cpu=1),
+    ]
+    assert parts(events, consumer(10_060, 60_000, 10_040), cpus=(1, 2), tids=RING) == [
+        ("task", "other", 19_940),
+        ("irq", "nic0", 1_000),
+        ("task", "other", 29_000),
+    ]
+    back_before = [*events[:-1], switch(50_000, OTHER, 101, cpu=1)]
+    assert parts(back_before, consumer(10_060, 60_000, 10_040), cpus=(1, 2), tids=RING)[2] == ("no_event", "", 29_000)
+
+
+def test_a_consumer_takes_what_had_piled_up() -> None:
+    events = [switch(10_000, 102, OTHER, stays=True, cpu=2), switch(500_000, OTHER, 102, cpu=2)]
+    window = Window(10_000, 515_000, 2, "accumulator", 90, publish=10_000, start_seen=False)
+    assert parts(events, window, cpus=(1, 2), tids=RING)[-1] == ("no_event", "catching up", 15_000)
+    few = Window(10_000, 515_000, 2, "accumulator", 70, publish=10_000, start_seen=False)
+    assert parts(events, few, cpus=(1, 2), tids=RING)[-1] == ("no_event", "", 15_000)
+
+
 def test_a_consumer_with_a_reason_of_its_own_keeps_it() -> None:
     own = pair(10_500, 18_000, "softirq", "RCU", cpu=2, pid=102)
     events = [*own, *pair(10_300, 19_000, "irq", "nic0", cpu=1, pid=101)]

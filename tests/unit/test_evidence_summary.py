@@ -100,6 +100,7 @@ def test_a_stall_says_who_sent_and_who_moved_and_shows_its_stacks() -> None:
         event(1_010, "ipi_send", "flush_tlb_func", cpu=0, pid=OTHER, a=1),
         event(1_020, "ipi_send", "flush_tlb_func", cpu=0, pid=OTHER, a=1),
         event(1_030, "ipi_send", "flush_tlb_func", cpu=0, pid=OTHER, a=3),
+        event(1_040, "ipi_send", cpu=0, pid=OTHER, a=1),
         *pair(1_100, 1_200, "csd", "flush_tlb_func", number=0),
         switch(1_300, MEASURED, OTHER, stays=True),
         event(1_300, "stack", "__schedule+0x2a0;schedule;do_fault"),
@@ -109,6 +110,7 @@ def test_a_stall_says_who_sent_and_who_moved_and_shows_its_stacks() -> None:
     found = report(one(events, [(1_000, 1_500, 1)])).worst[0]
     assert found.notes == (
         "other on CPU 0 had flush_tlb_func called on CPU 1, 3 times",
+        "other on CPU 0 had CPU 1 reschedule",
         "other on CPU 1 moved sampler to CPU 1",
     )
     assert [(s.offset_ns, s.event, s.functions) for s in found.stacks] == [
