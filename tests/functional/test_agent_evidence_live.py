@@ -1,0 +1,281 @@
+"""Evidence on this machine's own kernel, as root: what is recorded is true, and nothing of anybody else is touched.
+
+Left out, with the reason, where root's rights or the kernel's trace are not to be had.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.agent import instances
+from jitter_workshop.agent.client import AgentClient, agent_command
+from jitter_workshop.errors import HostError, MeasureError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.trace import TraceEvent, TraceInfo, unpack
+from jitter_workshop.tuning.writer import HostWriter
+from tests.kernelprints import printed, says
+
+TRACEFS = Path("/sys/kernel/tracing")
+INSTANCES = TRACEFS / "instances"
+NAME = "x\n [000] d..1.\x1b[2J"
+"""A name that a task may give itself: it looks like the beginning of a line of the trace."""
+WOKEN = """\
+import ctypes, os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+ctypes.CDLL(None).prctl(15, sys.argv[2].encode(), 0, 0, 0)
+while os.read(0, 1):
+    os.write(1, b"!")
+"""
+
+
+def _why_not() -> str:
+    if os.geteuid() != 0:
+        return "only root may record the kernel's trace"
+    if instances.own_numbers(HostWriter()):
+        return "a container with process numbers of its own"
+    try:
+        folder = instances.tracefs(HostRoot())
+    except HostError as error:
+        return error.sentence()
+    if folder != str(TRACEFS):
+        return f"the trace is at {folder}"
+    try:
+        (INSTANCES / f"jw-test-{os.getpid()}-try").mkdir()
+    except OSError as error:
+        return f"no instance can be made: {error}"
+    (INSTANCES / f"jw-test-{os.getpid()}-try").rmdir()
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")
+
+
+class Woken:
+    """A child on one CPU that sleeps until it is woken."""
+
+    def __init__(self, cpu: int) -> None:
+        self._child = subprocess.Popen(
+            [sys.executable, "-c", WOKEN, str(cpu), NAME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        self.pid = self._child.pid
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake it once it sleeps, and wait for its answer."""
+        while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+            time.sleep(0)
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._child.stdin.write(b"!")
+        self._child.stdout.read(1)
+
+    def end(self) -> None:
+        self._child.communicate()
+
+
+@pytest.fixture
+def hot() -> int:
+    online = HostRoot().cpu_list("/sys/devices/system/cpu/online")
+    assert online is not None
+    return max(online)
+
+
+@pytest.fixture
+def woken(hot: int) -> Iterator[Woken]:
+    child = Woken(hot)
+    yield child
+    child.end()
+
+
+@pytest.fixture
+def agent() -> Iterator[AgentClient]:
+    with AgentClient(agent_command()) as started:
+        yield started
+
+
+def clock() -> tuple[str, Callable[[], int]]:
+    """The trace's clock, and how this process reads the same one."""
+    if "x86-tsc" in (TRACEFS / "trace_clock").read_text():
+        try:
+            from jitter_workshop.bench.native import lib
+        except MeasureError:
+            pass
+        else:
+            return "x86-tsc", lambda: int(lib.jw_clock_read(lib.JW_CLOCK_TSC))
+    return "mono", time.monotonic_ns
+
+
+def begin(agent: AgentClient, child: Woken, hot: int, stacks: bool = False, buffer_kb: int | None = None) -> TraceInfo:
+    return agent.evidence_begin(child.pid, [child.pid], str(hot), clock()[0], stacks, buffer_kb)
+
+
+def read(agent: AgentClient) -> tuple[list[TraceEvent], dict[int, int]]:
+    told = agent.evidence_read()
+    return list(unpack(told.events, told.strings)), told.lost
+
+
+def ours(agent: AgentClient) -> list[Path]:
+    return sorted(INSTANCES.glob(f"jitter-workshop-{agent._process.pid}-*"))
+
+
+def gone(agent: AgentClient) -> bool:
+    """Whether the instances are taken away within the time that a busy machine may need."""
+    ends = time.monotonic() + 30
+    while ours(agent) and time.monotonic() < ends:
+        time.sleep(0.01)
+    return not ours(agent)
+
+
+@pytest.mark.native
+def test_the_switches_of_our_own_child_are_told(agent: AgentClient, woken: Woken, hot: int) -> None:
+    now = clock()[1]
+    info = begin(agent, woken, hot, stacks=True)
+    assert {"sched:sched_switch", "sched:sched_waking", "irq:softirq_entry"} <= set(info.enabled)
+    for _ in range(2):
+        woken.wake()  # not recorded
+        before = now()
+        agent.evidence_start()
+        for _ in range(20):
+            woken.wake()
+        after = now()
+        events, lost = read(agent)
+        woken.wake()  # not recorded either
+        assert lost == {}
+        assert all(earlier.ts <= later.ts for earlier, later in pairwise(events))
+        mine = [e for e in events if woken.pid in (e.pid, e.a) and e.kind in ("switch", "waking")]
+        # It may be woken with the last read still going on, and sleep after the last reading of the clock.
+        assert all(before < e.ts < now() for e in mine)
+        inside = [e for e in mine if e.ts < after]
+        came = [e for e in inside if e.kind == "switch" and e.a == woken.pid]
+        left = [e for e in inside if e.kind == "switch" and e.pid == woken.pid]
+        roused = [e for e in inside if e.kind == "waking" and e.a == woken.pid and e.pid == os.getpid()]
+        assert len(came) >= 20
+        assert len(roused) == 20
+        assert {e.cpu for e in came + left} == {hot}
+        assert sum(not e.b for e in left) >= 19
+        assert {e.name for e in came + roused} == {e.other for e in left} == {NAME[:15]}
+        # Each one is woken before it comes.
+        assert all(any(w.ts < c.ts for w in roused) for c in came)
+        if info.stacks:
+            stacks = [e for e in events if e.kind == "stack" and e.pid == woken.pid]
+            assert any("pipe_read" in e.name for e in stacks)
+        assert not [e for e in events if e.kind in ("irq_entry", "switch") and e.cpu != hot]
+    agent.evidence_end()
+    assert ours(agent) == []
+
+
+def test_the_kernel_prints_the_same(agent: AgentClient, woken: Woken, hot: int) -> None:
+    begin(agent, woken, hot)
+    agent.evidence_start()
+    for _ in range(50):
+        woken.wake()
+    hot_instance = INSTANCES / f"jitter-workshop-{agent._process.pid}-hot"
+    (hot_instance / "tracing_on").write_text("0")
+    lines = printed((hot_instance / "trace").read_text())
+    events, _ = read(agent)
+    elsewhere = ("migrate", "waking", "ipi_send", "frequency")
+    of_hot = [event for event in events if event.kind not in elsewhere]
+    assert list(lines) == [hot]
+    assert len(of_hot) == len(lines[hot]) > 100
+    for event, line in zip(of_hot, lines[hot], strict=True):
+        assert says(event, line), (event, line)
+        assert (event.ts, event.pid, event.flags) == (line.ts, line.pid, line.flags)
+
+
+def test_what_finds_no_room_is_counted(agent: AgentClient, woken: Woken, hot: int) -> None:
+    info = begin(agent, woken, hot, buffer_kb=32)
+    assert info.buffer_kb == 32
+    folder = INSTANCES / f"jitter-workshop-{agent._process.pid}-hot/per_cpu/cpu{hot}"
+    agent.evidence_start()
+    for _ in range(1000):
+        woken.wake()
+    events, lost = read(agent)
+    stats = dict(line.split(":", 1) for line in (folder / "stats").read_text().splitlines())
+    dropped = sum(int(stats[name]) for name in ("dropped events", "overrun", "commit overrun"))
+    assert lost == {hot: dropped}
+    assert dropped > 1000
+    # The oldest are those that were kept: nothing in between is missing.
+    switches = [e for e in events if e.kind == "switch" and e.cpu == hot]
+    assert len(switches) > 50
+    assert all(a.a == b.pid for a, b in pairwise(switches))
+    agent.evidence_start()
+    for _ in range(5):
+        woken.wake()
+    events, lost = read(agent)
+    assert lost == {}
+    assert sum(e.kind == "switch" and e.a == woken.pid for e in events) >= 5
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
+def test_nothing_is_left_after_any_end(agent: AgentClient, woken: Woken, hot: int, how: signal.Signals | None) -> None:
+    begin(agent, woken, hot)
+    agent.evidence_start()
+    assert len(ours(agent)) == 2
+    if how is None:
+        agent.close()
+    else:
+        agent._process.send_signal(how)
+    assert gone(agent)
+
+
+def test_nobody_elses_trace_is_touched(agent: AgentClient, woken: Woken, hot: int) -> None:
+    def state(folder: Path) -> dict[str, str]:
+        names = ("tracing_on", "trace_clock", "trace_options", "set_event", "buffer_size_kb", "tracing_cpumask")
+        found = {name: (folder / name).read_text() for name in (*names, "current_tracer")}
+        return found | {"filter": (folder / "events/sched/sched_waking/filter").read_text()}
+
+    theirs = INSTANCES / f"jw-test-{os.getpid()}"
+    theirs.mkdir()
+    try:
+        (theirs / "trace_marker").write_text("mine\n")
+        (theirs / "events/sched/sched_process_exec/enable").write_text("1")
+        before = state(TRACEFS), state(theirs)
+        begin(agent, woken, hot, stacks=True)
+        agent.evidence_start()
+        assert (state(TRACEFS), state(theirs)) == before
+        woken.wake()
+        subprocess.run(["true"], check=True)
+        read(agent)
+        agent.evidence_end()
+        assert (state(TRACEFS), state(theirs)) == before
+        told = (theirs / "trace").read_text()
+        assert "mine" in told
+        # Its own events know the names of their tasks: what keeps those was not switched off.
+        assert "true-" in told
+    finally:
+        theirs.rmdir()
+
+
+def test_the_agent_keeps_off_the_hot_cpus(agent: AgentClient, woken: Woken, hot: int) -> None:
+    pid = agent._process.pid
+    before = os.sched_getaffinity(pid)
+    begin(agent, woken, hot)
+    if len(os.sched_getaffinity(woken.pid) | before) > 1:
+        assert hot not in os.sched_getaffinity(pid)
+    agent.evidence_end()
+    assert os.sched_getaffinity(pid) == before
+
+
+def test_what_a_killed_one_left_is_removed(agent: AgentClient, woken: Woken, hot: int) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    stale, alive = (INSTANCES / f"jitter-workshop-{pid}-hot" for pid in (ended.pid, 1))
+    assert not stale.exists()
+    assert not alive.exists()
+    for folder in (stale, alive):
+        folder.mkdir()
+    try:
+        begin(agent, woken, hot)
+        assert not stale.exists()
+        assert alive.exists()
+    finally:
+        alive.rmdir()
