@@ -64,6 +64,12 @@ void jw_noise_log(jw_noise_thread *self, uint64_t start, uint64_t end, uint64_t 
     self->log[self->logged++] = (jw_burst){.start = start, .end = end, .taken = taken, .cpu = cpu, .what = what};
 }
 
+uint64_t jw_noise_take_edge(jw_noise_thread *self) {
+    const uint64_t edge = self->edge_ticks;
+    self->edge_ticks = 0;
+    return edge;
+}
+
 /* xorshift64 (Marsaglia, "Xorshift RNGs"): good enough not to keep step with anything. */
 uint64_t jw_noise_random(jw_noise_thread *self) {
     uint64_t x = self->random;
@@ -78,7 +84,8 @@ jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, uint64_
     jw_steps steps = {.self = self,
                       .longest_step = jw_clock_ticks(clock, longest_step_ns),
                       .parting = jw_clock_ticks(clock, parting_ns),
-                      .what = what};
+                      .what = what,
+                      .taken = jw_noise_take_edge(self)};
     steps.start = steps.last = jw_now_ordered(clock->source, &steps.cpu);
     return steps;
 }
@@ -224,9 +231,13 @@ static void *noise_body(void *argument) {
     const bool ready = self->failed == 0;
     jw_meeting_report(&self->all->meeting);
     const uint64_t period = self->config->period_ns;
-    uint64_t due = jw_posix_ns(CLOCK_MONOTONIC);
+    uint64_t due = jw_posix_ns(CLOCK_MONOTONIC), rested_ns = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID);
+    jw_sleep_until_ns(due += period / 4);
     while (ready && !jw_noise_over(self)) {
+        /* The kernel's part of a burst, which the thread itself cannot see: off the CPU the last time, onto it now. */
+        self->edge_ticks = jw_clock_ticks(&self->config->clock, jw_posix_ns(CLOCK_THREAD_CPUTIME_ID) - rested_ns);
         does->act(self);
+        rested_ns = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID);
         due += period - period / 4 + jw_noise_random(self) % (period / 2);
         const uint64_t now = jw_posix_ns(CLOCK_MONOTONIC);
         /* What was missed is not made up for: noise must not become a storm after a pause. */

@@ -32,6 +32,7 @@ struct jw_noise_thread {
     uint64_t random;
     uint64_t length_ticks; /* of one burst, as `prepare` measured it; 0: the log has each burst's own */
     uint64_t call_ticks;   /* and of the call that made it */
+    uint64_t edge_ticks;   /* the CPU's time that going to sleep and waking up last took; given to the next burst */
     void *kept;            /* what the act keeps between bursts */
     jw_burst *log;
     size_t logged;
@@ -53,6 +54,7 @@ bool jw_noise_stopped(const jw_noise_thread *self);
 bool jw_noise_over(const jw_noise_thread *self);
 int32_t jw_noise_target(const jw_noise_thread *self, size_t nth);
 void jw_noise_log(jw_noise_thread *self, uint64_t start, uint64_t end, uint64_t taken, int cpu, int what);
+uint64_t jw_noise_take_edge(jw_noise_thread *self);
 uint64_t jw_noise_random(jw_noise_thread *self);
 void jw_sleep_until_ns(uint64_t due_ns);
 

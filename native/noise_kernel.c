@@ -89,7 +89,7 @@ static void arm_all(jw_noise_thread *self) {
         arm(self->kept, i, due_ns[i]);
     }
     const uint64_t end = jw_now_ordered(clock->source, &cpu);
-    jw_noise_log(self, start, end, end - start, (int)cpu, JW_BURST_ARMING);
+    jw_noise_log(self, start, end, end - start + jw_noise_take_edge(self), (int)cpu, JW_BURST_ARMING);
     for (size_t i = 0; i < CLUSTERS; i++) {
         const uint64_t at = ticks_at(clock, due_ns[i]);
         jw_noise_log(self, at, at + self->length_ticks, self->length_ticks, self->cpu, JW_BURST_MAIN);
