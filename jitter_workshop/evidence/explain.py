@@ -13,6 +13,9 @@ from jitter_workshop.model.evidence import Span, Window
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import TraceEvent
 
+MAIN_THREAD = {"ring": "accumulator", "spin": "sampler", "wakeup": "sleeper", "ack": "receiver"}
+"""Whose messages a run of a workload is judged by (see ``model.run.MAIN_HISTOGRAM``)."""
+
 CauseKey = tuple[str, str]
 """Kind and name."""
 

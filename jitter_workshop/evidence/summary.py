@@ -179,7 +179,7 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
     return ExplainedStall(
         at_ns=block.span.start_ns + stall.offset_ns,
         duration_ns=stall.duration_ns,
-        cpu=stall.window.cpu,
+        cpu=stall.window.cpu if stall.window.cpu >= 0 else None,
         thread=stall.window.thread,
         messages=stall.window.messages,
         block=block.span.index,

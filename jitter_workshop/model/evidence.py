@@ -131,13 +131,13 @@ class StackSeen:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStall:
-    """A stall with its causes. ``at_ns``: since the run began. ``parts``, largest first, and ``timeline``, in order of
-    time, each sum to ``duration_ns``; a timeline of very many pieces is coarse, the parts never are. ``notes``: who
-    sent, who moved, in words."""
+    """A stall with its causes. ``at_ns``: since the run began. ``cpu``: None where the run does not say. ``parts``,
+    largest first, and ``timeline``, in order of time, each sum to ``duration_ns``; a timeline of very many pieces is
+    coarse, the parts never are. ``notes``: who sent, who moved, in words."""
 
     at_ns: int
     duration_ns: int
-    cpu: int
+    cpu: int | None
     thread: str
     messages: int
     block: int

@@ -186,8 +186,8 @@ def _worst(report: EvidenceReport, style: Style) -> list[str]:
 
 def _stall(number: int, stall: ExplainedStall, style: Style) -> list[str]:
     late = f", {_count(stall.messages, 'message')} late" if stall.messages > 1 else ""
-    where = f"CPU {stall.cpu}" if stall.cpu >= 0 else "CPU not known"
-    first = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)} on {where}{late}"
+    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
+    first = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
     lines = [f"{number:>2}  " + style.paint(first, "strong")]
     drawn, legend = bar(stall, style.width - 4)
     name = min(style.width - 24, 41)

@@ -118,6 +118,12 @@ def test_a_stall_says_who_sent_and_who_moved_and_shows_its_stacks() -> None:
     ]
 
 
+def test_a_stall_of_which_nobody_knows_the_cpu() -> None:
+    span = Span(0, 0, BLOCK, 0, BLOCK)
+    block = explain_block(span, [Window(100, 200, -1, "sampler")], [], (1,), TIDS)
+    assert report(block).worst[0].cpu is None
+
+
 def test_lost_events_and_missing_ones_are_told() -> None:
     blocks = [one(tick(100, 50), [], lost={1: 5}), one([], [], index=1, lost={1: 2})]
     found = report(*blocks, missing={"csd:csd_function_entry": "not in this kernel"}, unlisted=12)
