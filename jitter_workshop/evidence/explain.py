@@ -16,6 +16,8 @@ from jitter_workshop.model.trace import TraceEvent
 MAIN_THREAD = {"ring": "accumulator", "spin": "sampler", "wakeup": "sleeper", "ack": "receiver"}
 """Whose messages a run of a workload is judged by (see ``model.run.MAIN_HISTOGRAM``)."""
 
+_MOST_THREADS = 16
+
 CauseKey = tuple[str, str]
 """Kind and name."""
 
@@ -70,11 +72,17 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
 
     A ring's consumer can be late from the moment of publishing on, its producer from the moment at which it should have
     published, a thread that waits for a timer from when that was due: nobody read a clock then. The sampler and the
-    receiver did, at both ends.
+    receiver did, at both ends. In order of time; what no benchmark lists (stalls of one thread that overlap, or that
+    end before they begin) is left out, so that a file from elsewhere cannot ask for work without end.
     """
     rate = span.rate
     found = []
-    for stall in stalls:
+    last: dict[str, int] = {}
+    for stall in sorted(stalls, key=lambda stall: (stall.start_ns, stall.end_ns)):
+        free = last.get(stall.thread, stall.start_ns) if len(last) < _MOST_THREADS else last.get(stall.thread)
+        if free is None or stall.start_ns < free or stall.duration_ns < 0:
+            continue
+        last[stall.thread] = stall.end_ns
         offset = stall.start_ns - span.start_ns
         start = span.start + rate.to_ticks(offset)
         end = max(span.start + rate.to_ticks(offset + stall.duration_ns), start + 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from jitter_workshop.evidence.tracks import MOVING, READY, RUNS, TASK, UNKNOWN, UNSEEN, WORKQUEUE, ThreadTrack, Timeline
 from jitter_workshop.model.cpuset import CpuSet
@@ -20,6 +22,8 @@ from jitter_workshop.model.evidence import (
 from jitter_workshop.stats.scale import nice_ns
 
 _TASKS = (TASK, WORKQUEUE)
+_MOST_ROWS = 1_000
+_Key = TypeVar("_Key", bound=tuple[Any, ...])
 
 
 @dataclass(slots=True)
@@ -79,8 +83,8 @@ class Presence:
             ),
             visitors=visitors,
             frequencies=tuple(self._frequencies[cpu] for cpu in sorted(self._frequencies)),
-            deeds=tuple(Deed(*key, n) for key, n in sorted(self._deeds.items(), key=lambda i: (-i[1], i[0]))),
-            ticks_kept=tuple(TickKept(*key, n) for key, n in sorted(self._kept.items(), key=lambda i: (-i[1], i[0]))),
+            deeds=tuple(Deed(*key, n) for key, n in _most(self._deeds)),
+            ticks_kept=tuple(TickKept(*key, n) for key, n in _most(self._kept)),
             proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._gaps),
         )
 
@@ -125,6 +129,11 @@ class Presence:
                     stay.waited_ns += rate.to_ns(high - low)
                     stay.preempted += state == READY and before == RUNS
             before = state
+
+
+def _most(counts: Mapping[_Key, int]) -> list[tuple[_Key, int]]:
+    """What happened most often: there may be as many names as there are events."""
+    return heapq.nsmallest(_MOST_ROWS, counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:

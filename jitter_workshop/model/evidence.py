@@ -238,7 +238,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """Who was where: all from the blocks of one run."""
+    """Who was where: all from the blocks of one run. ``deeds`` and ``ticks_kept``: the commonest 1,000."""
 
     threads: tuple[ThreadOnCpu, ...]
     visitors: tuple[Visitor, ...]

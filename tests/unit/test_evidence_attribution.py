@@ -292,6 +292,14 @@ def test_stalls_become_windows_of_the_traces_clock() -> None:
     assert windows_of([replace_thread(late, "sleeper")], span, "wakeup")[0].due
 
 
+def test_stalls_that_no_benchmark_lists_are_left_out() -> None:
+    span = Span(0, 0, 10_000, 0, 10_000)
+    stalls = [Stall(0, "sampler", 1, start, end, 1) for start, end in [(9, 8), (50, 90), (10, 60), (60, 70)]]
+    assert [(w.start, w.end) for w in windows_of(stalls, span, "spin")] == [(10, 60), (60, 70)]
+    many = [Stall(0, f"thread{n}", 1, 10, 9_000, 1) for n in range(1_000)]
+    assert len(windows_of(many, span, "spin")) == 16
+
+
 def replace_thread(stall: Stall, thread: str) -> Stall:
     return Stall(stall.block, thread, None, stall.start_ns, stall.end_ns, stall.messages)
 
