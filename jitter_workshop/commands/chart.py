@@ -3,6 +3,8 @@
 RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
 Without RUN: the latest six runs of the session. Lines are solid where at least ten samples lie beyond, else dotted.
 On a terminal the chart takes its width; elsewhere it is plain text of 80 columns. With -o FILE.svg it is a picture.
+'--kind ccdf' turns it: at each length the share that is longer, to be read at a threshold. '--kind histogram' counts
+how many there are of each length, '--kind rates' the gaps of spin in an hour of sampled time.
 """
 
 from __future__ import annotations
@@ -16,31 +18,39 @@ from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jitter_workshop.model.curve import PercentileCurve
+    from jitter_workshop.model.run import GapBucket, Run
+    from jitter_workshop.stats.view import View
 
 LATEST = 6
+KINDS = ("percentiles", "ccdf", "histogram", "rates")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", help="the runs to draw (default: the latest six)")
     parser.add_argument("-o", "--output", metavar="FILE.svg", type=Path, help="write a picture instead")
     parser.add_argument("--published", action="store_true", help="overlay the laptop's curves published in 2015")
+    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="what of the runs is drawn (percentiles)")
     parser.add_argument("--metric", metavar="M", help="a histogram, such as publisher_interval (default: the main one)")
 
 
 def run(args: argparse.Namespace) -> int:
     """0 done."""
     _refuse_other_formats(args.output)
-    curves, notices = _curves(args)
+    if args.published and args.kind in ("histogram", "rates"):
+        raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
+    curves, view, notices = _curves(args)
     if args.output is not None:
         from jitter_workshop.report.svg import render_svg
 
-        _write(args.output, render_svg(curves))
+        _write(args.output, render_svg(curves, view=view))
         text = f"{args.output}\n"
     else:
         from jitter_workshop.tui.widgets.canvas_print import printed
 
-        text = printed(curves)
+        text = printed(curves, view)
     for notice in notices:
         sys.stderr.write(f"note: {clean(notice, 300)}\n")
     sys.stdout.write(text)
@@ -55,27 +65,48 @@ def _refuse_other_formats(output: Path | None) -> None:
     raise UsageError(f"cannot write a chart as {clean(output.name, 60)}", "use -o FILE.svg")
 
 
-def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], list[str]]:
-    """The published curves when asked for, then those of the runs, oldest first unless they were named."""
+def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | None, list[str]]:
+    """The published curves when asked for, then those of the runs, oldest first unless they were named; and what of
+    them is to be drawn, None for value by percentile."""
     from jitter_workshop.commands.shared import open_session
+    from jitter_workshop.stats import view as views
+    from jitter_workshop.stats.histogram import non_zero
 
     curves: list[PercentileCurve] = []
     notices: list[str] = []
+    view: View | None = None
     if args.published:
         from jitter_workshop.flow.published import published_curves
 
         curves = [published.curve for published in published_curves()]
     try:
         with open_session(args) as session:
-            runs = [session.find(wanted) for wanted in args.runs] or list(session.runs()[-LATEST:])
+            runs = [session.find(wanted) for wanted in args.runs] or _latest(session.runs(), args.kind)
             curves += [session.curve(one, args.metric) for one in runs]
+            if args.kind == "histogram":
+                found = [session.histogram(one.id, args.metric or one.main_histogram) for one in runs]
+                view = views.frequency([non_zero(histogram) for histogram in found])
+            elif args.kind == "rates":
+                view = views.rates([_buckets(one) for one in runs])
             notices = list(session.notices)
     except SessionError:
         if args.runs or args.session or not args.published:
             raise
     if not curves:
-        raise SessionError("there are no runs to draw yet", "run 'jitter-workshop measure' first")
-    return curves, notices
+        how = "measure --workload spin" if args.kind == "rates" else "measure"
+        raise SessionError("there are no runs to draw yet", f"run 'jitter-workshop {how}' first")
+    return curves, views.ccdf(curves) if args.kind == "ccdf" else view, notices
+
+
+def _latest(runs: Sequence[Run], kind: str) -> list[Run]:
+    """The runs that are drawn where none was named: for rates those that have any."""
+    return [run for run in runs if run.buckets is not None or kind != "rates"][-LATEST:]
+
+
+def _buckets(run: Run) -> Sequence[GapBucket]:
+    if run.buckets is None:
+        raise SessionError(f"run {run.id} has no gaps by length", "they are of the workload spin")
+    return run.buckets
 
 
 def _write(path: Path, content: str) -> None:

@@ -11,17 +11,17 @@ import itertools
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.view import Point, View, percentiles
 
 WIDTH = 960
 _PLOT_HEIGHT = 440
 _LEFT, _RIGHT, _TOP = 84, 28, 56
 _AXIS_ROOM = 64
 _LEGEND_LINE = 26
-_TITLE = "Percentiles of latency"
 
 _LIGHT = ("#1b5e9e", "#b06a00", "#23713a", "#6741a0", "#b3261e", "#00706a")
 _DARK = ("#7db7e8", "#e5b567", "#86c793", "#c4b5f0", "#ec8a7e", "#6fd0c5")
@@ -45,24 +45,29 @@ text { font: 14px system-ui, sans-serif; fill: var(--ink); }
 """
 
 
-def render_svg(curves: Sequence[PercentileCurve], title: str = _TITLE) -> str:
-    """The curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum."""
-    ranges = scale.ranges(curves)
+def render_svg(curves: Sequence[PercentileCurve], title: str = "", view: View | None = None) -> str:
+    """The curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum. ``view``: what to show of
+    the curves, one path a curve; None = value by percentile."""
+    view = percentiles(curves) if view is None else view
+    title = title or view.title
     bottom = _TOP + _PLOT_HEIGHT
     height = bottom + _AXIS_ROOM + _LEGEND_LINE * (len(curves) + 1) + 8
     names = _classes(curves)
-    plot = _Plot(ranges)
+    plot = _Plot(view)
     named = "; ".join(f"{_label(c)}{' (' + clean(c.origin, 30) + ')' if c.origin else ''}" for c in curves)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         'role="img" aria-labelledby="title description">',
         f'<title id="title">{_text(title)}</title>',
-        f'<desc id="description">Latency by percentile, both axes logarithmic: {_text(named, 2_000)}</desc>',
+        f'<desc id="description">{view.y_name.capitalize()} by {view.x_name}, both axes logarithmic: '
+        f"{_text(named, 2_000)}</desc>",
         f"<style>{_STYLE}{_colours(names)}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>',
         f'<text class="title" x="{_LEFT}" y="32">{_text(title)}</text>',
         *_axes(plot, bottom),
-        *itertools.chain.from_iterable(_curve(plot, c, n) for c, n in zip(curves, names, strict=True)),
+        *itertools.chain.from_iterable(
+            _curve(plot, i, c, n) for i, (c, n) in enumerate(zip(curves, names, strict=True))
+        ),
         *_legend(curves, names, bottom + _AXIS_ROOM),
         "</svg>",
     ]
@@ -70,20 +75,23 @@ def render_svg(curves: Sequence[PercentileCurve], title: str = _TITLE) -> str:
 
 
 class _Plot:
-    """From percentiles and ns to the picture's coordinates."""
+    """From a view's points to the picture's coordinates."""
 
-    def __init__(self, ranges: scale.Ranges) -> None:
-        self.ranges = ranges
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.ranges = view.ranges
 
     def x(self, position: float) -> float:
-        return _LEFT + position / self.ranges.x_high * (WIDTH - _LEFT - _RIGHT)
+        share = (position - self.ranges.x_low) / (self.ranges.x_high - self.ranges.x_low)
+        return _LEFT + share * (WIDTH - _LEFT - _RIGHT)
 
     def y(self, position: float) -> float:
         share = (self.ranges.y_high - position) / (self.ranges.y_high - self.ranges.y_low)
         return _TOP + share * _PLOT_HEIGHT
 
-    def at(self, point: CurvePoint) -> tuple[float, float]:
-        return self.x(scale.x_of_percentile(point.percentile)), self.y(scale.y_of_ns(point.value_ns))
+    def path(self, number: int) -> list[Point]:
+        """A curve's points."""
+        return [(self.x(x), self.y(y)) for x, y in self.view.paths[number]]
 
 
 def _classes(curves: Sequence[PercentileCurve]) -> list[str]:
@@ -112,50 +120,49 @@ def _fill(name: str, colour: str) -> str:
 def _axes(plot: _Plot, bottom: int) -> list[str]:
     right = WIDTH - _RIGHT
     parts = []
-    for tick in scale.decade_ticks(plot.ranges.y_low, plot.ranges.y_high):
+    for tick in scale.ticks(plot.view.y, plot.ranges.y_low, plot.ranges.y_high):
         y = f"{plot.y(tick.position):.1f}"
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text class="dim figure" x="{_LEFT - 10}" y="{y}" dy="0.35em">{tick.label}</text>')
-    for tick in scale.percentile_ticks(plot.ranges.x_high):
+    for tick in scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high):
         x = f"{plot.x(tick.position):.1f}"
         parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{_TOP}" y2="{bottom}"/>')
         parts.append(f'<text class="dim" text-anchor="middle" x="{x}" y="{bottom + 20}">{tick.label}</text>')
     parts.append(f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
     parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_LEFT}" y1="{_TOP}" y2="{bottom}"/>')
     middle = (_LEFT + right) / 2
-    parts.append(f'<text class="dim" text-anchor="middle" x="{middle}" y="{bottom + 42}">percentile</text>')
-    turned = f'transform="rotate(-90 18 {_TOP + _PLOT_HEIGHT / 2:.0f})"'
-    parts.append(
-        f'<text class="dim" text-anchor="middle" x="18" y="{_TOP + _PLOT_HEIGHT / 2:.0f}" {turned}>latency</text>'
-    )
+    parts.append(f'<text class="dim" text-anchor="middle" x="{middle}" y="{bottom + 42}">{plot.view.x_name}</text>')
+    middle_y = f"{_TOP + _PLOT_HEIGHT / 2:.0f}"
+    turned = f'x="18" y="{middle_y}" transform="rotate(-90 18 {middle_y})"'
+    parts.append(f'<text class="dim" text-anchor="middle" {turned}>{plot.view.y_name}</text>')
     return parts
 
 
-def _curve(plot: _Plot, curve: PercentileCurve, name: str) -> list[str]:
+def _curve(plot: _Plot, number: int, curve: PercentileCurve, name: str) -> list[str]:
     """The line, solid then dotted, and a few marks on it."""
-    if not curve.points:
+    points, solid = plot.path(number), plot.view.solid[number]
+    if not points:
         return []
     kind = f"line {name}" + (" reference" if curve.origin else "")
-    solid = next((n for n, p in enumerate(curve.points) if not p.solid), len(curve.points))
     parts = []
-    for points, few in ((curve.points[:solid], ""), (curve.points[max(solid - 1, 0) :], " few")):
-        if len(points) > 1:
-            path = " ".join("{:.1f},{:.1f}".format(*plot.at(p)) for p in points)
+    for some, few in ((points[:solid], ""), (points[max(solid - 1, 0) :], " few")):
+        if len(some) > 1:
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in some)
             parts.append(f'<polyline class="{kind}{few}" points="{path}"/>')
-    for x, y in _stations(plot, curve, int(name[1:])):
+    for x, y in _stations(plot, points, int(name[1:])):
         parts.append(_mark(name, x, y))
     return parts
 
 
-def _stations(plot: _Plot, curve: PercentileCurve, place: int) -> list[tuple[float, float]]:
+def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
     """Where a curve shows its mark: at its end, and about every decade, staggered from curve to curve."""
-    found = [plot.at(curve.points[-1])]
-    wanted = plot.x(0.25 + (place % 5) * 0.17)
-    for point in curve.points:
-        x, y = plot.at(point)
+    found = [points[-1]]
+    low = plot.ranges.x_low
+    wanted = plot.x(low + 0.25 + (place % 5) * 0.17)
+    for x, y in points:
         if x >= wanted and found[0][0] - x > 12:
             found.append((x, y))
-            wanted = x + plot.x(1.0) - _LEFT
+            wanted = x + plot.x(low + 1.0) - _LEFT
     return found
 
 

@@ -19,6 +19,7 @@ _STEP = 0.25
 _MARGIN = 0.1
 _LEAST_X = 3.0
 _LEAST_DECADES = 2.0
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
@@ -32,11 +33,12 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What a chart shows: x from 0 to ``x_high``, y from ``y_low`` to ``y_high``, all in log10."""
+    """What a chart shows: x from ``x_low`` to ``x_high``, y from ``y_low`` to ``y_high``, all in log10."""
 
     x_high: float
     y_low: float
     y_high: float
+    x_low: float = 0.0
 
 
 def x_of_percentile(percentile: float) -> float:
@@ -89,6 +91,19 @@ def decade_ticks(y_low: float, y_high: float, every: int = 1) -> tuple[Tick, ...
     return tuple(Tick(float(n), nice_ns(10.0**n)) for n in range(first, last + 1) if n % every == 0)
 
 
+def number_ticks(low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
+    """One tick a decade of a plain number: 10⁻³, 0.01, 0.1, 1, 10, 100, 1,000, 10⁴, …"""
+    first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
+    return tuple(Tick(float(n), _power_of_ten(n)) for n in range(first, last + 1) if n % every == 0)
+
+
+def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
+    """The ticks of an axis between two positions: ``percentile``, ``time``, ``share`` or ``number``."""
+    if unit == "percentile":
+        return percentile_ticks(high)
+    return decade_ticks(low, high, every) if unit == "time" else number_ticks(low, high, every)
+
+
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:
     """Ranges that hold all curves and marks (percentile, ns), in quarters of a decade: a growing curve rescales rarely.
 
@@ -108,6 +123,12 @@ def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float
     if high - low < _LEAST_DECADES:
         high = low + _LEAST_DECADES
     return Ranges(max(_LEAST_X, math.ceil(max(xs) / _STEP) * _STEP), low, high)
+
+
+def _power_of_ten(exponent: int) -> str:
+    if -2 <= exponent <= 3:
+        return f"{10**exponent:,}"
+    return "10" + str(exponent).translate(_RAISED)
 
 
 def _three_digits(value: float) -> float:

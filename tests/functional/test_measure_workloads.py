@@ -40,7 +40,15 @@ def test_a_run_says_all_it_knows_and_why_it_does_not_know_the_rest(
     # Charts, reports and comparisons take it like any other run.
     assert cli.main(["chart", workload]) == 0
     assert workload in capsys.readouterr().out
-    assert cli.main(["chart", workload, "-o", str(tmp_path / "chart.svg")]) == 0
+    for kind in ("percentiles", "ccdf", "histogram", *(["rates"] if workload == "spin" else [])):
+        assert cli.main(["chart", workload, "--kind", kind]) == 0
+        shown = capsys.readouterr().out
+        assert any("\u2801" <= character <= "\u28ff" for character in shown), kind
+        assert cli.main(["chart", workload, "--kind", kind, "-o", str(tmp_path / f"{kind}.svg")]) == 0
+        assert (tmp_path / f"{kind}.svg").read_text(encoding="utf-8").startswith("<svg")
+    if workload != "spin":
+        assert cli.main(["chart", workload, "--kind", "rates"]) == 2
+        assert "has no gaps by length" in capsys.readouterr().err
     assert cli.main(["compare", workload, workload, "--json"]) == 0
     capsys.readouterr()
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.stats import scale
+from jitter_workshop.stats import scale, view
+from jitter_workshop.stats.histogram import Bin
 from jitter_workshop.tui.widgets import canvas, canvas_style
 
 
@@ -59,6 +60,39 @@ def test_every_size_and_every_curve_fits(
     assert max(line.cell_len for line in lines) <= width
     assert text.plain.count(canvas_style.MARK_GLYPH) <= len(marks)
     assert all(line.cell_len <= 30 for line in canvas.legend(curves, theme=theme, marks=marks, width=30))
+
+
+@given(
+    st.integers(24, 160),
+    st.integers(4, 50),
+    st.lists(st.lists(st.integers(1, 60_000_000_000), min_size=1, max_size=12), max_size=3),
+)
+def test_every_view_fits_and_its_ticks_stand_where_they_say(width: int, height: int, runs: list[list[int]]) -> None:
+    curves = [curve(f"c{i}", values) for i, values in enumerate(runs)]
+    counted = [[Bin(v, v, 1) for v in sorted(set(values))] for values in runs]
+    for shown in (view.ccdf(curves), view.frequency(counted)):
+        text = canvas.render(curves, width, height, "mono", view=shown)
+        lines = text.plain.split("\n")
+        assert len(lines) == height
+        assert max(len(line) for line in lines) <= width
+        told = labels_beside(text.plain)
+        every = [t.label for t in scale.ticks(shown.y, -20, 20)]
+        assert [every.index(label) for label in told if label] == sorted(
+            (every.index(label) for label in told if label), reverse=True
+        )
+
+
+def test_a_threshold_is_read_off_a_ccdf() -> None:
+    points = ((3.0, 0.0), (6.0, 0.0), (6.0, -3.0))
+    shown = view.View((points,), (3,), scale.Ranges(7.0, -3.0, 0.0, 3.0), "time", "share", "", "", "")
+    lines = canvas.render([LOW], 76, 20, "mono", view=shown).plain.split("\n")
+    dots = braille("\n".join(lines))
+    assert lines[0].startswith("     1 ┤")
+    assert lines[-1].split() == ["1µs", "10µs", "100µs", "1ms", "10ms"]
+    # All is longer up to 1 ms, and there it falls.
+    column = lines[-1].index("1ms") + 1
+    assert {r for c, r in dots if c < column - 1} == {0}
+    assert {c for c, r in dots if r > 1} <= {column - 1, column, column + 1}
 
 
 @pytest.mark.parametrize(("width", "height"), [(0, 0), (10, 3), (23, 10), (80, 3), (-5, -5)])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.report.svg import render_svg
-from jitter_workshop.stats import scale
+from jitter_workshop.stats import scale, view
+from jitter_workshop.stats.histogram import Bin
 
 NS = "{http://www.w3.org/2000/svg}"
 
@@ -76,3 +77,21 @@ def test_curves_stay_inside_the_plot(values: list[int]) -> None:
             x, y = (float(v) for v in pair.split(","))
             assert 84 <= x <= 960 - 28
             assert 56 <= y <= 56 + 440
+
+
+@given(st.lists(st.lists(st.integers(1, 10**11), min_size=1, max_size=8), max_size=4))
+def test_every_view_is_a_valid_picture_with_its_points_inside(runs: list[list[int]]) -> None:
+    curves = [curve(f"c{i}", values) for i, values in enumerate(runs)]
+    counted = [[Bin(v, v, 1) for v in sorted(set(values))] for values in runs]
+    for shown in (view.ccdf(curves), view.frequency(counted)):
+        root = ElementTree.fromstring(render_svg(curves, view=shown))
+        assert root.findtext(f"{NS}title") == shown.title
+        told = [text.text for text in root.iter(f"{NS}text")]
+        assert shown.x_name in told
+        assert shown.y_name in told
+        high = float(root.attrib["height"])
+        for line in root.iter(f"{NS}polyline"):
+            for point in line.attrib["points"].split():
+                x, y = map(float, point.split(","))
+                assert 0 <= x <= 960
+                assert 0 <= y <= high

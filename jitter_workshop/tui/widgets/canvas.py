@@ -22,6 +22,7 @@ from rich.text import Text
 
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.stats import scale
+from jitter_workshop.stats.view import Point, View, percentiles
 from jitter_workshop.tui.widgets.canvas_style import MARK_GLYPH, Mark, legend, looks, plain_style, theme_named
 
 __all__ = ["Mark", "legend", "render"]
@@ -40,17 +41,21 @@ _SGR = re.compile(r"\x1b\[([0-9;]*)m")
 _one_owner = threading.Lock()
 
 Cell = tuple[str, Style]
-Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The plot's cells: ``columns`` × ``rows`` beside a gutter; x and y (log10) fall on the middles of cells."""
+    """The plot's cells: ``columns`` × ``rows`` beside a gutter; x and y (log10) fall on the middles of cells.
+    ``units``: of x and of y."""
 
     columns: int
     rows: int
     gutter: int
     ranges: scale.Ranges
+    units: tuple[str, str]
+
+    def x_ticks(self) -> tuple[scale.Tick, ...]:
+        return scale.ticks(self.units[0], self.ranges.x_low, self.ranges.x_high)
 
     def column(self, x: float) -> int:
         return round(self.across(x))
@@ -59,7 +64,7 @@ class _Frame:
         return round(self.down(y))
 
     def across(self, x: float) -> float:
-        return x / self.ranges.x_high * (self.columns - 1)
+        return (x - self.ranges.x_low) / (self.ranges.x_high - self.ranges.x_low) * (self.columns - 1)
 
     def down(self, y: float) -> float:
         return (self.ranges.y_high - y) / (self.ranges.y_high - self.ranges.y_low) * (self.rows - 1)
@@ -75,14 +80,17 @@ def render(
     theme: str = "dark",
     highlight: int | None = None,
     marks: Sequence[Mark] = (),
+    view: View | None = None,
 ) -> Text:
     """Curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
     ``highlight``: the index of the curve drawn last and bright, None = all alike. ``marks``: predictions, (percentile,
     ns). Lines are solid where at least ten samples lie beyond, else dotted. Below 24×4 the text is empty lines.
+    ``view``: what to show of the curves, one path a curve (without marks, which are percentiles); None = value by
+    percentile.
     """
     style = theme_named(theme)
-    drawn = _render(tuple(curves), width, height, theme, bool(style.grid), highlight, tuple(marks))
+    drawn = _render(tuple(curves), width, height, theme, bool(style.grid), highlight, tuple(marks), view)
     return drawn.copy()
 
 
@@ -95,22 +103,23 @@ def _render(
     coloured: bool,
     highlight: int | None,
     marks: tuple[Mark, ...],
+    view: View | None,
 ) -> Text:
     # ``coloured`` is part of the key only: NO_COLOR may change between two calls.
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end="")
     rows_below = 2 if height >= _LABELS_BELOW_FROM else 1
     columns, rows = width - _GUTTER - 1, height - rows_below
-    ranges = _snapped(scale.ranges(curves, marks), columns, rows)
-    frame = _Frame(columns, rows, _GUTTER, ranges)
+    view = percentiles(curves, marks) if view is None else view
+    frame = _Frame(columns, rows, _GUTTER, _snapped(view.ranges, columns, rows), (view.x, view.y))
     labels = _y_ticks(frame)
 
     cells = _grid(frame, labels, theme)
     every = looks(curves, theme_named(theme), highlight)
     order = [i for i in range(len(curves)) if i != highlight] + ([] if highlight is None else [highlight])
-    order = [i for i in order if 0 <= i < len(curves) and curves[i].points]
-    paths = {i: _path(curves[i]) for i in order}
-    for (column, row), (character, owner) in _dots(frame, [(i, curves[i], paths[i]) for i in order]).items():
+    paths = view.paths
+    order = [i for i in order if 0 <= i < len(curves) and paths[i]]
+    for (column, row), (character, owner) in _dots(frame, [(i, view.solid[i], paths[i]) for i in order]).items():
         cells[row][column] = (character, every[owner].line)
     taken: set[tuple[int, int]] = set()
     for place, i in enumerate(reversed(order)):
@@ -125,9 +134,10 @@ def _render(
 def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
     """Ranges stretched a little, so that every decade (where the rows are very few: every second or third) has the same
     number of cells and its tick falls on one. Where that would waste too many rows, decades differ by one."""
-    each = max((columns - 1) // ranges.x_high, 1)
-    x_high = (columns - 1) / each
-    if x_high > _MOST_STRETCH * ranges.x_high:
+    across = ranges.x_high - ranges.x_low
+    each = max((columns - 1) // across, 1)
+    x_high = ranges.x_low + (columns - 1) / each
+    if x_high - ranges.x_low > _MOST_STRETCH * across:
         x_high = ranges.x_high
     span = ranges.y_high - ranges.y_low
     for cells in (*range(math.floor((rows - 1) / span), 0, -1), 2 / 3, 1 / 2):
@@ -140,12 +150,11 @@ def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
         spare = math.floor(ranges.y_low * cells + 1e-9) - low
         if spare >= 0:
             shift = max(spare // 2, -low)
-            return scale.Ranges(x_high, (low + shift) / cells, (high + shift) / cells)
-    return scale.Ranges(x_high, ranges.y_low, ranges.y_high)
-
-
-def _path(curve: PercentileCurve) -> list[Point]:
-    return [(scale.x_of_percentile(p.percentile), scale.y_of_ns(p.value_ns)) for p in curve.points]
+            if ranges.y_low < 0:
+                # A share ends at 1, and an empty bar stands on its floor: the room goes to the other side.
+                shift = 0 if ranges.y_high <= 0 else spare
+            return scale.Ranges(x_high, (low + shift) / cells, (high + shift) / cells, ranges.x_low)
+    return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
 
 
 def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
@@ -153,7 +162,7 @@ def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
     a decade here and there would look like one of even steps."""
     distinct: list[tuple[scale.Tick, ...]] = []
     for every in (1, 2, 3, 6):
-        ticks = scale.decade_ticks(frame.ranges.y_low, frame.ranges.y_high, every)
+        ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
         gaps = [frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)]
         if all(gaps):
             distinct.append(ticks)
@@ -168,7 +177,7 @@ def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: str) -> list[list[
     faint = plain_style(style.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]
-    columns = {frame.column(t.position) for t in scale.percentile_ticks(frame.ranges.x_high)} - {0}
+    columns = {frame.column(t.position) for t in frame.x_ticks()} - {0}
     rows = {frame.row(t.position) for t in labels}
     lines = bool(style.grid) and 2 * len(rows) <= frame.rows + 1
     for row in range(frame.rows):
@@ -182,17 +191,15 @@ def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: str) -> list[list[
     return cells
 
 
-def _dots(
-    frame: _Frame, drawn: Sequence[tuple[int, PercentileCurve, list[Point]]]
-) -> dict[tuple[int, int], tuple[str, int]]:
-    """Braille characters by (column, row), each with the index of the curve drawn there last."""
+def _dots(frame: _Frame, drawn: Sequence[tuple[int, int, tuple[Point, ...]]]) -> dict[tuple[int, int], tuple[str, int]]:
+    """Braille characters by (column, row), each with the index of the curve drawn there last. ``drawn``: index, number
+    of solid points, and points of each."""
     if not drawn:
         return {}
     with _one_owner:
         figure = _figure(frame)
-        for code, (_, curve, path) in enumerate(drawn):
+        for code, (_, solid, path) in enumerate(drawn):
             marker = _marker(_FIRST_CODE + code)
-            solid = next((n for n, p in enumerate(curve.points) if not p.solid), len(path))
             line, tail = path[:solid], path[max(solid - 1, 0) :]
             if len(line) > 1:
                 figure.draw(_signal(figure, line, marker).lines(True))
@@ -218,7 +225,7 @@ def _figure(frame: _Frame) -> Any:
     for axis in (0, 1):
         for side in (0, 1):
             figure.ruler(axis, side).frequency(0)
-    figure.ruler(0, 0).lim(0.0, frame.ranges.x_high)
+    figure.ruler(0, 0).lim(frame.ranges.x_low, frame.ranges.x_high)
     figure.ruler(1, 0).lim(frame.ranges.y_low, frame.ranges.y_high)
     return figure
 
@@ -275,7 +282,7 @@ def _stations(frame: _Frame, path: Sequence[Point], place: int, total: int) -> l
     column = round(stride * (place + 0.5) / total)
     end = frame.across(path[-1][0])
     while column < end - 3:
-        x = column / (frame.columns - 1) * frame.ranges.x_high
+        x = frame.ranges.x_low + column / (frame.columns - 1) * (frame.ranges.x_high - frame.ranges.x_low)
         places.append((column, frame.row(_height(path, x))))
         column += stride
     return [p for p in places if frame.holds(*p)]
@@ -320,7 +327,7 @@ def _framed(
         text.append("┤" if row in by_row else "│", line)
         _append_cells(text, content)
         text.append("\n")
-    ticks = scale.percentile_ticks(frame.ranges.x_high)
+    ticks = frame.x_ticks()
     columns = {frame.column(t.position) for t in ticks}
     axis = "".join("┬" if c in columns else "─" for c in range(1, frame.columns))
     names = _x_labels(frame, ticks, asked)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.stats.view import View
 from jitter_workshop.tui.widgets import canvas
 
 _PLAIN_SIZE = (80, 28)
@@ -16,18 +17,19 @@ _LEAST_COLUMNS = 20
 _MOST_ROWS = 36
 
 
-def printed(curves: Sequence[PercentileCurve]) -> str:
-    """The curves and their legend at the terminal's size (80×28 where there is none), ending with a line break."""
+def printed(curves: Sequence[PercentileCurve], view: View | None = None) -> str:
+    """The curves and their legend at the terminal's size (80×28 where there is none), ending with a line break.
+    ``view``: what to show of them, None = value by percentile."""
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
     width = max(width, _LEAST_COLUMNS)
     rows = max(min(height - 2 - len(curves), _MOST_ROWS), canvas.LEAST_HEIGHT)
     legend = canvas.legend(curves, width=width)
     if not console.is_terminal or console.is_dumb_terminal:
-        chart = canvas.render(curves, width, rows, "mono")
+        chart = canvas.render(curves, width, rows, "mono", view=view)
         lines = [line.rstrip() for line in chart.plain.split("\n")] + [line.plain for line in legend]
         return "\n".join(lines) + "\n"
-    chart = canvas.render(curves, width, rows)
+    chart = canvas.render(curves, width, rows, view=view)
     with console.capture() as captured:
         console.print(Text("\n").join([chart, *legend]), no_wrap=True, overflow="crop", crop=True)
     return captured.get()
