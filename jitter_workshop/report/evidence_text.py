@@ -12,8 +12,8 @@ from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
-CAUSES, VISITORS, STALLS, LEGEND = 14, 12, 5, 4
-"""How many rows of each are shown; all of them are in the JSON."""
+CAUSES, VISITORS, FULL = 14, 12, 3
+"""How many rows of causes and of others are shown, and how many stalls in full; all is in the JSON."""
 
 SHADES = "█▓▒░"
 REST = "·"
@@ -178,24 +178,38 @@ def _worst(report: EvidenceReport, style: Style) -> list[str]:
     if not report.worst:
         return []
     lines = [style.paint("the worst stalls, from left to right in time", "dim")]
-    for number, stall in enumerate(report.worst[:STALLS], 1):
-        lines += [""] if number > 1 else []
-        lines += _stall(number, stall, style)
+    for number, stall in enumerate(report.worst, 1):
+        lines += [""] if 1 < number <= FULL + 1 else []
+        lines += _stall(number, stall, style) if number <= FULL else [_short(number, stall, style.width)]
     return lines
+
+
+def _first(stall: ExplainedStall) -> str:
+    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
+    return f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}"
+
+
+def _short(number: int, stall: ExplainedStall, width: int) -> str:
+    """A stall in a line: what took most of it."""
+    most = stall.parts[0] if stall.parts else None
+    share = f" · {_percent(most.ns, stall.duration_ns)} {cause_words(most.kind, most.name)}" if most else ""
+    return f"{number:>2}  " + clean(_first(stall) + share, width - 4)
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.0f} %" if share >= 1 else "<1 %"
 
 
 def _stall(number: int, stall: ExplainedStall, style: Style) -> list[str]:
     late = f", {_count(stall.messages, 'message')} late" if stall.messages > 1 else ""
-    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
-    first = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
-    lines = [f"{number:>2}  " + style.paint(first, "strong")]
+    lines = [f"{number:>2}  " + style.paint(_first(stall) + late, "strong")]
     drawn, legend = bar(stall, style.width - 4)
     name = min(style.width - 24, 41)
     if stall.timeline:
         lines.append("    " + style.paint(drawn, "known"))
     for character, cause, ns in legend:
-        share = 100 * ns / stall.duration_ns
-        took = f"{nice_ns(ns):>10}" + (f"{share:.0f} %" if share >= 1 else "<1 %").rjust(7)
+        took = f"{nice_ns(ns):>10}" + _percent(ns, stall.duration_ns).rjust(7)
         lines.append(f"    {character} {clean(cause, name - 1):<{name}}{took}")
     for note in stall.notes[:3]:
         lines += [f"      {line}" for line in wrap(clean(note, 160), style.width - 6)]

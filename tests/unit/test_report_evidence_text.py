@@ -95,6 +95,17 @@ def test_candidates_are_told_where_there_is_a_gap_without_an_event() -> None:
     )
 
 
+def test_the_first_stalls_are_in_full_and_the_others_in_a_line() -> None:
+    events = [
+        e for start in range(10_000, 60_000, 10_000) for e in pair(start, start + 5_000 - start // 100, "irq", "nic0")
+    ]
+    report = made(events, [(start, start + 5_000) for start in range(10_000, 60_000, 10_000)])
+    lines = render(report, PLAIN).split("\n")
+    assert sum(line.startswith("    █") and line.count("█") > 1 for line in lines) == 3
+    assert " 4  5 µs at 40 µs · sampler on CPU 1 · 92 % interrupt nic0" in lines
+    assert " 5  5 µs at 50 µs · sampler on CPU 1 · 90 % interrupt nic0" in lines
+
+
 def test_nothing_to_explain_is_said_so() -> None:
     text = render(made([], []), PLAIN)
     assert "No stall to explain." in text
