@@ -14,8 +14,8 @@ from typing import Any
 
 from jitter_workshop.host.symbols import Symbols
 from jitter_workshop.host.traceevents import Decoder
-from jitter_workshop.host.traceformat import PageFormat, parse_event, parse_page
-from jitter_workshop.host.tracekinds import maker
+from jitter_workshop.host.traceformat import PageFormat, parse_page
+from jitter_workshop.host.tracekinds import add
 
 FOLDER = Path(__file__).parent / "pages"
 NAMES = tuple(sorted(path.name.removesuffix(".json.xz") for path in FOLDER.glob("*.json.xz")))
@@ -56,8 +56,10 @@ class Recorded:
         return parse_page(self.header_page, self.header_event)
 
     def decoder(self, cpus: Iterable[int] = range(8)) -> Decoder:
-        formats = {title: parse_event(text) for title, text in self.formats.items()}
-        return Decoder(self.form, formats, maker, Symbols(self.symbols), tuple(cpus))
+        decoder = Decoder(self.form, Symbols(self.symbols), tuple(cpus))
+        for title, text in self.formats.items():
+            add(decoder, title, text)
+        return decoder
 
 
 @cache

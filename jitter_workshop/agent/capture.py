@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from jitter_workshop.agent import instances, traceplan
 from jitter_workshop.agent.helping import Held
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host import tracekinds
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.symbols import KALLSYMS, read_symbols
 from jitter_workshop.host.traceevents import Decoder, read_strings
-from jitter_workshop.host.traceformat import PageFormat, parse_event, parse_page
-from jitter_workshop.host.tracekinds import maker
+from jitter_workshop.host.traceformat import PageFormat, parse_page
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
 from jitter_workshop.tuning.reasons import reason
@@ -101,7 +101,9 @@ class Capture:
         missing = dict(wanted.missing)
         enabled = self._enable(self._hot, wanted.hot, missing) + self._enable(self._senders, wanted.senders, missing)
         stacks = stacks and self._take_stacks(missing)
-        self._read_formats(enabled, missing)
+        enabled = self._read_formats(enabled, missing)
+        if "sched:sched_switch" not in enabled:
+            raise HostError(f"the kernel's trace does not say who runs: {missing['sched:sched_switch']}")
         return TraceInfo(clock, self._hot.cpus.cpus, tuple(enabled), missing, share, stacks)
 
     def _check_clock(self, clock: str) -> None:
@@ -191,7 +193,8 @@ class Capture:
                 missing[title] = error.message
         return False
 
-    def _read_formats(self, enabled: list[str], missing: dict[str, str]) -> None:
+    def _read_formats(self, enabled: list[str], missing: dict[str, str]) -> list[str]:
+        """Learn the binary form of what is enabled; those events that are understood. Raises HostError."""
         read, events = self._root.text, f"{self._tracefs}/events"
         header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
         symbols = read_symbols(self._root)
@@ -199,15 +202,16 @@ class Capture:
             missing[KALLSYMS] = f"functions have no names: {symbols.reason}"
         try:
             self._form = parse_page(header, read(f"{events}/header_event") or "")
-            formats = {
-                title: parse_event(read(f"{events}/{title.replace(':', '/')}/format") or "")
-                for title in (*enabled, "ftrace:kernel_stack")
-                if title in enabled or self._root.is_dir(f"{events}/ftrace/kernel_stack")
-            }
             strings = read_strings(read(f"{self._tracefs}/printk_formats", 16 << 20) or "")
-            self._decoder = Decoder(self._form, formats, maker, symbols, self._hot.cpus.cpus, strings)
+            self._decoder = Decoder(self._form, symbols, self._hot.cpus.cpus, strings)
         except ValueError as error:
             raise HostError(f"this kernel's trace is not understood: {error}", "please report it") from error
+        for title in (*enabled, "ftrace:kernel_stack"):
+            try:
+                tracekinds.add(self._decoder, title, read(f"{events}/{title.replace(':', '/')}/format") or "")
+            except ValueError as error:
+                missing[title] = f"its form is not understood: {error}"
+        return [title for title in enabled if title not in missing]
 
     # Recording and reading ----------------------------------------------------------------------------------------
 

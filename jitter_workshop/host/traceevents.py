@@ -41,7 +41,7 @@ Maker = Callable[["Decoder", EventFormat], Plan]
 
 
 class Decoder:
-    """Events of one kernel.
+    """Events of one kernel; records of those that were not added are left out.
 
     ``symbols``: its functions; ``cpus``: interrupts that are sent to these are told, one event a CPU; ``strings``: what
     it calls by an address (``printk_formats``). ``running``: what began on a CPU and is named only there; ``switched``:
@@ -51,14 +51,10 @@ class Decoder:
     def __init__(
         self,
         form: PageFormat,
-        events: Mapping[str, EventFormat],
-        makers: Callable[[str], Maker | None],
         symbols: Symbols,
         cpus: Collection[int] = (),
         strings: Mapping[int, str] | None = None,
     ) -> None:
-        """``events``: by ``system:name``; those that ``makers`` does not know are left out. Raises ValueError where the
-        kernel describes one without what is needed of it."""
         self.form = form
         self.symbols = symbols
         self.cpus = tuple(sorted(cpus))
@@ -68,12 +64,12 @@ class Decoder:
         self._names: dict[bytes, str] = {}
         self._known: dict[int, tuple[Layout, Build]] = {}
         self._number: Layout | None = None
-        for title, event in events.items():
-            maker = makers(title)
-            if maker is not None:
-                numbers, texts, build = maker(self, event)
-                self._known[event.number] = Layout(event, ("common_flags", "common_pid", *numbers), texts), build
-                self._number = self._number or Layout(event, ("common_type",))
+
+    def add(self, event: EventFormat, maker: Maker) -> None:
+        """Know one event more. Raises ValueError where the kernel describes it without what is needed of it."""
+        numbers, texts, build = maker(self, event)
+        self._known[event.number] = Layout(event, ("common_flags", "common_pid", *numbers), texts), build
+        self._number = self._number or Layout(event, ("common_type",))
 
     def events(self, page: bytes, cpu: int) -> Iterable[TraceEvent]:
         """The events of one page of ``cpu``, in their order. Raises ValueError for a page that is damaged."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jitter_workshop.host.traceevents import Decoder, Maker, Plan, Record, data
-from jitter_workshop.host.traceformat import EventFormat, wanted
+from jitter_workshop.host.traceformat import EventFormat, parse_event, wanted
 from jitter_workshop.model.trace import TraceEvent
 
 MAX_FRAMES = 64
@@ -21,8 +21,16 @@ _LEFT_IDLE = 0xFFFF_FFFF
 """``PWR_EVENT_EXIT``: the state of a CPU that leaves idle."""
 
 
-def maker(title: str) -> Maker | None:
-    """What makes events of ``system:name``; None for an event that is not used."""
+def add(decoder: Decoder, title: str, text: str) -> None:
+    """Let ``decoder`` know ``system:name`` as its format file describes it. Raises ValueError where that is not known,
+    or lacks what is needed."""
+    maker = _maker(title)
+    if maker is None:
+        raise ValueError(f"{title} is no event that is known")
+    decoder.add(parse_event(text), maker)
+
+
+def _maker(title: str) -> Maker | None:
     system, _, name = title.partition(":")
     if system == "irq_vectors":
         for ending in ("entry", "exit"):

@@ -258,6 +258,25 @@ def test_a_kernel_whose_form_is_not_known_is_refused(tmp_path: Path, process: in
         assert tracedtree.instances(tmp_path) == []
 
 
+def test_an_event_of_another_form_is_missing_and_the_others_are_told(tmp_path: Path, process: int) -> None:
+    tracedtree.make(tmp_path, process)
+    events = tmp_path / TRACEFS / "events"
+    idle, switch = events / "power/cpu_idle/format", events / "sched/sched_switch/format"
+    idle.write_text(idle.read_text().replace("u32 state", "u32 states"))
+    with Agent(tmp_path) as agent:
+        info = begin(agent, process)
+        assert "no field 'state'" in info["missing"]["power:cpu_idle"]
+        assert "power:cpu_idle" not in info["enabled"]
+        agent.ask("evidence", do="start")
+        kinds = {event.kind for event in handed(agent, agent.ask("evidence", do="read"), [])}
+        assert "switch" in kinds
+        assert "idle" not in kinds
+        agent.ask("evidence", do="end")
+        switch.write_text(switch.read_text().replace("next_pid", "next_tid"))
+        assert "does not say who runs" in refusal(begin(agent, process))
+        assert tracedtree.instances(tmp_path) == []
+
+
 def test_damaged_pages_end_a_reading_and_not_the_agent(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:

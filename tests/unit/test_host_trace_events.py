@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.host.symbols import Symbols
 from jitter_workshop.host.traceevents import Decoder, read_strings
-from jitter_workshop.host.traceformat import parse_event
-from jitter_workshop.host.tracekinds import maker
+from jitter_workshop.host.tracekinds import add
 from jitter_workshop.model.trace import IN_IRQ, KINDS, TraceEvent
 from tests import tracedpages as made
 from tests.kernelprints import printed, says
@@ -133,9 +132,9 @@ def test_interrupts_between_the_cpus_of_an_arm_machine() -> None:
     }
     strings = read_strings('0xffff800081 : "Rescheduling interrupts"\nrubbish\nzz : "no"\n')
     assert list(strings.values()) == ["Rescheduling interrupts"]
-    decoder = Decoder(
-        made.form(), {k: parse_event(v) for k, v in formats.items()}, maker, Symbols(""), {1, 3, 70}, strings
-    )
+    decoder = Decoder(made.form(), Symbols(""), {1, 3, 70}, strings)
+    for title, text in formats.items():
+        add(decoder, title, text)
     at = (0xFFFF_8000_81).to_bytes(8, "little")
     head = b"\0\x08" + b"\0" + (9).to_bytes(4, "little")
     raised = b"\x14" + head[:1] + head[2:3] + b"\0" + head[3:]
@@ -149,3 +148,21 @@ def test_interrupts_between_the_cpus_of_an_arm_machine() -> None:
         ("vector_entry", 0, "Rescheduling interrupts", 9),
     ]
     assert [(e.ts, e.flags) for e in events] == [(5, 0), (5, 0), (7, IN_IRQ)]
+
+
+def test_an_event_that_lacks_what_is_needed_is_refused() -> None:
+    formats = recorded("linux-6.18").formats
+    decoder = Decoder(made.form(), Symbols(""))
+    for title, old, new in (
+        ("sched:sched_switch", "next_pid;", "next_tid;"),
+        ("sched:sched_switch", '"S"', "S"),
+        ("irq:softirq_entry", "unsigned int vec;", "char vec[4];"),
+        ("power:cpu_idle", "u32 state;", "__data_loc char[] state;"),
+        ("made:up", "", ""),
+    ):
+        text = formats.get(title, formats["irq:softirq_entry"])
+        for letter in "SDTtXZPI" if old == '"S"' else "":
+            text = text.replace(f'"{letter}"', letter)
+        with pytest.raises(ValueError, match=r"no field|does not say|is no number|no event"):
+            add(decoder, title, text.replace(old, new))
+    assert list(decoder.events(recorded("linux-6.18").pages[0][0], 0)) == []
