@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
 from jitter_workshop.errors import BusyError, SessionError
+from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
     how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
-    how.add_argument("--noise", metavar="KIND", help="a thief beside it: spinners, or one stall of 100 ms")
+    how.add_argument("--noise", metavar="KIND", help=f"a thief beside it: {', '.join(NOISE_KINDS)}")
     how.add_argument("--wait", type=_number, default=0.0, metavar="S", help="queue while somebody else measures")
     add_json(parser)
 
