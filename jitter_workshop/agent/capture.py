@@ -84,7 +84,7 @@ class Capture:
         self._check_clock(clock)
         instances.remove_stale(self._root, self._writer)
         self._keep_off_hot_cpus()
-        self._watcher = instances.Watcher(self._remove)
+        self._watcher = instances.Watcher(lambda: self._remove(instances.LONG_S))
         wanted = traceplan.wanted(self._root, self._tracefs, self._tids, self._hot.cpus)
         quiet = self._nobody_else_traces()
         for name in self._names:
@@ -296,11 +296,13 @@ class Capture:
 
     def close(self) -> None:
         """Remove both instances, and let go of everything. Raises HostError where one is left over."""
+        done = False
         try:
             self._remove()
+            done = True
         finally:
             if self._watcher is not None:
-                self._watcher.close()
+                self._watcher.close(done)
                 self._watcher = None
             if self._affinity is not None:
                 with contextlib.suppress(OSError):
@@ -308,8 +310,8 @@ class Capture:
                 self._affinity = None
             self._process.close()
 
-    def _remove(self) -> None:
-        instances.remove(self._writer, self._tracefs, self._names)
+    def _remove(self, patience_s: float = instances.PATIENCE_S) -> None:
+        instances.remove(self._writer, self._tracefs, self._names, patience_s)
 
     def _write(self, instance: Instance, file: str, text: str) -> None:
         path = f"{instance.folder}/{file}"

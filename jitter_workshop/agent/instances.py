@@ -17,10 +17,13 @@ from collections.abc import Callable, Sequence
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tracing import FOLDERS
+from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.writer import HostWriter
 
 PREFIX = "jitter-workshop-"
-_ATTEMPTS = 50
+PATIENCE_S = 5.0
+"""How long one of ours that somebody else still reads is waited for; the child that nobody waits for has LONG_S."""
+LONG_S = 300.0
 _STEP_S = 0.1
 _FIRST_NAMESPACE = "pid:[4026531836]"
 """Where processes have the numbers that the kernel's trace gives them (``PROC_PID_INIT_INO``)."""
@@ -49,22 +52,26 @@ def own_numbers(writer: HostWriter) -> bool:
         return False
 
 
-def remove(writer: HostWriter, folder: str, names: Sequence[str]) -> None:
+def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: float = PATIENCE_S) -> None:
     """Remove instances with all that they enabled; waits for one that somebody still reads. Raises HostError."""
-    for name in names:
-        for attempt in range(_ATTEMPTS):
+    left, ends = list(names), time.monotonic() + patience_s
+    while True:
+        for name in tuple(left):
             try:
                 writer.remove_folder(f"{folder}/instances/{name}")
             except FileNotFoundError:
                 pass
             except OSError as error:
-                if error.errno == errno.EBUSY and attempt + 1 < _ATTEMPTS:
-                    time.sleep(_STEP_S)
-                    continue
-                raise HostError(
-                    f"{folder}/instances/{name} is left over", "'jitter-workshop restore' removes it"
-                ) from error
-            break
+                why = error
+                continue
+            left.remove(name)
+        if not left:
+            return
+        if why.errno != errno.EBUSY or time.monotonic() >= ends:
+            raise HostError(
+                f"{folder}/instances/{left[0]} is left over: {reason(why)}", "'jitter-workshop restore' removes it"
+            ) from why
+        time.sleep(_STEP_S)
 
 
 def remove_stale(root: HostRoot, writer: HostWriter) -> None:
@@ -78,7 +85,10 @@ def remove_stale(root: HostRoot, writer: HostWriter) -> None:
             ours = name.startswith(PREFIX) and which and number.isascii() and number.isdigit()
             if ours and (int(number) == os.getpid() or not root.is_dir(f"/proc/{number}")):
                 with contextlib.suppress(HostError):
-                    remove(writer, folder, [name])
+                    remove(writer, folder, [name], 0.0)
+
+
+_DONE = b"."
 
 
 class Watcher:
@@ -96,11 +106,14 @@ class Watcher:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(end)
 
-    def close(self) -> None:
-        """Let it go; it cleans up once more."""
+    def close(self, done: bool) -> None:
+        """Let it go: at once where all is ``done``, else it goes on trying while nobody waits for it."""
+        if done:
+            os.write(self._held, _DONE)
         os.close(self._held)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self._child, 0)
+        if done:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._child, 0)
 
 
 def _watch(end: int, clean: Callable[[], None]) -> None:
@@ -112,8 +125,8 @@ def _watch(end: int, clean: Callable[[], None]) -> None:
             os.dup2(nothing, number)
         os.closerange(3, end)
         os.closerange(end + 1, 1 << 16)
-        os.read(end, 1)
-        clean()
+        if os.read(end, 1) != _DONE:
+            clean()
     except BaseException:
         pass
     finally:

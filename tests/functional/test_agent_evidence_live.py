@@ -129,7 +129,7 @@ def ours(agent: AgentClient) -> list[Path]:
 
 def gone(agent: AgentClient) -> bool:
     """Whether the instances are taken away within the time that a busy machine may need."""
-    ends = time.monotonic() + 30
+    ends = time.monotonic() + 60
     while ours(agent) and time.monotonic() < ends:
         time.sleep(0.01)
     return not ours(agent)
@@ -225,6 +225,19 @@ def test_nothing_is_left_after_any_end(agent: AgentClient, woken: Woken, hot: in
         agent.close()
     else:
         agent._process.send_signal(how)
+    assert gone(agent)
+
+
+def test_one_that_somebody_reads_is_removed_when_they_stop(agent: AgentClient, woken: Woken, hot: int) -> None:
+    begin(agent, woken, hot)
+    with (ours(agent)[0] / "trace_pipe").open():
+        agent._process.kill()
+        agent._process.wait()
+        # The other one goes at once.
+        ends = time.monotonic() + 60
+        while len(ours(agent)) > 1 and time.monotonic() < ends:
+            time.sleep(0.01)
+        assert len(ours(agent)) == 1
     assert gone(agent)
 
 
