@@ -18,7 +18,7 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.session.traces import MOST_BYTES, RunTrace, TracedBlock
 
-CLOCKS = {"tsc": "x86-tsc", "monotonic": "mono"}
+CLOCKS = {"tsc": "x86-tsc", "clock_monotonic": "mono"}
 """The benchmark's clock → the trace's: the same ticks, so that nothing has to be converted."""
 
 
