@@ -108,6 +108,7 @@ def test_what_breaks_off_is_said_and_ends_no_run(fails: str, blocks: int, ended:
 def test_a_clock_that_the_trace_does_not_have_is_told() -> None:
     tracer = FakeTracer()
     assert "cntvct" in watched(tracer, clock=Clock("cntvct", 1.0, 1, None, None, None)).notes()["evidence"]
+    assert tracer.said == []
 
 
 def test_a_run_that_is_timed_by_the_kernels_clock_is_traced_by_it() -> None:
@@ -115,7 +116,6 @@ def test_a_run_that_is_timed_by_the_kernels_clock_is_traced_by_it() -> None:
     tracer = FakeTracer()
     assert watched(tracer, clock=Clock("clock_monotonic", 22.0, 1, None, None, None)).notes() == {}
     assert tracer.asked[3] == "mono"
-    assert tracer.said == []
 
 
 def test_more_than_there_is_room_for_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
