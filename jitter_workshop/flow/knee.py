@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import COUNTED, Run, Stalls
+from jitter_workshop.report.text import rate_in_words
 from jitter_workshop.stats.scale import nice_ns
 
 _STALLS_TO_SPEAK = 10
@@ -105,7 +106,8 @@ def knee_sentences(
         return ()
     what = COUNTED.get(run.workload, "messages")
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
-    found = [
+    found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
+    found += [
         f"{rate:,.0f} {what} a second came through: one event a second that delays one of them stands at {one}, "
         f"250 a second at {many}."
     ]

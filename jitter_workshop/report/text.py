@@ -114,12 +114,13 @@ def _stalls(run: Run) -> str:
         for r in run.stalls.rates
     ]
     if run.workload == "ack":
-        lines.append(_threshold(run))
+        lines += [_fact("rate", text) for text in (rate_in_words(run),) if text]
     return "\n".join(lines)
 
 
-def _threshold(run: Run) -> str:
-    """How often the interval that was called too long occurs, with what the run can know of it."""
+def rate_in_words(run: Run) -> str:
+    """How often an interval over the threshold occurs, and what a run of this length can know of it; "" for runs of
+    older versions."""
     stalls = run.stalls
     low, high = stalls.per_second_low, stalls.per_second_high
     if low is None or high is None:
@@ -130,7 +131,7 @@ def _threshold(run: Run) -> str:
     else:
         between = f"between {_often(low)} and {_often(high)}"
         text = f"over {over}: {_often(stalls.per_second)}; the true rate lies {between}, at 95 %"
-    return _fact("rate", text + ", if they come independently")
+    return text + ", if they come independently"
 
 
 def _often(per_second: float) -> str:

@@ -36,6 +36,22 @@ def run_with(**changed: object) -> Run:
     return replace(made, blocks=blocks, histograms={"accumulator_transit": figures}, **changed)  # type: ignore[arg-type]
 
 
+def test_a_receivers_rate_over_its_threshold_is_told_first() -> None:
+    rare = replace(stalls((500_000, 3, 2e6)), count=3, threshold_ns=500_000, per_second=3.0)
+    told = replace(rare, per_second_low=0.619, per_second_high=8.77)
+    run = replace(run_with(stalls=told), workload="ack")
+    run = replace(run, histograms={"ack_interval": run.histograms["accumulator_transit"]})
+    first, second, *_ = knee_sentences(run, ())
+    assert first == (
+        "Over 500 µs: 3 a second; the true rate lies between 0.619 a second and 8.77 a second, at 95 %, if they come "
+        "independently."
+    )
+    assert second.startswith("100,000 intervals a second")
+    # A run of an older version has no limits, and the ring is judged by its messages.
+    for other in (replace(run, stalls=rare), run_with(stalls=told)):
+        assert not knee_sentences(other, ())[0].startswith("Over")
+
+
 def test_the_knee_of_the_textbook() -> None:
     assert nice_percentile(knee_percentile(250, 0, 100_000)) == "p99.75"
     assert nice_percentile(knee_percentile(1, 0, 100_000)) == "p99.999"
