@@ -1,4 +1,5 @@
-"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen, explain; all when none is named."""
+"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen, explain, attribution; all when none
+is named."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from tests.bench.figures import report
 
-PARTS = ("native", "chart", "startup", "status", "ring", "screen", "explain")
+PARTS = ("native", "chart", "startup", "status", "ring", "screen", "explain", "attribution")
 
 
 def main(names: list[str]) -> int:
