@@ -98,7 +98,9 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
         if stretch.state == MOVING:
             _add(found, _MIGRATION, stretch.detail, low, high)
         elif stretch.state == ELSEWHERE:
-            _add(found, _NO_EVENT, words.NOT_TRACED, low, high)
+            # Nobody saw it run again where it was sent, but it read its clock there: that ended the window.
+            sent = stretch.start > window.start and window.messages <= 1
+            _add(found, _MIGRATION if sent else _NO_EVENT, stretch.detail if sent else words.NOT_TRACED, low, high)
         elif stretch.state == ASLEEP and not window.due:
             _add(found, _NO_EVENT, words.ASLEEP, low, high)
         else:

@@ -159,9 +159,12 @@ def test_a_migration_is_its_movers() -> None:
     ]
 
 
-def test_on_a_cpu_that_is_not_traced_nothing_is_known() -> None:
+def test_on_a_cpu_that_is_not_traced_nothing_is_known_but_that_it_was_sent_there() -> None:
+    """It was on its way at most until it read its clock, which ended the window that it was sent away in."""
     events = [event(100, "migrate", cpu=0, pid=OTHER, a=MEASURED, b=1, c=9)]
-    assert parts(events, sampler(50, 150)) == [("no_event", "", 50), ("no_event", "CPU not traced", 50)]
+    assert parts(events, sampler(50, 150)) == [("around", "thread 200", 50), ("migration", "thread 200", 50)]
+    assert parts(events, sampler(160, 190)) == [("no_event", "CPU not traced", 30)]
+    assert parts(events, sampler(50, 150, messages=2))[1] == ("no_event", "CPU not traced", 50)
     assert parts([], Window(50, 150, 9, "sampler")) == [("no_event", "CPU not traced", 100)]
 
 
