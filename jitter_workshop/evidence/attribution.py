@@ -9,12 +9,14 @@ from typing import NamedTuple
 from jitter_workshop.evidence.tracks import (
     ASLEEP,
     ELSEWHERE,
+    IRQ,
     MOVING,
     READY,
     RUNS,
     TASK,
     UNKNOWN,
     UNSEEN,
+    VECTOR,
     WOKEN,
     CpuTrack,
     ThreadTrack,
@@ -29,12 +31,18 @@ CPU and its first event (and from its last event to the next clock reading) lie 
 (0.1 to 0.5 µs an event), cold caches, and in a guest one or more exits to the hypervisor of 1 to 5 µs each. Twice the
 longest of these; what lasts longer has a cause of its own, which the trace did not see."""
 
+ARRIVAL_NS = 20_000
+"""The same for what lies before an interrupt's first event, where nothing else is known of that time. A guest's
+interrupt is the hypervisor's first: from the moment at which a timer was due until the first event of its interrupt a
+KVM guest on a moderately busy host took 8 µs in half of the cases and 14 in nine of ten."""
+
 CATCH_UP_NS = 200
 """The most that a consumer needs for a message that has been waiting (20 to 100 ns, with the journaller's copy)."""
 
 PRODUCER = "producer"
 _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "no_event"
 _HOLE = "hole"
+_INTERRUPTS = (IRQ, VECTOR)
 
 
 class Piece(NamedTuple):
@@ -177,6 +185,8 @@ def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) 
                     for other in stopped:
                         _add(found, *other)
                     continue
+                elif near is None and (arriving := _arriving(timeline, raw, place)) is not None:
+                    kind, name = _AROUND, arriving
             # Until the thread's next clock reading it is still in the fault that it had.
             fault = fault or (faulted if kind == _NO_EVENT and window.messages <= 1 else None)
             if fault is not None:
@@ -203,6 +213,13 @@ def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int,
     if place or window.start_seen:
         return None
     return _just_before(window, timeline, hole, around)
+
+
+def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
+    """The interrupt that a hole ends with, if it may have been on its way for that long."""
+    if place + 1 == len(raw) or raw[place + 1].kind not in _INTERRUPTS:
+        return None
+    return raw[place + 1].name if raw[place].ticks <= timeline.rate.to_ticks(ARRIVAL_NS) else None
 
 
 def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:

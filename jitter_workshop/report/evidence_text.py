@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence
@@ -39,8 +40,8 @@ _NO_EVENTS = {
 }
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
 _ABOUT = {
-    "around": "around: a gap of at most 10 µs that touches the named event: its entry and exit, the tracing itself, "
-    "in a guest the hypervisor's part in it.",
+    "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
+    "before an interrupt): its entry and exit, the tracing itself, in a guest the hypervisor's part in it.",
     "no_event": "no event: nothing that this trace can see, and so nobody's by evidence.",
 }
 

@@ -105,7 +105,7 @@ def match(burst: Burst, what: What, pieces: Sequence[Piece], rate: Rate, between
     """One burst against the pieces near it. ``between``: the end of the burst before and the start of the one after. A
     piece counts as a whole, but one that reaches into another burst ends where this one does."""
     before, after = between
-    mine = own_pieces(what, pieces)
+    mine = [piece for piece in own_pieces(what, pieces) if piece.end > before and piece.start < after]
     ticks = held = 0
     for piece in mine:
         low = burst.start if piece.start < before else piece.start

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.evidence.attribution import AROUND_NS, split
+from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS, split
 from jitter_workshop.evidence.explain import explain_block, windows_of
 from jitter_workshop.evidence.timeline import build
 from jitter_workshop.model.evidence import CAUSE_KINDS, Rate, Span, Window
@@ -57,6 +57,17 @@ def test_a_gap_that_touches_an_event_and_is_too_long_is_nobodys() -> None:
         ("irq", "nic0", 2_000),
         ("no_event", "", AROUND_NS + 1),
     ]
+
+
+def test_an_interrupt_may_be_on_its_way_for_longer() -> None:
+    """Before it, where the hypervisor brings it; behind it, and before anything else, that is nobody's time."""
+    events = pair(50_000, 52_000, "irq", "nic0")
+    gap = ARRIVAL_NS
+    assert parts(events, sampler(50_000 - gap, 52_000)) == [("around", "nic0", gap), ("irq", "nic0", 2_000)]
+    assert parts(events, sampler(49_999 - gap, 52_000))[0] == ("no_event", "", gap + 1)
+    assert parts(events, sampler(50_000, 52_000 + gap))[1] == ("no_event", "", gap)
+    later = pair(50_000, 52_000, "softirq", "NET_RX", number=3)
+    assert parts(later, sampler(50_000 - gap, 52_000))[0] == ("no_event", "", gap)
 
 
 def test_between_two_causes_it_is_around_the_longer_one() -> None:
@@ -221,7 +232,7 @@ def test_a_consumer_without_a_reason_has_its_producers() -> None:
     ("publish", "events"),
     [
         (None, pair(10_300, 19_000, "irq", "nic0", cpu=1, pid=101)),
-        (10_000, pair(20_300, 29_000, "irq", "nic0", cpu=1, pid=101)),
+        (10_000, pair(30_300, 34_000, "irq", "nic0", cpu=1, pid=101)),
         (10_000, pair(5_000, 9_990, "irq", "nic0", cpu=1, pid=101)),
     ],
 )
