@@ -85,9 +85,17 @@ jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, uint64_
                       .longest_step = jw_clock_ticks(clock, longest_step_ns),
                       .parting = jw_clock_ticks(clock, parting_ns),
                       .what = what,
-                      .taken = jw_noise_take_edge(self)};
+                      .taken = jw_noise_take_edge(self),
+                      .cpu_ns = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID)};
     steps.start = steps.last = jw_now_ordered(clock->source, &steps.cpu);
     return steps;
+}
+
+/* What the thread had of the CPU and could not see: on the way off it and back, where its burst was parted. */
+static uint64_t unseen(const jw_steps *steps) {
+    const jw_clock *clock = &steps->self->config->clock;
+    const uint64_t had = jw_clock_ticks(clock, jw_posix_ns(CLOCK_THREAD_CPUTIME_ID) - steps->cpu_ns);
+    return had > steps->passed ? had - steps->passed : 0;
 }
 
 uint64_t jw_steps_next(jw_steps *steps) {
@@ -96,12 +104,18 @@ uint64_t jw_steps_next(jw_steps *steps) {
     const uint64_t step = now > steps->last ? now - steps->last : 0;
     if (step > steps->parting) {
         jw_steps_end(steps);
-        steps->start = now;
-        steps->taken = 0;
-        steps->cpu = cpu;
+        *steps = (jw_steps){.self = steps->self,
+                            .start = now,
+                            .cpu_ns = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID),
+                            .taken = unseen(steps),
+                            .longest_step = steps->longest_step,
+                            .parting = steps->parting,
+                            .cpu = cpu,
+                            .what = steps->what};
     } else if (step <= steps->longest_step) {
         steps->taken += step;
     }
+    steps->passed += step > steps->parting ? 0 : step;
     steps->last = now;
     return now;
 }
@@ -162,23 +176,19 @@ static int64_t gaps_between(const watcher *seen, jw_moments at) {
     return total > INT64_MAX ? INT64_MAX : (int64_t)total;
 }
 
-/* Of those that were felt: the lower quartile of what was taken, since other tasks and interrupts only add to it, and
- * the median of what the call took. Hardly any felt: -ENOTSUP. */
+/* Of those that were felt the lower quartile, since other tasks and interrupts only add to it. Hardly any: -ENOTSUP. */
 static int keep_typical(jw_noise_thread *self, const watcher *seen, const jw_moments *at) {
-    int64_t took[WATCH_TRIES], call[WATCH_TRIES];
+    int64_t took[WATCH_TRIES];
     size_t felt = 0;
     for (size_t i = 0; i < WATCH_TRIES; i++) {
         took[felt] = gaps_between(seen, at[i]);
-        call[felt] = (int64_t)(at[i].until - at[i].from);
         felt += took[felt] > 0 ? 1 : 0;
     }
     if (felt < WATCH_TRIES / 8) {
         return -ENOTSUP;
     }
     qsort(took, felt, sizeof took[0], by_value);
-    qsort(call, felt, sizeof call[0], by_value);
     self->length_ticks = (uint64_t)took[felt / 4];
-    self->call_ticks = (uint64_t)call[felt / 2];
     return 0;
 }
 

@@ -31,7 +31,6 @@ struct jw_noise_thread {
     int failed;
     uint64_t random;
     uint64_t length_ticks; /* of one burst, as `prepare` measured it; 0: the log has each burst's own */
-    uint64_t call_ticks;   /* and of the call that made it */
     uint64_t edge_ticks;   /* the CPU's time that going to sleep and waking up last took; given to the next burst */
     void *kept;            /* what the act keeps between bursts */
     jw_burst *log;
@@ -63,6 +62,8 @@ typedef struct {
     jw_noise_thread *self;
     uint64_t start;
     uint64_t last;
+    uint64_t passed; /* since `cpu_ns` was read */
+    uint64_t cpu_ns; /* the thread's CPU time */
     uint64_t taken;
     uint64_t longest_step; /* a longer one was not the thread's own time */
     uint64_t parting;      /* a longer one ends the burst */
@@ -76,7 +77,7 @@ void jw_steps_end(jw_steps *steps);
 
 /* What one trigger takes of a CPU: a thread there watches the clock while `trigger` is called some times, each telling
  * between which two moments its effect must fall. What is typical becomes the thread's
- * `length_ticks`, and how long the call took its `call_ticks`. 0 or -errno; -ENOTSUP where nothing of it was felt. */
+ * `length_ticks`. 0 or -errno; -ENOTSUP where nothing of it was felt. */
 typedef struct {
     uint64_t from;
     uint64_t until;

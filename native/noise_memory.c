@@ -1,5 +1,7 @@
 /* Noise of memory: page faults on the hot CPU, TLB shootdowns sent to it, and a hog of the bandwidth they share. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,14 +13,19 @@
 /* ---- faults: pages given back and touched again ----------------------------------------------------------------- */
 
 /* In a guest a fresh page may be a fault of the hypervisor, too. */
-enum { FAULT_PAGES = 2048, LONGEST_STEP_NS = 200000, PARTING_NS = 200000, ALONE_TRIES = 31 };
+enum { FAULT_PAGES = 2048, LONGEST_STEP_NS = 20000, PARTING_NS = 200000, INTERRUPTS_BYTES = 4 << 20 };
+
+typedef struct {
+    int fd;
+    char *text;
+} interrupts;
 
 typedef struct {
     unsigned char *memory;
     size_t bytes;
     size_t page;
-    size_t at;      /* where a stream goes on */
-    uint64_t alone; /* see shoot */
+    size_t at; /* where a stream goes on */
+    interrupts seen;
 } region;
 
 static int map_region(jw_noise_thread *self, size_t bytes) {
@@ -27,6 +34,7 @@ static int map_region(jw_noise_thread *self, size_t bytes) {
         return -ENOMEM;
     }
     self->kept = own;
+    own->seen.fd = -1;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return -errno;
@@ -45,6 +53,10 @@ static void free_region(jw_noise_thread *self) {
         if (own->memory != NULL) {
             munmap(own->memory, own->bytes);
         }
+        if (own->seen.fd >= 0) {
+            (void)close(own->seen.fd);
+        }
+        free(own->seen.text);
         free(own);
         self->kept = NULL;
     }
@@ -64,6 +76,8 @@ static void fault(jw_noise_thread *self) {
         *(volatile unsigned char *)(own->memory + at) = 1;
         at += own->page;
     } while (at < own->bytes && jw_steps_next(&steps) - begun < length && !jw_noise_stopped(self));
+    /* One call, however many pages. */
+    steps.longest_step = steps.parting;
     (void)madvise(own->memory, at, MADV_DONTNEED);
     (void)jw_steps_next(&steps);
     jw_steps_end(&steps);
@@ -73,53 +87,76 @@ const jw_noise_act jw_act_fault = {.where = JW_ON_HOT, .prepare = map_faults, .a
 
 /* ---- shootdown: a page loses a right, and every CPU that runs this process has to forget what it knew of it ----- */
 
-/* mprotect(2) takes the right to write away; the kernel waits until the other CPUs have flushed (x86: by an IPI). */
+/* How often `cpu` was asked to forget translations: line TLB of /proc/interrupts, in the column of that CPU. < 0 where
+ * there is none: not on x86. */
+static int64_t flushes(const interrupts *own, int cpu) {
+    char column[32], *text = own->text;
+    size_t n = 0;
+    for (ssize_t got = 1; got > 0 && n + 1 < INTERRUPTS_BYTES; n += (size_t)got) {
+        got = pread(own->fd, text + n, INTERRUPTS_BYTES - 1 - n, (off_t)n);
+        if (got < 0) {
+            return -1;
+        }
+    }
+    text[n] = '\0';
+    (void)snprintf(column, sizeof column, "CPU%d", cpu);
+    char *line = strstr(text, "TLB:"), *rest = NULL;
+    char *word = strtok_r(text, " ", &rest);
+    size_t nth = 1;
+    /* The first line has the CPUs that are online. */
+    for (; word != NULL && strcmp(word, column) != 0 && word[0] == 'C'; nth++) {
+        word = strtok_r(NULL, " ", &rest);
+    }
+    if (word == NULL || word[0] != 'C' || line == NULL) {
+        return -1;
+    }
+    char *at = line + strlen("TLB:");
+    unsigned long long count = 0;
+    for (; nth > 0; nth--) {
+        char *end = at;
+        count = strtoull(at, &end, 10);
+        if (end == at) {
+            return -1;
+        }
+        at = end;
+    }
+    return (int64_t)count;
+}
+
+/* mprotect(2) takes the right to write away; the kernel waits until the other CPUs have flushed (x86: by an IPI). Not
+ * each call interrupts the CPU: it may run another process, and in a guest the flush of a CPU that the hypervisor does
+ * not run is left to it (arch/x86/kernel/kvm.c). Then both moments are 0. */
 static jw_moments take_right_away(jw_noise_thread *self) {
     const region *own = self->kept;
     const int source = self->config->clock.source;
     jw_moments at;
     unsigned cpu;
     *(volatile unsigned char *)own->memory = 1;
+    const int64_t before = flushes(&own->seen, self->config->hot);
     at.from = jw_now_ordered(source, &cpu);
     (void)mprotect(own->memory, own->page, PROT_READ);
     at.until = jw_now_ordered(source, &cpu);
     (void)mprotect(own->memory, own->page, PROT_READ | PROT_WRITE);
-    return at;
-}
-
-static int by_value(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* What the call takes as long as no other thread of this process runs, so that nobody has to be asked. */
-static uint64_t length_alone(jw_noise_thread *self) {
-    uint64_t took[ALONE_TRIES];
-    for (size_t i = 0; i < ALONE_TRIES; i++) {
-        const jw_moments at = take_right_away(self);
-        took[i] = at.until - at.from;
-    }
-    qsort(took, ALONE_TRIES, sizeof took[0], by_value);
-    return took[ALONE_TRIES / 2];
+    return flushes(&own->seen, self->config->hot) > before ? at : (jw_moments){0, 0};
 }
 
 static int map_page(jw_noise_thread *self) {
-    const int failed = map_region(self, (size_t)sysconf(_SC_PAGESIZE));
+    int failed = map_region(self, (size_t)sysconf(_SC_PAGESIZE));
     if (failed != 0) {
         return failed;
     }
     region *own = self->kept;
-    own->alone = length_alone(self);
+    own->seen.fd = open("/proc/interrupts", O_RDONLY | O_CLOEXEC);
+    own->seen.text = malloc(INTERRUPTS_BYTES);
+    if (own->seen.fd < 0 || own->seen.text == NULL || flushes(&own->seen, self->config->hot) < 0) {
+        return -ENOTSUP;
+    }
     return jw_noise_measure(self, self->config->hot, take_right_away);
 }
 
-/* Not every call interrupts the CPU: in a guest the flush of a virtual CPU that the hypervisor does not run is left to
- * it (arch/x86/kernel/kvm.c). A call that had to wait for an answer has interrupted somebody: what it took is nearer to
- * what one took that was felt than to one that had nobody to ask. */
 static void shoot(jw_noise_thread *self) {
-    const region *own = self->kept;
     const jw_moments at = take_right_away(self);
-    if (at.until - at.from > (own->alone + 2 * self->call_ticks) / 3) {
+    if (at.until > 0) {
         jw_noise_log(self, at.from, at.until, self->length_ticks, self->config->hot, JW_BURST_MAIN);
     }
 }
