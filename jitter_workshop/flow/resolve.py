@@ -166,7 +166,7 @@ def resolve(
         blocks=cut.count,
         block_ns=cut.block_ns,
         messages=cut.messages,
-        pacing=request.pacing or "spin",
+        pacing=request.pacing or ("schedule" if request.workload in ("wakeup", "ack") else "spin"),
         interval_ns=interval_ns(request),
         threshold_ns=threshold_ns(request),
         duty=request.duty,

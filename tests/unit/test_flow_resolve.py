@@ -131,22 +131,26 @@ def test_a_number_of_messages_fits_its_blocks(messages: int, interval_ns: int) -
 
 
 @pytest.mark.parametrize(
-    ("workload", "interval_ns", "threshold_ns", "count"),
+    ("workload", "pacing", "interval_ns", "threshold_ns", "count"),
     [
-        ("ring", 10_000, 1_000, 2),
-        ("spin", 10_000, 1_000, 1),
-        ("wakeup", 1_000_000, 10_000, 1),
-        ("ack", 100_000, 500_000, 2),
+        ("ring", "spin", 10_000, 1_000, 2),
+        ("spin", "spin", 10_000, 1_000, 1),
+        ("wakeup", "schedule", 1_000_000, 10_000, 1),
+        ("ack", "schedule", 100_000, 500_000, 2),
     ],
 )
-def test_each_workload_has_defaults_of_its_own(workload: str, interval_ns: int, threshold_ns: int, count: int) -> None:
+def test_each_workload_has_defaults_of_its_own(
+    workload: str, pacing: str, interval_ns: int, threshold_ns: int, count: int
+) -> None:
     spec = resolve(ask(workload=workload), TWO, CpuSet(), "/nowhere")
-    assert (spec.interval_ns, spec.threshold_ns, threads(spec), spec.pause) == (
-        interval_ns,
-        threshold_ns,
-        count,
-        "sleep",
-    )
+    assert (spec.pacing, spec.interval_ns, spec.threshold_ns) == (pacing, interval_ns, threshold_ns)
+    assert (threads(spec), spec.pause) == (count, "sleep")
+
+
+def test_realtime_is_refused_where_receiver_and_sender_take_all_cpus() -> None:
+    with pytest.raises(HostError, match="SCHED_FIFO would leave no CPU"):
+        resolve(ask(workload="ack", sched_priority=10), TWO, CpuSet(), "/nowhere")
+    assert resolve(ask(workload="wakeup", sched_priority=10), TWO, CpuSet(), "/nowhere").sched_priority == 10
 
 
 @given(st.integers(10_000, 1_000_000_000))
