@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, Parser, add_json, print_json, require_live_host, say
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.changing import Changing
@@ -166,7 +166,7 @@ def _tell_back(back: RestoreResult) -> None:
     for left in back.left_alone:
         say(f"left alone: {left.tunable} {left.path}: {left.reason}")
     if back.restored:
-        say(f"given back: {len(back.restored)} settings")
+        say(f"given back: {tally(one.tunable for one in back.restored)}")
 
 
 def _restored_json(back: RestoreResult) -> dict[str, Any]:

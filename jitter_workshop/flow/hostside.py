@@ -13,7 +13,7 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
@@ -102,7 +102,7 @@ class HostSide:
             desk.note_stack()
         settled = all(self.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
-        text = _told(len(result.applied), len(refused), settled, result.needs_reboot)
+        text = _told(result, settled)
         return ApplyView(len(result.applied), refused, settled, result.needs_reboot, text)
 
     def undo(self) -> RestoreResult:
@@ -172,12 +172,12 @@ def _value(check: Assessment) -> str:
     return clean(check.value or "nothing", 60)
 
 
-def _told(applied: int, refused: int, settled: bool, needs_reboot: bool) -> str:
-    if not applied and not refused:
+def _told(result: ApplyResult, settled: bool) -> str:
+    if not result.applied and not result.refused:
         return "Nothing was to be written." + (" It is as it should be." if settled else "")
-    said = f"{applied} {'setting' if applied == 1 else 'settings'} made and read back"
-    said += f", {refused} refused" if refused else ""
-    if needs_reboot:
+    said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
+    said += f", {len(result.refused)} refused" if result.refused else ""
+    if result.needs_reboot:
         return f"{said}. They take effect with the next boot: reboot, then start the workshop again."
-    verified = "the host now says what was wanted" if settled else "something is still to improve: see 'look'"
-    return f"{said}: {verified}. They are given back when you leave, unless you keep them."
+    verified = "The host now says what was wanted" if settled else "Something is still to improve: see 'look'"
+    return f"{said}. {verified}. They are given back when you leave, unless you keep them."

@@ -35,7 +35,7 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.journal import active, stack
 
 
 class Workshop:
@@ -183,6 +183,10 @@ class Workshop:
     def standing(self) -> tuple[dict[str, str], ...]:
         """What this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
         return () if self.recorded else stack(self._desk.root)
+
+    def written(self) -> tuple[str, ...]:
+        """The writes of what stands on this host by this tool, each as the id of its tunable, in order."""
+        return () if self.recorded else tuple(entry.tunable for entry in active(self._desk.root))
 
     def findings(self) -> Findings:
         """What ``status`` says of this host now, with the chapters that treat it; a tenth of a second of reading.

@@ -8,12 +8,13 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, many, tally
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_talk import Talk
+from jitter_workshop.tui.settings_words import counted
 
 _RESTORE = "'jitter-workshop restore' gives it back"
 _REBOOT = "A part of it takes effect with the next boot."
@@ -37,16 +38,14 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
 
 def writes(plan: PlanView) -> str:
     """``4 writes to 4 files``."""
-    count, files = len(plan.changes), plan.host_files
-    return f"{count} {'write' if count == 1 else 'writes'} to {files} {'file' if files == 1 else 'files'} of the host"
+    return f"{many(len(plan.changes), 'write')} to {many(plan.host_files, 'file')} of the host"
 
 
 def given_back_lines(result: RestoreResult, width: int) -> list[str]:
     """A line of what was given back, and one for whatever was left alone; [] where there was nothing of either."""
     lines: list[str] = []
     if result.restored:
-        ids = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in result.restored))
-        lines += views.wrap(f"Given back: {_settings(len(result.restored))} ({ids}).", width, "", "  ")
+        lines += views.wrap(f"Given back: {counted([one.tunable for one in result.restored])}.", width, "", "  ")
     for left in result.left_alone:
         found = f" (it says {clean(left.found, 60) or 'nothing'})" if left.found is not None else ""
         lines += views.wrap(
@@ -72,10 +71,6 @@ def named(standing: Iterable[Mapping[str, str]]) -> str:
     """``governor=performance, thp``."""
     words = (f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in standing)
     return ", ".join(clean(word, 80) for word in words)
-
-
-def _settings(count: int) -> str:
-    return f"{count} {'setting' if count == 1 else 'settings'}"
 
 
 # -- in a chapter -----------------------------------------------------------------------------------------------------
@@ -129,7 +124,8 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     if standing:
         commands.append("undo")
         held = " It is given back when you leave, unless you keep it." if workshop.hands.holding else ""
-        talk.tell(f"APPLIED NOW: {named(standing)}.{held} Type undo to give all of it back.", "", "  ")
+        count = tally(workshop.written())
+        talk.tell(f"APPLIED NOW: {count} ({named(standing)}).{held} Type undo to give all of it back.", "", "  ")
     if lost:
         commands.append("again")
         words = ", ".join(clean(word, 80) for word in lost)
@@ -162,7 +158,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         _hand_over(words, talk)
         return
     talk.notices([workshop.hands.notice])
-    talk.tell(f"{_settings(len(result.applied))} made and read back. They are given back when you leave.")
+    made = counted([one.tunable for one in result.applied])
+    talk.tell(f"Applied and read back: {made}. They are given back when you leave.")
     for one in result.refused:
         where, reason = clean(one.path or one.tunable, 200), clean(one.reason, 400)
         talk.tell(f"! Refused: {where}: {reason}", "", "  ")
@@ -183,7 +180,7 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
             talk.refused(error)
     talk.say(*_after(hands.close(), hands.trouble, talk.width))
     if standing := workshop.standing():
-        talk.tell(f"Still applied: {named(standing)}. {_RESTORE}.", "", "  ")
+        talk.tell(f"Still applied: {tally(workshop.written())} ({named(standing)}). {_RESTORE}.", "", "  ")
     return held
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.flow.course_summary import MEASURES, Bought, CourseSummary
 from jitter_workshop.flow.findings import Finding
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
 from jitter_workshop.report.status_text import value_in_words
 from jitter_workshop.stats.scale import nice_ns, times
 
@@ -72,7 +72,9 @@ def standing(summary: CourseSummary) -> list[str]:
     """What stands on the host now."""
     if summary.recorded:
         return ["This is a recorded host: nothing is set on it."]
-    return [clean(one, 100) for one in summary.standing] or ["Nothing that this tool has set."]
+    if not summary.standing:
+        return ["Nothing that this tool has set."]
+    return [f"Applied now: {tally(summary.written)}.", *(clean(one, 100) for one in summary.standing)]
 
 
 def open_chapters(summary: CourseSummary) -> list[str]:

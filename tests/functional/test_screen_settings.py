@@ -123,16 +123,16 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert isinstance(app.screen, ChapterScreen)
         walk = app.screen.walk
         assert walk.current == "apply"
-        assert "made and read back" in figures(app)
+        assert "Applied and read back: 2 tunables, 2 writes." in figures(app)
         assert "READ AGAIN ON THIS HOST" in figures(app)
         assert tuned_tree.contents(tree) != before
-        assert "2 changed" in text_of(app).splitlines()[0]
+        assert "2 tunables applied" in text_of(app).splitlines()[0]
         assert offered(app)["chapter.enter"] == "go on"
         assert "chapter.undo" in offered(app)
         assert walk.progress.marks["setting"]
         await pilot.press("u")
         await settled(pilot)
-        assert "given back: " in said(app)
+        assert "Given back: " in said(app)
         assert tuned_tree.contents(tree) == before
         assert offered(app)["chapter.enter"] == "apply"
         await pilot.press("enter")
@@ -156,7 +156,7 @@ async def test_what_somebody_else_changed_is_told_and_left_alone(
         assert "drifted: set to 10, found 7" in figures(app)
         await pilot.press("u")
         await settled(pilot)
-        assert "1 setting given back: thp." in said(app)
+        assert "Given back: 1 tunable, 1 write (thp)." in said(app)
         assert "Left alone: /proc/sys/vm/stat_interval" in said(app)
     assert (tree / "proc/sys/vm/stat_interval").read_text() == "7\n"
 
@@ -222,7 +222,7 @@ async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(l
         await pilot.press("enter")
         assert slow.begun.wait(30)
         await pilot.pause()
-        assert "Applying 2 settings…" in said(app)
+        assert "Applying: 2 tunables, 2 writes…" in said(app)
         await pilot.press("enter", "escape", "b", "u", "m", "c", "s", "e", "ctrl+p", "ctrl+c")
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.step == "apply"

@@ -43,7 +43,7 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
     app = WorkshopApp(live)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        assert "Settings stand: thp, stat-interval" in text_of(app)
+        assert "Applied now: 2 tunables, 2 writes (stat-interval, thp)" in text_of(app)
         assert "home.undo" in offered(app)
         assert max(hint.region.right for hint in app.screen.query(KeyHint)) <= size[0]
         await pilot.press("u")
@@ -54,7 +54,7 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
         assert tuned_tree.contents(tree) != before
         await pilot.press("u", "enter")
         await settled(pilot)
-        assert "2 settings given back: thp, stat-interval." in text_of(app)
+        assert "Given back: 2 tunables, 2 writes (thp, stat-interval)." in text_of(app)
         assert "home.undo" not in offered(app)
         assert "nothing changed" in text_of(app)
     assert tuned_tree.contents(tree) == before
@@ -83,7 +83,7 @@ async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
         assert "Enter applies" in text_of(app)
         await pilot.press("enter")
         await settled(pilot)
-        assert "2 settings made and read back." in text_of(app)
+        assert "Applied and read back: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
         assert [one["id"] for one in later.standing()] == ["thp", "stat-interval"]
         assert later.resumable() == ()
     later.close()
@@ -101,13 +101,13 @@ async def test_leaving_asks_and_enter_gives_back(
         await settled(pilot)
         await pilot.press(leave)
         assert isinstance(app.screen, Question)
-        assert "Settings stand: thp, stat-interval." in text_of(app)
+        assert "Applied now: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
         await pilot.press(leave, "enter")
         await pilot.pause()
     assert app.exit_code == code
-    assert farewell(live) == "2 settings given back: thp, stat-interval.\n"
+    assert farewell(live) == "Given back: 2 tunables, 2 writes (thp, stat-interval).\n"
     assert tuned_tree.contents(tree) == before
 
 
@@ -119,7 +119,10 @@ async def test_k_keeps_what_is_applied(live: FakeWorkshop, tree: Path, monkeypat
         await settled(pilot)
         await pilot.press("q", "k")
         await pilot.pause()
-    assert farewell(live) == "Settings stand: thp, stat-interval. 'jitter-workshop restore' gives them back.\n"
+    assert (
+        farewell(live)
+        == "Applied now: 2 tunables, 2 writes (stat-interval, thp). 'jitter-workshop restore' gives them back.\n"
+    )
     assert tuned_tree.contents(tree) != before
     assert live.undo_all().restored
     assert tuned_tree.contents(tree) == before
@@ -135,7 +138,7 @@ async def test_a_signal_leaves_without_a_question(
         app.end_by_signal(15)
         await pilot.pause()
     assert app.exit_code == 143
-    assert farewell(live).startswith("2 settings given back")
+    assert farewell(live).startswith("Given back: 2 tunables, 2 writes")
 
 
 async def test_leaving_with_nothing_held_asks_nothing(live: FakeWorkshop) -> None:

@@ -100,7 +100,7 @@ def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: P
     assert hands.calls == [("apply", "thp", "stat-interval")]
     assert tuple(hands.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
-    assert f"{len(shown)} settings made and read back: the host now says what was wanted." in view.text
+    assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now says what was wanted." in view.text
     assert "given back when you leave" in view.text
     assert walk.progress.marks["setting"] is True
     written = {path for path, data in tuned_tree.contents(tree).items() if before.get(path) != data}
@@ -124,7 +124,7 @@ def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) 
     view = walk.apply()
     assert view.refused == ((f"/{THP}", "the kernel says EIO"),)
     assert not view.settled
-    assert "1 refused: something is still to improve: see 'look'." in view.text
+    assert "1 refused. Something is still to improve: see 'look'." in view.text
     assert walk.progress.marks["setting"] is False
 
 

@@ -32,7 +32,7 @@ class HomeSettings(HandWork):
         said = [self._hands_message] if self._hands_message else []
         if self.workshop_app.at_work:
             return said
-        standing = stands(self.workshop.standing())
+        standing = stands(self.workshop.written())
         said += [f"{standing}.   u gives all back"] if standing else []
         again = self.workshop.resumable()
         if again:
@@ -102,7 +102,7 @@ class HomeSettings(HandWork):
         self._renew()
 
     def _resumed(self, result: ApplyResult) -> None:
-        said = [f"{counted(len(result.applied))} made and read back."]
+        said = [f"Applied and read back: {counted([one.tunable for one in result.applied])}."]
         said += [f"Refused: {clean(one.path or one.tunable, 100)}: {clean(one.reason, 200)}." for one in result.refused]
         said += ["Part of it takes effect with the next boot."] if result.needs_reboot else []
         self._hands_message = " ".join(said)
