@@ -78,11 +78,15 @@ def standing(summary: CourseSummary) -> list[str]:
 
 
 def open_chapters(summary: CourseSummary) -> list[str]:
-    """Chapters that are not done: a line for each that was begun, one for the others here and one for those that are
-    taught on a recording."""
-    every = (*summary.open_here, *summary.open_recorded)
+    """Chapters that are not done: a line for each that was begun, one for the others here, one for those that are
+    taught on a recording and one for the rest."""
+    every = (*summary.open_here, *summary.open_elsewhere)
     lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
-    for name, entries in (("Not begun", summary.open_here), ("On a recording, not begun", summary.open_recorded)):
+    for name, entries in (
+        ("Not begun", summary.open_here),
+        ("On a recording, not begun", [e for e in summary.open_elsewhere if e.rehearsed]),
+        ("Not on this host as it is", [e for e in summary.open_elsewhere if not e.rehearsed]),
+    ):
         titles = [clean(e.title, 60) for e in entries if not e.started]
         lines += [f"{name}: {', '.join(titles)}"] if titles else []
     return lines or [f"All {summary.chapters} chapters are done."]

@@ -200,7 +200,7 @@ def test_a_recorded_host_has_nothing_set_and_is_never_done(host_tree: Callable[[
     assert summary.standing == ()
     assert "recorded host" in words.standing(summary)[0]
     assert summary.open_here == ()
-    assert len(summary.open_recorded) == 3
+    assert len(summary.open_elsewhere) == 3
     assert not all_done_here(workshop.path())
 
 
