@@ -290,5 +290,4 @@ class ChapterShow(ChapterState):
             shown.append(("chapter.copy", ""))
         if self.walk.chapter.hints:
             shown.append(("chapter.hint", ""))
-        shown += [("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]
-        return shown[:5] + shown[-2:] if len(shown) > 7 else shown
+        return [*shown, ("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]

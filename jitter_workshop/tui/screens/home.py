@@ -27,9 +27,6 @@ from jitter_workshop.tui.widgets.path_list import PathList
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-SEVEN_KEYS = 70
-"""So wide is the row of all keys."""
-
 
 class NextCard(Sheet):
     """The card of the next step; a click on it goes there."""
@@ -64,15 +61,13 @@ class HomeScreen(HomeSettings):
             return ()
         entry = self.query_one(PathList).entry
         # What is changed on the host is worth a place more than those of the screen.
-        hands = self.hands_keys()
-        narrow = self.size.width < SEVEN_KEYS
         return (
             ("home.go", ""),
             *((("home.measure", ""),) if entry is None or entry.here else ()),
-            *hands,
-            *(() if hands and narrow else (("app.curves", ""),)),
+            *self.hands_keys(),
             ("app.status", ""),
-            *(() if hands or narrow else (("app.settings", ""),)),
+            ("app.curves", ""),
+            ("app.settings", ""),
             ("app.help", ""),
             ("home.quit", ""),
         )
