@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from jitter_workshop.agent.client import AgentClient, NeedsPassword, connect
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, Change, RestoreResult
+from jitter_workshop.model.change import ONCE, ApplyResult, Change, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.planning import digest
@@ -101,7 +101,7 @@ class Hands:
 
 
 def _ids(words: Sequence[str]) -> set[str]:
-    return {word.partition("=")[0] for word in words}
+    return {word.partition("=")[0].removeprefix(ONCE) for word in words}
 
 
 def place_once(pid: int) -> CpuSet:

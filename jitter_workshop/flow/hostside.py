@@ -7,7 +7,7 @@ from jitter_workshop.flow.desk import Desk, look_at
 from jitter_workshop.flow.hostview import View, facts
 from jitter_workshop.flow.path import is_rehearsed, reason_not_here
 from jitter_workshop.flow.recordings import recorded_host
-from jitter_workshop.flow.settings import Seen, look_at_settings, plan_view, planned
+from jitter_workshop.flow.settings import Seen, boot_way, look_at_settings, plan_view, planned
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, RestoreResult
@@ -15,8 +15,9 @@ from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
+from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
+from jitter_workshop.tuning.registry import for_one_boot
 
 _STATES = {"ok": "good already", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
@@ -27,6 +28,7 @@ class HostSide:
     def __init__(self, chapter: Chapter, desk: Desk) -> None:
         self._chapter = chapter
         self._desk = desk
+        self._always = False
         self._here: Seen | None = None
         self._there: Seen | None = None
 
@@ -83,27 +85,43 @@ class HostSide:
         root = recorded_host(self._chapter.recording, desk.course_dir)
         return root, *look_at(root)
 
+    def boot_way(self) -> BootWay | None:
+        """How boot parameters would be set on this host; None in a chapter without any, and on a recording."""
+        if not self._chapter.reboot or self.rehearsed or self._desk.root.recorded:
+            return None
+        return boot_way(self._seen(), self._chapter.tunables, always=self._always)
+
+    def set_always(self, always: bool) -> None:
+        self._always = always
+
+    def _words(self) -> tuple[str, ...]:
+        """The chapter's tunables as they are planned."""
+        way = self.boot_way()
+        words = self._chapter.tunables
+        return for_one_boot(words) if way is not None and way.once else words
+
     def plan(self) -> PlanView:
         seen = self._taught()
-        return plan_view(seen, self._chapter.tunables, seen.host.root.recorded)
+        return plan_view(seen, self._words(), seen.host.root.recorded, self.boot_way())
 
     def apply(self) -> ApplyView:
         """Make the plan. Raises HostError."""
         desk, chapter = self._desk, self._chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
-        seen = self._seen()
-        drawn = planned(seen, chapter.tunables)
+        seen, words, way = self._seen(), self._words(), self.boot_way()
+        drawn = planned(seen, words)
         result = ApplyResult(None, (), (), False)
         if drawn.changes:
-            result = desk.hands.apply(chapter.tunables, seen.hot.cpus, drawn.changes)
+            result = desk.hands.apply(words, seen.hot.cpus, drawn.changes)
             if result.needs_reboot and result.applied:
                 desk.hands.keep()
             desk.note_stack()
         settled = all(self.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
-        text = _told(result, settled)
-        return ApplyView(len(result.applied), refused, settled, result.needs_reboot, text)
+        waits = result.needs_reboot and not (settled and way is not None and way.this_boot)
+        text = _told(result, settled, waits, way is not None and way.once)
+        return ApplyView(len(result.applied), refused, settled, waits, text)
 
     def undo(self) -> RestoreResult:
         """Give the chapter's settings back. Raises HostError, also on a recorded host, on which nothing was applied."""
@@ -172,12 +190,16 @@ def _value(check: Assessment) -> str:
     return clean(check.value or "nothing", 60)
 
 
-def _told(result: ApplyResult, settled: bool) -> str:
+def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
     if not result.applied and not result.refused:
         return "Nothing was to be written." + (" It is as it should be." if settled else "")
     said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
     said += f", {len(result.refused)} refused" if result.refused else ""
-    if result.needs_reboot:
+    if waits and once:
+        return f"{said}. The next boot has them, and no other: reboot, then start the workshop again."
+    if waits:
         return f"{said}. They take effect with the next boot: reboot, then start the workshop again."
+    if result.needs_reboot:
+        return f"{said}. They are in effect already, and from now on in every boot."
     verified = "The host now says what was wanted" if settled else "Something is still to improve: see 'look'"
     return f"{said}. {verified}. They are given back when you leave, unless you keep them."

@@ -28,6 +28,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.model.walk import (
     ApplyView,
+    BootWay,
     CompareView,
     Explanation,
     Fact,
@@ -186,9 +187,18 @@ class Walk:
     def undo(self) -> RestoreResult:
         """Give this chapter's settings back. Raises HostError."""
         result = self._side.undo()
-        progress = self.progress
+        progress = dataclasses.replace(self.progress, reboot_from=self.progress.reboot_from if self.applied else None)
         self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
         return result
+
+    def boot_way(self) -> BootWay | None:
+        """How this chapter's boot parameters would be set on this host, None where it has none: for one boot where that
+        can be, until ``choose_boot`` says otherwise."""
+        return self._side.boot_way()
+
+    def choose_boot(self, *, once: bool) -> None:
+        """Plan for the next boot alone, or for every boot."""
+        self._side.set_always(not once)
 
     @property
     def applied(self) -> bool:
@@ -214,6 +224,9 @@ class Walk:
         marked = {**self.progress.marks, "setting": settled}
         self._save(dataclasses.replace(self.progress, marks=marked, reboot_from=None))
         words = "they are in effect" if settled else "not all of them are in effect: 'status' says which"
+        way = self._side.boot_way()
+        if settled and way is not None and way.this_boot:
+            words += ", in this boot alone. To keep them, plan them for every boot in the step 'apply'"
         return f"This host was rebooted since its boot parameters were written: {words}."
 
     def settings_compared(self) -> tuple[SettingChange, ...]:

@@ -35,7 +35,7 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import active, stack
+from jitter_workshop.tuning.journal import active, stack, word_of
 
 
 class Workshop:
@@ -206,8 +206,7 @@ class Workshop:
         if self.recorded:
             return ()
         standing = {one["id"] for one in self.standing()}
-        words = [f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in self.session.stack]
-        return tuple(word for word in words if word.partition("=")[0] not in standing)
+        return tuple(word_of(one) for one in self.session.stack if one["id"] not in standing)
 
     def resume_plan(self) -> PlanView:
         """All of ``resumable`` as one plan. Raises UsageError, HostError."""

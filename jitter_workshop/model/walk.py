@@ -78,11 +78,23 @@ class PredictionOutcome:
 @dataclass(frozen=True, slots=True)
 class PlanView:
     """What the step would change: nothing is written that is not listed here. ``host_files``: files of the host that
-    would be written (none for a placement)."""
+    would be written (none for a placement). ``words``: what was asked for, as a command line says it."""
 
     changes: tuple[Change, ...]
     host_files: int
     text: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BootWay:
+    """How a chapter's boot parameters would be set: ``once``, for the next boot alone, or for every boot. ``why_not``:
+    why it cannot be for one boot here, "" where it can. ``this_boot``: the running kernel was booted by such an entry,
+    so that its parameters are gone with the next boot."""
+
+    once: bool
+    why_not: str = ""
+    this_boot: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ t  the numbers as a table
 m  measure anew (in a measuring step)
 w  wake a thief, or let it sleep
 undo  give back what this chapter applied
+every, once  plan boot parameters for every boot, or for the next one alone
 r  begin this chapter anew
 p  the path, out of this chapter
 q  leave the workshop (progress is kept; the next start goes on here)"""
@@ -97,7 +98,7 @@ class PlainChapter:
         if step == "apply" and self._sets:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
-            return f"Enter apply · {'undo · ' if walk.applied else ''}{rest}"
+            return f"Enter apply · {self._boots()}{'undo · ' if walk.applied else ''}{rest}"
         if step == "apply" and not walk.rehearsed and walk.chapter.changes == "placement":
             return f"Enter agree · cpus 2,4 = pick your own · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
@@ -105,6 +106,13 @@ class PlainChapter:
         if position + 1 == len(following):
             return f"Enter finish · {rest}"
         return f"Enter {following[position + 1]} · {rest}"
+
+    def _boots(self) -> str:
+        """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
+        way = self._walk.boot_way()
+        if way is None or way.why_not:
+            return ""
+        return "every = for every boot · " if way.once else "once = for the next boot alone · "
 
     def _enter(self, step: StepName) -> bool:
         """The next useful step; False when the chapter is over."""
@@ -165,6 +173,8 @@ class PlainChapter:
             settings.undo_chapter(walk, talk)
             self._shown = None
             return step in ("plan", "apply")
+        elif answer in ("every", "once") and step in ("plan", "apply"):
+            return settings.choose_boots(walk, talk, answer)
         elif word == "cpus":
             walk.choose_cpus(*parse_cpus(rest))
             talk.say("", *self._plan(step), "")

@@ -14,7 +14,7 @@ from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_talk import Talk
-from jitter_workshop.tui.settings_words import counted
+from jitter_workshop.tui.settings_words import apply_command, counted, for_one_boot
 
 _RESTORE = "'jitter-workshop restore' gives it back"
 _REBOOT = "A part of it takes effect with the next boot."
@@ -86,7 +86,7 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
         view = walk.apply()
     except WorkshopError as error:
         talk.refused(error)
-        _hand_over(walk.chapter.tunables, talk)
+        _hand_over(walk.plan().words or walk.chapter.tunables, talk)
         return True
     talk.notices([workshop.hands.notice])
     talk.tell(view.text)
@@ -100,6 +100,19 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     return True
 
 
+def choose_boots(walk: Walk, talk: Talk, word: str) -> bool:
+    """``every`` or ``once``: for which boots parameters are planned; whether the plan is another one now."""
+    way = walk.boot_way()
+    if way is None or walk.awaits_reboot:
+        talk.tell("There is no choice of boots here.")
+        return False
+    if word == "once" and way.why_not:
+        talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")
+        return False
+    walk.choose_boot(once=word == "once")
+    return True
+
+
 def undo_chapter(walk: Walk, talk: Talk) -> None:
     """Give a chapter's settings back."""
     if not walk.chapter.tunables:
@@ -110,6 +123,10 @@ def undo_chapter(walk: Walk, talk: Talk) -> None:
 
 
 def _hand_over(words: Sequence[str], talk: Talk) -> None:
+    if for_one_boot(words):
+        talk.tell("Somebody who has the rights does exactly this by:")
+        talk.say(f"    {apply_command(clean(word, 80) for word in words)}")
+        return
     talk.tell("The plan as a script, for somebody who has the rights:")
     talk.say(f"    jitter-workshop plan --sh {' '.join(clean(word, 80) for word in words)}")
 

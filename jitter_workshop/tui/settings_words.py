@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.change import ONCE, RestoreResult
 from jitter_workshop.model.text import clean, tally
 
 if TYPE_CHECKING:
@@ -60,6 +60,16 @@ def farewell(workshop: Workshop) -> str:
         lines.append("What was applied had been given back already.")
     lines += [f"{standing}. 'jitter-workshop restore' gives them back."] if standing else []
     return "".join(f"{line}\n" for line in lines)
+
+
+def for_one_boot(words: Iterable[str]) -> bool:
+    """Whether a plan is for the next boot alone, which no script does: it copies GRUB's menu as it is when it runs."""
+    return any(word.startswith(ONCE) for word in words)
+
+
+def apply_command(words: Iterable[str]) -> str:
+    """The command by which root applies a plan."""
+    return f"sudo jitter-workshop apply {' '.join(words)}"
 
 
 def script_command(words: Iterable[str]) -> str:

@@ -77,7 +77,7 @@ class BootParameter(Tunable):
             waits = f"'{printable(once, 80)}' waits for the next boot, and for no other; {said}"
             state: State = "info" if self.contested else "improve"
             return self.answer(state, given, waits, wanted=once, paths=(_PATH,), fix="reboot")
-        if once and once == given:
+        if self.this_boot_only(host):
             said += "; for this boot only"
         elif once:
             said += f"; its entry for one boot is {'' if host.own_entry[2] else 'not '}chosen for the next"
@@ -143,6 +143,11 @@ class BootParameter(Tunable):
     def once(self, host: Host) -> str:
         """What our entry for one boot has of these parameters, "" where there is none."""
         return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
+
+    def this_boot_only(self, host: Host) -> bool:
+        """Whether the running kernel has these parameters from our entry for one boot, and from nothing that stays."""
+        once = self.once(host)
+        return bool(once) and once == self.given(host.command_line) and not self._staged(host)
 
     def _has(self, host: Host, value: str | None, wanted: str) -> bool:
         """Whether the running kernel has what is wanted."""

@@ -40,6 +40,17 @@ class ChapterSettings(ChapterRun):
         self._tell(message)
         self.query_one("#data", Pane).scroll_home(animate=False)
 
+    def action_boots(self) -> None:
+        """Plan boot parameters for every boot, or for the next one alone."""
+        way = self.walk.boot_way()
+        if self.run_under_way is not None or self.workshop_app.at_work or way is None or not self._other_boots:
+            return
+        self.walk.choose_boot(once=not way.once)
+        self._planned = None
+        self._view = "work"
+        self._tell("")
+        self.query_one("#data", Pane).scroll_home(animate=False)
+
     def action_undo(self) -> None:
         """Give this chapter's settings back."""
         if self.run_under_way is not None:

@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import BootWay
 from jitter_workshop.tui.screens import chapter_views as views
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.base import TALL
@@ -183,7 +184,7 @@ class ChapterShow(ChapterState):
 
     def _plan_figures(self, width: int, palette: Palette) -> list[Text]:
         walk, tried = self.walk, self._tried
-        words = walk.chapter.tunables
+        words = (self._planned.words if self._planned is not None else ()) or walk.chapter.tunables
         if tried is not None and tried.error is not None:
             return settings_views.not_applied(tried.error, words, width, palette)
         if tried is not None and tried.view is not None:
@@ -193,7 +194,9 @@ class ChapterShow(ChapterState):
             self._planned = walk.plan()
         if walk.chapter.changes != "tunables":
             return views.plan(self._planned, width, palette)
-        return settings_views.plan(self._planned, words, walk.rehearsed, width, palette)
+        return settings_views.plan(
+            self._planned, self._planned.words or walk.chapter.tunables, walk.rehearsed, width, palette
+        )
 
     def _said(self) -> list[str]:
         """What stands above the keys: the newest message, or what this step has to tell."""
@@ -229,9 +232,21 @@ class ChapterShow(ChapterState):
             return ""
         if self.walk.awaits_reboot:
             return "Written already, and this host was not rebooted since. Enter goes home, u gives it back."
+        way = self.walk.boot_way()
+        if way is not None:
+            return self._said_of_boots(way)
         if self.walk.applied:
             return "This chapter's settings stand. Enter reads them again, u gives them back."
         return "Enter writes this, as root. It is given back when you leave, or with u."
+
+    def _said_of_boots(self, way: BootWay) -> str:
+        """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
+        other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
+        if way.this_boot:
+            kept = "Enter writes this, as root: it is kept." if not way.once else ""
+            return f"Only this boot has it; u takes the entry out of the menu.{other} {kept}".rstrip()
+        which = "the next boot alone" if way.once else "every boot"
+        return f"Enter writes this, as root, for {which}.{other} It stays until u, or 'restore', takes it back."
 
     def _said_of_recording(self) -> list[str]:
         """A rehearsed chapter measures and writes nothing, and says so where that would happen."""
@@ -272,6 +287,9 @@ class ChapterShow(ChapterState):
         shown: list[Shown] = [("chapter.enter", self._enter_label())]
         if step == "apply" and self.walk.chapter.changes == "placement" and not self.walk.rehearsed:
             shown.append(("chapter.cpus", ""))
+        if step in ("plan", "apply") and self._other_boots:
+            way = self.walk.boot_way()
+            shown.append(("chapter.boots", "every boot" if way is not None and way.once else "one boot"))
         if self._sets and step in ("apply", *AFTER) and self.walk.applied:
             shown.append(("chapter.undo", ""))
         if self.walk.measures(step) and self.walk.run_in(step) is not None:
