@@ -192,6 +192,12 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
     said: list[str] = []
     if host.on_battery:
         said.append("This machine runs on battery: its CPUs may be slower and sleep deeper than on mains power.")
+    if host.hypervisor == "QEMU" and host.architecture == "x86_64":
+        # KVM shows an x86 guest its clock, unless somebody hides it; without KVM, QEMU stalls for milliseconds.
+        said.append(
+            "This QEMU shows no clock of KVM's, so it seems to emulate the CPUs: settings and counters are real then, "
+            "but no time that is measured here says anything about a machine."
+        )
     limit = cpu_limit(host)
     if limit:
         said.append(limit)

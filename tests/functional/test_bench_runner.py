@@ -206,6 +206,23 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     assert str(cut.failure) == "the noise process was killed by SIGKILL"
 
 
+def test_a_noise_outlasts_a_run_that_takes_much_longer_than_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def command(module: str, *arguments: str) -> list[str]:
+        asked.append(arguments)
+        return [sys.executable, "-c", "print(flush=True); input()"]
+
+    monkeypatch.setattr(launch, "command", command)
+    spec = dataclasses.replace(SPEC, noise="spinners")
+    with runner._noise(spec):
+        pass
+    assert asked[0][0] == "spinners"
+    # A quick run is 20 blocks of 0.25 s, and an emulated machine takes about 20 times as long for one.
+    assert int(asked[0][1]) >= 20 * 20 * 0.25
+    assert int(asked[0][1]) >= 20 * runner.expected_seconds(spec)
+
+
 def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
     seen: list[int] = []
     watching = Watching()
