@@ -104,8 +104,33 @@ def files(**more: str) -> dict[str, str]:
     }
 
 
-def box(root: Path, **more: str) -> Path:
-    """Eight CPUs, booted with ``quiet``, and GRUB as ``files`` has it."""
-    hosttrees.small(root, 8)
+def box(root: Path, cpus: int = 8, **more: str) -> Path:
+    """A host booted with ``quiet``, and GRUB as ``files`` has it."""
+    hosttrees.small(root, cpus)
     hosttrees.write(root, {"proc/cmdline": f"BOOT_IMAGE=/vmlinuz {more.pop('line', 'quiet')}\n", **files(**more)})
     return root
+
+
+def boots(root: Path) -> str:
+    """What GRUB does with the tree's files at a start, as 00_header says: the parameters of the entry that it boots.
+    The tree then looks as after that boot."""
+    menu = (root / "boot/grub/grub.cfg").read_text()
+    block = root / "boot/grub/grubenv"
+    chosen = next((line[11:] for line in block.read_text().split("\n") if line.startswith("next_entry=")), "")
+    custom = root / "boot/grub/custom.cfg"
+    text = custom.read_text() if chosen and custom.is_file() and f"'{chosen}'" in custom.read_text() else menu
+    if chosen:
+        block.write_text(block.read_text().replace(f"next_entry={chosen}\n", "next_entry=\n").ljust(1024, "#"))
+    line = next(line for line in text.split("\n") if line.split()[:1] == ["linux"])
+    parameters = " ".join(line.split()[2:])
+    hot = next((word.partition("=")[2] for word in parameters.split() if word.startswith("nohz_full=")), "(null)")
+    number = int((root / "proc/sys/kernel/random/boot_id").read_text()[:8], 16) + 1
+    hosttrees.write(
+        root,
+        {
+            "proc/cmdline": f"BOOT_IMAGE={line.split()[1]} {parameters}\n",
+            f"{hosttrees.CPU}/nohz_full": f"{hot}\n",
+            "proc/sys/kernel/random/boot_id": f"{number:08x}{hosttrees.BOOT_ID[8:]}\n",
+        },
+    )
+    return parameters
