@@ -87,10 +87,12 @@ class Desk:
     def progress(self, chapter_id: str) -> ChapterProgress:
         return self.session.chapters.get(chapter_id, ChapterProgress())
 
-    def save_progress(self, chapter_id: str, progress: ChapterProgress) -> None:
+    def save_progress(self, chapter_id: str, progress: ChapterProgress, *, entered: bool = True) -> None:
+        """``entered``: it becomes the chapter that one is in."""
         session = self.session
         chapters = {**session.chapters, chapter_id: progress}
-        self.save(dataclasses.replace(session, chapters=chapters, current_chapter=chapter_id))
+        current = chapter_id if entered else session.current_chapter
+        self.save(dataclasses.replace(session, chapters=chapters, current_chapter=current))
 
     def remember(self, run: Run) -> None:
         """Know a run that may not be on disk (a full disk loses the file, not what is on the screen)."""

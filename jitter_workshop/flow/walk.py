@@ -7,6 +7,7 @@ revisited; progress is saved at each move.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
 from jitter_workshop.course.checks import marks
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
@@ -187,9 +188,20 @@ class Walk:
     def undo(self) -> RestoreResult:
         """Give this chapter's settings back. Raises HostError."""
         result = self._side.undo()
-        progress = dataclasses.replace(self.progress, reboot_from=self.progress.reboot_from if self.applied else None)
-        self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
+        self._mark_again(entered=True)
         return result
+
+    def given_back(self, tunables: Collection[str]) -> None:
+        """These were given back from outside of the chapter."""
+        ours = {word.partition("=")[0] for word in self.chapter.tunables}
+        if not ours.isdisjoint(tunables) and self.progress != ChapterProgress():
+            self._mark_again(entered=False)
+
+    def _mark_again(self, *, entered: bool) -> None:
+        """After something was given back: the marks say what the host says now."""
+        progress = dataclasses.replace(self.progress, reboot_from=self.progress.reboot_from if self.applied else None)
+        progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
+        self._desk.save_progress(self.chapter.id, progress, entered=entered)
 
     def boot_way(self) -> BootWay | None:
         """How this chapter's boot parameters would be set on this host, None where it has none: for one boot where that

@@ -198,6 +198,8 @@ class Workshop:
         refuse_recorded(self._desk)
         result = self._desk.hands.restore()
         self._desk.note_stack(given_back=None)
+        for chapter in self.course.chapters:
+            Walk(chapter, self._desk).given_back([one.tunable for one in result.restored])
         return result
 
     def resumable(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_talk import Talk
-from jitter_workshop.tui.settings_words import apply_command, counted, for_one_boot
+from jitter_workshop.tui.settings_words import GONE_ALREADY, apply_command, counted, for_one_boot
 
 _RESTORE = "'jitter-workshop restore' gives it back"
 _REBOOT = "A part of it takes effect with the next boot."
@@ -190,6 +190,11 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
     the end of the input, it is given back."""
     hands = workshop.hands
     held = hands.holding
+    if held and not workshop.standing():
+        # The agent gives a lease back by itself where this process stood still for too long.
+        hands.close()
+        talk.tell(GONE_ALREADY)
+        return held
     if held and ask and _kept(talk):
         try:
             hands.keep()

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 6
 
+GONE_ALREADY = "What was applied had been given back already."
+
 
 def named(tunables: Iterable[str]) -> str:
     """Ids in their order, each once; at most six by name."""
@@ -57,7 +59,7 @@ def farewell(workshop: Workshop) -> str:
         lines.append("It is not certain that all was given back.")
     elif held:
         # The agent gives a lease back by itself where this process stood still for too long.
-        lines.append("What was applied had been given back already.")
+        lines.append(GONE_ALREADY)
     lines += [f"{standing}. 'jitter-workshop restore' gives them back."] if standing else []
     return "".join(f"{line}\n" for line in lines)
 

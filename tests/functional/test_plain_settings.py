@@ -256,10 +256,31 @@ def test_a_connection_that_broke_is_not_called_given_back(
         return result
 
     monkeypatch.setattr(FakeHands, "apply", breaks)
+    monkeypatch.setattr(workshop, "standing", lambda: ({"id": "thp", "value": ""},))
     said = in_a_line(talk(workshop, APPLIED + "|q|keep"))
     assert "! the agent does not answer." in said
     assert "Given back" not in said
     assert "! Not all is given back: the agent does not answer. Run 'jitter-workshop restore'." in said
+
+
+def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path) -> None:
+    before = tuned_tree.contents(tree)
+    answers = iter([*APPLIED.split("|"), "q"])
+    said: list[str] = []
+
+    def read(prompt: str) -> str:
+        answer = next(answers)
+        if answer == "q":
+            assert live.hands._agent is not None
+            assert live.hands._agent.restore().restored  # as the agent does by itself
+        return answer
+
+    assert PlainWalk(live, read, said.append, 80).run() == 0
+    assert tuned_tree.contents(tree) == before
+    flat = in_a_line("".join(said))
+    assert "What was applied had been given back already." in flat
+    assert "still stands" not in flat
+    assert "Not all is given back" not in flat
 
 
 def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:

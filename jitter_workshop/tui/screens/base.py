@@ -90,6 +90,10 @@ class WorkshopScreen(Screen[None]):
         right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", style=palette.dim)
         yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)
 
+    def going_on(self) -> None:
+        """The process was stopped and goes on: the host may be another one than before, a lease may have run out."""
+        self.sheet("#title").show(self.title_lines)
+
     def sheet(self, selector: str) -> Sheet:
         """A sheet of this screen by its id."""
         return self.query_one(selector, Sheet)

@@ -85,6 +85,9 @@ class HomeScreen(HomeSettings):
     def on_resize(self) -> None:
         self._renew()
 
+    def going_on(self) -> None:
+        self._renew()
+
     def _renew(self) -> None:
         # The chart's library takes a tenth of a second to import: the first frame does not wait for it.
         self.workshop_app.when_painted(self, lambda: self.call_later(self._draw_chart))

@@ -23,6 +23,8 @@ class HomeSettings(HandWork):
     """The home screen's hands. ``_renew`` shows everything anew."""
 
     _hands_message = ""
+    _stood: tuple[dict[str, str], ...] = ()
+    """What stood when that was said."""
 
     def _renew(self) -> None:
         raise NotImplementedError
@@ -32,6 +34,9 @@ class HomeSettings(HandWork):
         said = [self._hands_message] if self._hands_message else []
         if self.workshop_app.at_work:
             return said
+        # What came of a key is true until something else happens to the host: a lease may run out, a chapter may apply.
+        if self.workshop.standing() != self._stood:
+            said = []
         standing = stands(self.workshop.written())
         said += [f"{standing}.   u gives all back"] if standing else []
         again = self.workshop.resumable()
@@ -48,8 +53,12 @@ class HomeSettings(HandWork):
         return (("home.resume", ""),) if self.workshop.resumable() else ()
 
     def _say_of_hands(self, message: str) -> None:
-        self._hands_message = message
+        self._remember(message)
         self._renew()
+
+    def _remember(self, message: str) -> None:
+        self._hands_message = message
+        self._stood = self.workshop.standing()
 
     # -- giving all back -------------------------------------------------------------------------------------------
 
@@ -74,7 +83,7 @@ class HomeSettings(HandWork):
         self._renew()
 
     def _undone(self, result: RestoreResult) -> None:
-        self._hands_message = came_back(result)
+        self._remember(came_back(result))
 
     # -- applying again --------------------------------------------------------------------------------------------
 
@@ -105,7 +114,7 @@ class HomeSettings(HandWork):
         said = [f"Applied and read back: {counted([one.tunable for one in result.applied])}."]
         said += [f"Refused: {clean(one.path or one.tunable, 100)}: {clean(one.reason, 200)}." for one in result.refused]
         said += ["Part of it takes effect with the next boot."] if result.needs_reboot else []
-        self._hands_message = " ".join(said)
+        self._remember(" ".join(said))
 
     def _failed(self, error: WorkshopError) -> None:
         self._hands_message = ""
