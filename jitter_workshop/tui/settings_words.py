@@ -70,8 +70,8 @@ def for_one_boot(words: Iterable[str]) -> bool:
 
 
 def apply_command(words: Iterable[str]) -> str:
-    """The command by which root applies a plan."""
-    return f"sudo jitter-workshop apply {' '.join(words)}"
+    """The command by which root applies a plan for the next boot alone."""
+    return f"sudo jitter-workshop apply --once {' '.join(word.removeprefix(ONCE) for word in words)}"
 
 
 def script_command(words: Iterable[str]) -> str:

@@ -311,7 +311,7 @@ async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, si
             return " ".join(screen.sheet("#say").plain().split())
 
         assert "takes effect with the next boot alone" in shown()
-        assert "sudo jitter-workshop apply once:nohz-full once:rcu-nocbs" in shown()
+        assert "sudo jitter-workshop apply --once nohz-full rcu-nocbs" in shown()
         assert "for the next boot alone. n plans it for every boot." in said()
         assert offered(app)["chapter.boots"] == "every boot"
         await pilot.press("n")

@@ -242,9 +242,10 @@ class ChapterShow(ChapterState):
     def _said_of_boots(self, way: BootWay) -> str:
         """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
         other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
+        if way.this_boot and way.once:
+            return f"Only this boot has it; u takes the entry out of the menu.{other}"
         if way.this_boot:
-            kept = "Enter writes this, as root: it is kept." if not way.once else ""
-            return f"Only this boot has it; u takes the entry out of the menu.{other} {kept}".rstrip()
+            return "This boot has it already. Enter writes this, as root: every boot will have it."
         which = "the next boot alone" if way.once else "every boot"
         return f"Enter writes this, as root, for {which}.{other} It stays until u, or 'restore', takes it back."
 
