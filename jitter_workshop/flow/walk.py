@@ -81,7 +81,7 @@ class Walk:
 
     def steps(self) -> tuple[StepView, ...]:
         """All eight steps with their states, for the header."""
-        return loop.views(self.chapter, self.progress)
+        return loop.views(self.chapter, self.progress, self.rehearsed)
 
     def page(self, step: StepName) -> str:
         """The lesson's Markdown for a step ("" where it has none), with what it says besides for a host like this."""

@@ -10,7 +10,11 @@ from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 
-StepState = Literal["done", "now", "open", "left_out"]
+StepState = Literal["done", "seen", "now", "open", "left_out"]
+"""``seen``: gone through on a recording, where nothing is measured or written."""
+
+STEP_SIGNS: dict[StepState, str] = {"done": "✓", "seen": "◌"}
+"""What stands behind a step's name, on the screen and line by line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,9 @@ undo  give back what this chapter applied
 every, once  plan boot parameters for every boot, or for the next one alone
 r  begin this chapter anew
 p  the path, out of this chapter
-q  leave the workshop (progress is kept; the next start goes on here)"""
+q  leave the workshop (progress is kept; the next start goes on here)
+✓  behind a step: done
+◌  behind a step: seen on a recording, where nothing is measured or written"""
 
 
 class PlainChapter:

@@ -11,6 +11,7 @@ from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
+    STEP_SIGNS,
     CompareView,
     Explanation,
     Fact,
@@ -122,13 +123,14 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
 
 
 def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> list[str]:
-    """``Pinning  look✓ predict✓ ▸MEASURE plan …``; steps that the chapter leaves out are not listed."""
+    """``Pinning  look✓ predict✓ ▸MEASURE plan …``, ◌ for ✓ where it was only seen on a recording; steps that the
+    chapter leaves out are not listed."""
     parts = []
     for step in steps:
         if step.state == "now":
             parts.append(f"▸{step.name.upper()}")
         elif step.state != "left_out":
-            parts.append(f"{step.name}✓" if step.state == "done" else step.name)
+            parts.append(f"{step.name}{STEP_SIGNS.get(step.state, '')}")
     return wrap(f"{chapter.title}:  {'  '.join(parts)}", width, "", "  ")
 
 
