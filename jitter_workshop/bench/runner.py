@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from jitter_workshop.bench import launch, protocol
@@ -132,6 +132,9 @@ class _Conductor:
     def run(self) -> RunResult:
         self._child.send(protocol.line("spec", self._spec))
         ready = self._ready()
+        if ready.threshold_ns is not None:
+            self._spec = replace(self._spec, threshold_ns=ready.threshold_ns)
+            self._gathered = Gathered(self._spec)
         started = RunStarted(self._spec, ready.clock, ready.tids, ready.mlocked, ready.notes)
         started_at_s = time.time()
         failure: MeasureError | None = None

@@ -8,14 +8,14 @@ import mmap
 import os
 import random
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from jitter_workshop.bench import digest
 from jitter_workshop.bench.digest import Digest, Stamps
 from jitter_workshop.bench.native import NS_PER_S, TickClock, ffi, lib
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.spec import STALL_DECADES_NS, RunSpec
 
 MOST_MESSAGES = 1 << 21
 """What a block can hold: each message costs ten bytes a thread, all of it resident before the block begins."""
@@ -71,6 +71,21 @@ class Workload(Protocol):
 
     def close(self) -> None:
         """End the threads and give the memory back."""
+
+
+def shortest_gap_ns(clock: TickClock) -> int:
+    """A reading itself must not look like a gap: the log is for what interrupts the loop."""
+    return math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
+
+
+def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
+    """The spec as this clock can measure it: a threshold that nobody asked for gives way where a reading takes too long
+    for it, as in emulated machines and with the clock source hpet."""
+    if spec.workload != "spin" or not spec.threshold_gives_way:
+        return spec
+    shortest_ns = shortest_gap_ns(clock)
+    longer = (t for t in (spec.threshold_ns, *STALL_DECADES_NS) if t >= max(shortest_ns, spec.threshold_ns))
+    return replace(spec, threshold_ns=next(longer, shortest_ns))
 
 
 def start(spec: RunSpec, clock: TickClock) -> Workload:
@@ -199,8 +214,7 @@ class Spin:
     """One thread that reads the clock without pause, or for a share of each period (``duty``)."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
-        # A reading itself must not look like a gap: the log is for what interrupts the loop.
-        shortest_ns = math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
+        shortest_ns = shortest_gap_ns(clock)
         if spec.threshold_ns < shortest_ns:
             raise UsageError(
                 f"a threshold of {spec.threshold_ns} ns is too close to one reading of the clock "

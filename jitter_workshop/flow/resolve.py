@@ -134,6 +134,7 @@ def resolve(
         pacing=request.pacing or "spin",
         interval_ns=interval_ns(request),
         threshold_ns=DEFAULT_THRESHOLD_NS if request.threshold_ns is None else request.threshold_ns,
+        threshold_gives_way=request.threshold_ns is None,
         duty=request.duty,
         sched_priority=request.sched_priority,
         scratch_dir=scratch_dir,

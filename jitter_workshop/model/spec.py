@@ -62,6 +62,8 @@ class RunSpec:
 
     ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``.
     ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
+    ``threshold_gives_way``: nobody asked for this threshold, so where a reading of the clock takes too long for it the
+    next decade takes its place.
     ``duty``: share of time in percent that ``spin`` samples. ``scratch_dir``: where the ring's record and journal files
     are made (unlinked at once).
     """
@@ -80,3 +82,4 @@ class RunSpec:
     scratch_dir: str = "/tmp"
     noise: str | None = None
     preset: str | None = None
+    threshold_gives_way: bool = False

@@ -206,6 +206,14 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     assert str(cut.failure) == "the noise process was killed by SIGKILL"
 
 
+def test_stalls_count_from_the_threshold_that_a_slow_clock_allows() -> None:
+    observer = Watching()
+    slow = run("slow-clock", dataclasses.replace(SPEC, threshold_gives_way=True), observer)
+    assert slow.spec.threshold_ns == 10_000
+    assert slow.gathered.stalls().threshold_ns == 10_000
+    assert run("ok").gathered.stalls().threshold_ns == SPEC.threshold_ns
+
+
 def test_a_noise_outlasts_a_run_that_takes_much_longer_than_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
 
