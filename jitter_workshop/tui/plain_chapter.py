@@ -30,7 +30,8 @@ t  the numbers as a table
 m  measure anew (in a measuring step)
 w  wake a thief, or let it sleep
 undo  give back what this chapter applied
-every, once  plan boot parameters for every boot, or for the next one alone
+every  plan boot parameters for every boot
+once  plan them for the next boot alone
 r  begin this chapter anew
 p  the path, out of this chapter
 q  leave the workshop (progress is kept; the next start goes on here)

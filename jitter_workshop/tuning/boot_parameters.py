@@ -23,6 +23,7 @@ OWN_FILE = "zz-jitter-workshop-"
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _PATH = "/proc/cmdline"
 _NEXT = f"{ENVIRONMENT}(next_entry)"
+_OTHER_MENU = "this tool does it only in a menu of GRUB's own"
 _WHY_ENTRY = "A copy of GRUB's default entry, to which the parameters are added; the default stays as it is."
 _WHY_NEXT = (
     "GRUB boots this entry once and forgets it first: the boot after it is the normal one, so a boot that hangs is "
@@ -243,14 +244,14 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
     menu of its own (grubby(8), bootctl(1))."""
     if loader.means == "grubby":
         return (
-            'by hand it is, as root: k=$(grubby --default-kernel); grubby --add-kernel="$k" --copy-default '
+            f'{_OTHER_MENU}; by hand, as root: k=$(grubby --default-kernel); grubby --add-kernel="$k" --copy-default '
             f"--initrd=\"/boot/initramfs-${{k#*vmlinuz-}}.img\" --title={ENTRY_ID} --args='{parameters}'; "
             f"grub2-reboot {ENTRY_ID}"
         )
     if loader.name == "systemd-boot":
         return (
-            f"by hand it is, as root: copy the default entry that bootctl list names to {ENTRY_ID}.conf beside it, add "
-            f"'{parameters}' to its options, then bootctl set-oneshot {ENTRY_ID}.conf"
+            f"{_OTHER_MENU}; by hand, as root: copy the default entry that bootctl list names to {ENTRY_ID}.conf beside "
+            f"it, add '{parameters}' to its options, then bootctl set-oneshot {ENTRY_ID}.conf"
         )
     return "" if loader.name == "GRUB" else by_hand(loader, parameters)
 
