@@ -20,6 +20,7 @@ from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
 from jitter_workshop.flow.published import published_curves
+from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.settings import Seen, missing_here, plan_view, planned
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.root import HostRoot
@@ -47,6 +48,7 @@ class Workshop:
         self.course = course
         self._desk = desk
         self._without: dict[str, str] = {}
+        self._recordings = Recordings(course.source)
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -114,6 +116,7 @@ class Workshop:
                     self._desk.room,
                     self._desk.root.recorded,
                     self._missing(chapter),
+                    self._recordings,
                 )
                 for chapter in self.course.chapters
             )

@@ -122,9 +122,12 @@ class HomeScreen(HomeSettings):
             yield from wrap(Text(said, style=palette.text), width, "▸ ")[:2]
 
     def _about(self, width: int, palette: Palette) -> Iterable[Text]:
-        """What the chapter under the cursor is about."""
+        """What the chapter under the cursor is about, or why it can be shown neither here nor on a recording."""
         entry = self.query_one(PathList).entry
-        return wrap(Text(clean(entry.summary, 240), style=palette.dim), width, "  ") if entry is not None else ()
+        if entry is None:
+            return ()
+        lost = not entry.here and not entry.rehearsed
+        return wrap(Text(clean(entry.reason if lost else entry.summary, 400), style=palette.dim), width, "  ")
 
     def _host(self, width: int, palette: Palette) -> Iterable[Text]:
         """What there is room for on a wide screen only."""
