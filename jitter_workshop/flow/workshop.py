@@ -36,7 +36,7 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import active, stack, word_of
+from jitter_workshop.tuning.journal import active, word_of
 
 
 class Workshop:
@@ -185,7 +185,7 @@ class Workshop:
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """What this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
-        return () if self.recorded else stack(self._desk.root)
+        return () if self.recorded else self._desk.standing()
 
     def written(self) -> tuple[str, ...]:
         """The writes of what stands on this host by this tool, each as the id of its tunable, in order."""
