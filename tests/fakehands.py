@@ -84,6 +84,11 @@ class FakeHands(Hands):
             raise self.fail
         self._leased.clear()
 
+    def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
+        assert journal_id == "made-up"
+        self.calls.append(("keep", *words))
+        self._leased -= {word.partition("=")[0] for word in words}
+
     def close(self) -> RestoreResult:
         self.calls.append(("close",))
         leased, self._leased = self._leased, set()

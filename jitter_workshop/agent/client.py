@@ -110,9 +110,9 @@ class AgentClient:
         """Give threads of a process of this user's SCHED_FIFO with ``priority``, or 0 for none."""
         self._ask("realtime", START_LIMIT_S, pid=pid, tids=list(tids), priority=priority)
 
-    def keep(self) -> None:
-        """What this lease holds stays until ``restore``."""
-        self._ask("keep", START_LIMIT_S)
+    def keep(self, journals: Sequence[str] = ()) -> None:
+        """What this lease holds stays until ``restore``; with ``journals`` only what was applied as these."""
+        self._ask("keep", START_LIMIT_S, journals=list(journals))
 
     def bye(self) -> RestoreResult:
         """End the connection; a lease is given back first."""

@@ -76,6 +76,12 @@ class Hands:
             self._agent.keep()
             self._leased.clear()
 
+    def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
+        """What was applied as this waits for a boot, so it stays; the rest is still given back. Raises HostError."""
+        if self._agent is not None:
+            self._agent.keep((journal_id,))
+        self._leased -= _ids(words)
+
     def close(self) -> RestoreResult:
         """Let go: what is leased is given back. Never raises: what went wrong is in ``trouble``, and ``restore`` finds
         it, which goes by the journal and the host's own values."""

@@ -114,8 +114,8 @@ class HostSide:
         result = ApplyResult(None, (), (), False)
         if drawn.changes:
             result = desk.hands.apply(words, seen.hot.cpus, drawn.changes)
-            if result.needs_reboot and result.applied:
-                desk.hands.keep()
+            if result.needs_reboot and result.journal_id is not None:
+                desk.hands.keep_for_the_boot(words, result.journal_id)
             desk.note_stack()
         settled = all(self.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
@@ -181,7 +181,11 @@ def refuse_recorded(desk: Desk) -> None:
 
 
 def _fact(check: Assessment) -> Fact:
-    value = f"{check.value} → {check.wanted}" if check.state == "improve" and check.wanted else check.value or ""
+    value = (
+        f"{check.value or 'nothing'} → {check.wanted}"
+        if check.state == "improve" and check.wanted
+        else check.value or ""
+    )
     shown = f"{_STATES[check.state]}{': ' if value else ''}{value}"
     return Fact(check.title, clean(shown, 120), clean(check.reason, 300), check.paths[0] if check.paths else "")
 

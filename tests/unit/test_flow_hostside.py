@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError, LessonError
+from jitter_workshop.flow import hostside
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.packed import unpacked
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.tuning.journal import stack
@@ -177,6 +179,19 @@ def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, m
 # -- a reboot ---------------------------------------------------------------------------------------------------------
 
 
+def test_what_waits_for_a_boot_is_kept_and_what_was_applied_before_is_not(live: FakeWorkshop, tree: Path) -> None:
+    hands = live._desk.hands = FakeHands(tree, needs_reboot=True)
+    hands._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
+    live.walk("pages").apply()
+    assert hands.holding
+    assert hands._leased == {"governor"}
+
+
+def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
+    check = Assessment("nohz-full", "Tickless CPUs", "improve", None, "nohz_full=1-2", "it ticks", "boot", (), "")
+    assert hostside._fact(check).value == "can be better: nothing → nohz_full=1-2"
+
+
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
     hands = live._desk.hands = FakeHands(tree, needs_reboot=True)
     walk = live.walk("pages")
@@ -184,7 +199,7 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     view = walk.apply()
     assert view.needs_reboot
     assert "take effect with the next boot" in view.text
-    assert hands.calls[-1] == ("keep",)
+    assert hands.calls[-1] == ("keep", *walk.chapter.tunables)
     assert not hands.holding
     assert walk.awaits_reboot
     assert "reboot, then start the workshop again" in walk.rebooted()
