@@ -133,6 +133,9 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
     number, options, kind = mount
     if "ro" in options.split(","):
         raise NotUnderstood(f"{folder} is mounted read-only")
+    if "data=journal" in options.split(","):
+        # What GRUB writes into the block, the journal would write over again after a power cut.
+        raise NotUnderstood(f"GRUB cannot forget an entry where {folder} keeps its data in the journal")
     if kind not in _WRITABLE:
         raise NotUnderstood(f"GRUB cannot forget an entry on {printable(kind, 20)}, on which {folder} lies")
     told = (root.text(f"/sys/dev/block/{number}/uevent") or "").split("\n")

@@ -70,8 +70,11 @@ def for_one_boot(words: Iterable[str]) -> bool:
 
 
 def apply_command(words: Iterable[str]) -> str:
-    """The command by which root applies a plan for the next boot alone."""
-    return f"sudo jitter-workshop apply --once {' '.join(word.removeprefix(ONCE) for word in words)}"
+    """The command by which root applies a plan that is for the next boot alone, or a part of which is."""
+    asked = list(words)
+    if all(word.startswith(ONCE) for word in asked):
+        asked = ["--once", *(word.removeprefix(ONCE) for word in asked)]
+    return f"sudo jitter-workshop apply {' '.join(asked)}"
 
 
 def script_command(words: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.flow.hands import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
-from jitter_workshop.tui.settings_words import came_back, farewell, named, script_command, stands
+from jitter_workshop.tui.settings_words import apply_command, came_back, farewell, named, script_command, stands
 
 BACK = RestoreResult(
     (Restored("governor", "/a", "performance", "powersave"), Restored("governor", "/b", "performance", "powersave")),
@@ -38,6 +38,8 @@ def test_nothing_stands_without_a_word() -> None:
 
 
 def test_the_script_takes_the_words_as_they_are() -> None:
+    assert apply_command(("once:nohz-full", "once:isolcpus")) == "sudo jitter-workshop apply --once nohz-full isolcpus"
+    assert apply_command(("governor", "once:isolcpus")) == "sudo jitter-workshop apply governor once:isolcpus"
     assert script_command(("governor", "boost=off")) == "jitter-workshop plan --sh governor boost=off > plan.sh"
 
 

@@ -117,6 +117,7 @@ def test_status_tells_waiting_from_used(tmp_path: Path) -> None:
         ({"block": madegrub.block(prev_saved_entry="0")}, "does not know"),
         ({"mounts": madegrub.MOUNTS.replace("/ / rw,", "/ / ro,")}, "mounted read-only"),
         ({"mounts": madegrub.MOUNTS + f"30 21 {madegrub.DISK} /b /boot ro - ext4 /dev/vda1 rw\n"}, "mounted read-only"),
+        ({"mounts": madegrub.MOUNTS.replace("vda1 rw", "vda1 rw,data=journal")}, "keeps its data in the journal"),
         ({"mounts": madegrub.MOUNTS.replace("ext4", "btrfs")}, "cannot forget an entry on btrfs"),
         ({"mounts": madegrub.MOUNTS + "30 21 0:50 / /boot rw - zfs bpool/BOOT rw\n"}, "cannot forget an entry on zfs"),
         ({"device": "dm-0"}, "only on a plain disk, not on dm-0"),
