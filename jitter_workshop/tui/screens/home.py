@@ -151,7 +151,9 @@ class HomeScreen(HomeSettings):
     def _next_card(self, width: int, palette: Palette) -> Iterable[Text]:
         following = self.workshop.next_chapter()
         if following is None:
-            yield Text("All chapters are done. Enter opens one again; c shows all curves.", style=palette.text)
+            every = all(entry.done for entry in self.workshop.path())
+            done = "All chapters are done." if every else "All that this host can do now is done."
+            yield Text(f"{done} Enter opens one again; c shows all curves.", style=palette.text)
             yield from self._offer(palette)
         else:
             left = Text.assemble(
