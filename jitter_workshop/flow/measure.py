@@ -195,8 +195,8 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
     if host.hypervisor == "QEMU" and host.architecture == "x86_64":
         # KVM shows an x86 guest its clock, unless somebody hides it; without KVM, QEMU stalls for milliseconds.
         said.append(
-            "This QEMU shows no clock of KVM's, so it seems to emulate the CPUs: settings and counters are real then, "
-            "but no time that is measured here says anything about a machine."
+            "These CPUs seem to be emulated (QEMU without KVM): settings and counters are real, but times that are "
+            "measured here mean nothing."
         )
     limit = cpu_limit(host)
     if limit:
