@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from jitter_workshop.agent.client import Rights
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.hands import NOTHING, Hands
 from jitter_workshop.host.root import HostRoot, TextReading
@@ -54,6 +55,10 @@ class FakeHands(Hands):
         self.calls: list[tuple[str, ...]] = []
         self.made: list[Change] = []
         self.fail: HostError | None = None
+
+    @property
+    def rights(self) -> Rights:
+        return "root" if self.tree is not None else "sudo"
 
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         self.calls.append(("apply", *words))

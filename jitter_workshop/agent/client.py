@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
 from jitter_workshop.errors import HostError, UsageError
@@ -27,6 +27,9 @@ from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
 
 T = TypeVar("T")
+
+Rights = Literal["root", "sudo", "none"]
+"""``sudo``: it is there, and may ask for a password, or refuse."""
 
 LEASE_S = 20.0
 """A lease ends after this many seconds of silence; a heartbeat comes five times as often."""
@@ -218,6 +221,21 @@ class AgentClient:
             self._process.wait(STEP_LIMIT_S if self._heart is not None else 5.0)
         if self._process.stderr is not None:
             self._process.stderr.close()
+
+
+def rights(status: str = "/proc/self/status") -> Rights:
+    """By which way root's rights would be had here, without trying: an attempt of sudo's that fails is logged.
+    ``status``: for tests."""
+    if os.geteuid() == 0:
+        return "root"
+    if shutil.which("sudo") is None:
+        return "none"
+    try:
+        # In many containers a set-user-ID program gets no other rights (proc_pid_status(5), prctl(2)).
+        barred = "NoNewPrivs:\t1" in Path(status).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        barred = False
+    return "none" if barred else "sudo"
 
 
 def connect(ask: bool = True) -> AgentClient:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.agent.client import AgentClient, NeedsPassword, connect
+from jitter_workshop.agent.client import AgentClient, NeedsPassword, Rights, connect, rights
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, ApplyResult, Change, RestoreResult
@@ -41,6 +41,11 @@ class Hands:
     def holding(self) -> bool:
         """Whether something would be given back on leaving."""
         return bool(self._leased)
+
+    @property
+    def rights(self) -> Rights:
+        """How something would be written: as root already, by way of sudo, or not at all."""
+        return "root" if self._agent is not None else rights()
 
     @property
     def notice(self) -> str:

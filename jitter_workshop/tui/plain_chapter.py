@@ -101,7 +101,8 @@ class PlainChapter:
         if step == "apply" and self._sets:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
-            return f"Enter apply · {self._boots()}{'undo · ' if walk.applied else ''}{rest}"
+            enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
+            return f"{enter} · {self._boots()}{'undo · ' if walk.applied else ''}{rest}"
         if step == "apply" and not walk.rehearsed and walk.chapter.changes == "placement":
             return f"Enter agree · cpus 2,4 = pick your own · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
@@ -234,6 +235,8 @@ class PlainChapter:
             self._show_slot(step)
         elif step in ("plan", "apply"):
             talk.say(*self._plan(step), "")
+            if step == "apply" and self._sets and not walk.awaits_reboot:
+                settings.tell_rights(self._workshop, walk, talk)
         elif step == "compare":
             self._show_comparison()
         elif step == "explain":

@@ -14,7 +14,7 @@ from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_talk import Talk
-from jitter_workshop.tui.settings_words import GONE_ALREADY, apply_command, counted, for_one_boot
+from jitter_workshop.tui.settings_words import GONE_ALREADY, NO_RIGHTS, apply_command, as_root, counted, for_one_boot
 
 _RESTORE = "'jitter-workshop restore' gives it back"
 _REBOOT = "A part of it takes effect with the next boot."
@@ -76,10 +76,26 @@ def named(standing: Iterable[Mapping[str, str]]) -> str:
 # -- in a chapter -----------------------------------------------------------------------------------------------------
 
 
+def barred(workshop: Workshop, walk: Walk) -> bool:
+    """Whether nothing of the chapter's can be written for want of rights."""
+    return workshop.hands.rights == "none" and not walk.applied and bool(walk.plan().changes)
+
+
+def tell_rights(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """What Enter will do at ``apply``, before it does."""
+    if barred(workshop, walk):
+        talk.tell(NO_RIGHTS)
+        _hand_over(walk.plan().words or walk.chapter.tunables, talk)
+    elif walk.plan().changes:
+        talk.tell(f"Enter writes this, {as_root(workshop)}.")
+
+
 def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     """Make a chapter's plan and say what became of it; whether to go on. Where it cannot be made there is a way out:
     the plan as a script for somebody who has the rights."""
     if walk.rehearsed or walk.awaits_reboot:
+        return True
+    if barred(workshop, walk):
         return True
     talk.tell("Applying.")
     try:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 6
 
+NO_RIGHTS = "You are not root, and sudo is not to be had: nothing can be written."
+
 GONE_ALREADY = "What was applied had been given back already."
 
 
@@ -26,6 +28,12 @@ def named(tunables: Iterable[str]) -> str:
 def counted(tunables: Sequence[str]) -> str:
     """``2 tunables, 22 writes (governor, thp)`` of the tunable of each write."""
     return f"{tally(tunables)} ({named(tunables)})"
+
+
+def as_root(workshop: Workshop) -> str:
+    """How a key writes: ``as root``, and what comes before that."""
+    asks = workshop.hands.rights == "sudo"
+    return "as root (sudo asks for your password first, where it wants one)" if asks else "as root"
 
 
 def stands(written: Sequence[str]) -> str:

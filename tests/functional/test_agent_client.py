@@ -161,3 +161,20 @@ def test_sudo_is_asked_without_a_question_first(tmp_path: Path, monkeypatch: pyt
     assert words[:2] == ["-n", "--"]
     assert words[3:6] == ["-I", "-S", "-B"]
     assert words[6].endswith("jitter_workshop/agent/__main__.py")
+
+
+def test_by_which_way_rights_would_be_had_is_known_without_trying(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    status = tmp_path / "status"
+    status.write_text("Name:\tpython3\nNoNewPrivs:\t0\nSeccomp:\t0\n")
+    monkeypatch.setattr(client.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(client.shutil, "which", lambda name: None)
+    assert client.rights(str(status)) == "root"
+    monkeypatch.setattr(client.os, "geteuid", lambda: 1000)
+    assert client.rights(str(status)) == "none"
+    monkeypatch.setattr(client.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert client.rights(str(status)) == "sudo"
+    assert client.rights(str(tmp_path / "hidden")) == "sudo"
+    status.write_text("Name:\tpython3\nNoNewPrivs:\t1\n")
+    assert client.rights(str(status)) == "none"

@@ -290,3 +290,25 @@ def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
     assert "Look at stat_interval." in said
     assert "Your guess so far: Nobody." in said
     assert "The same by hand: vmstat 1 5 Who can run" in said
+
+
+@pytest.mark.parametrize("rights", ["root", "sudo", "none"])
+def test_what_enter_will_do_is_said_before_it_does(
+    live: FakeWorkshop, tree: Path, rights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    monkeypatch.setattr("jitter_workshop.flow.hands.rights", lambda: rights)
+    said = in_a_line(talk(live, APPLIED[:-1] + "|q"))
+    assert tuned_tree.contents(tree) == before
+    assert ("You are not root, and sudo is not to be had: nothing can be written." in said) == (rights == "none")
+    assert ("jitter-workshop plan --sh thp stat-interval" in said) == (rights == "none")
+    assert ("(sudo asks for your password first, where it wants one)" in said) == (rights == "sudo")
+    assert ("Enter go on without" in said) == (rights == "none")
+    assert "NOT APPLIED" not in said
+
+
+def test_without_rights_enter_goes_on_and_tries_nothing(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jitter_workshop.flow.hands.rights", lambda: "none")
+    said = in_a_line(talk(live, APPLIED + "|q"))
+    assert "Applying." not in said
+    assert "To be measured: 'after pages'" in said

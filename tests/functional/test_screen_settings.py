@@ -381,3 +381,27 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
         assert app.clipboard == "vmstat 1 5"
         await pilot.press("enter")
         assert isinstance(app.screen, HomeScreen)
+
+
+@pytest.mark.parametrize("rights", ["root", "sudo", "none"])
+@pytest.mark.parametrize("size", [(60, 16), *SIZES])
+async def test_what_enter_will_do_is_said_before_it_does(
+    live: FakeWorkshop, rights: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeHands, "rights", property(lambda self: rights))
+    app = WorkshopApp(live, "pages")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        screen.walk._save(dataclasses.replace(screen.walk.progress, step="apply"))
+        screen._enter_step()
+        await settled(pilot)
+        told = {
+            "root": "Enter writes this, as root. It",
+            "sudo": "as root (sudo asks for your password first, where it wants one). It",
+            "none": "You are not root, and sudo is not to be had: nothing can be written. Enter shows how",
+        }
+        for name, words in told.items():
+            assert (words in said(app)) == (name == rights)
+        assert offered(app)["chapter.enter"] == ("who can" if rights == "none" else "apply")

@@ -15,6 +15,7 @@ from jitter_workshop.tui.screens import chapter_views as views
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.base import TALL
 from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS, ChapterState
+from jitter_workshop.tui.settings_words import NO_RIGHTS, as_root
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.figures import percentile_table
@@ -232,12 +233,20 @@ class ChapterShow(ChapterState):
             return ""
         if self.walk.awaits_reboot:
             return "Written already, and this host was not rebooted since. Enter goes home, u gives it back."
+        if self._no_rights:
+            return f"{NO_RIGHTS} Enter shows how somebody with root's rights does it for you."
         way = self.walk.boot_way()
         if way is not None:
             return self._said_of_boots(way)
         if self.walk.applied:
             return "This chapter's settings stand. Enter reads them again, u gives them back."
-        return "Enter writes this, as root. It is given back when you leave, or with u."
+        return f"Enter writes this, {as_root(self.workshop)}. It is given back when you leave, or with u."
+
+    @property
+    def _no_rights(self) -> bool:
+        """Would Enter at ``apply`` write something, and cannot?"""
+        writes = self._planned is None or bool(self._planned.changes)
+        return writes and self.workshop.hands.rights == "none" and not self.walk.applied
 
     def _said_of_boots(self, way: BootWay) -> str:
         """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
@@ -245,9 +254,10 @@ class ChapterShow(ChapterState):
         if way.this_boot and way.once:
             return f"Only this boot has it; u takes the entry out of the menu.{other}"
         if way.this_boot:
-            return "This boot has it already. Enter writes this, as root: every boot will have it."
+            return f"This boot has it already. Enter writes this, {as_root(self.workshop)}: every boot will have it."
         which = "the next boot alone" if way.once else "every boot"
-        return f"Enter writes this, as root, for {which}.{other} It stays until u, or 'restore', takes it back."
+        how = as_root(self.workshop)
+        return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', takes it back."
 
     def _said_of_recording(self) -> list[str]:
         """A rehearsed chapter measures and writes nothing, and says so where that would happen."""
@@ -274,7 +284,9 @@ class ChapterShow(ChapterState):
         if step == "predict" and not self._locked:
             return "keep guess"
         if step == "apply" and self._sets:
-            return "home" if self._reboot_first else "apply" if self._tried is None else "go on"
+            if self._reboot_first or self._tried is not None:
+                return "home" if self._reboot_first else "go on"
+            return "who can" if self._no_rights else "apply"
         if step == "apply" and not self.walk.rehearsed:
             return "agree"
         return "finish" if step == self.walk.chapter.steps[-1] else "go on"

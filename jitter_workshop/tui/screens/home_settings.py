@@ -13,7 +13,7 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.handwork import HandWork
 from jitter_workshop.tui.screens.question import Question
-from jitter_workshop.tui.settings_words import came_back, counted, named, stands
+from jitter_workshop.tui.settings_words import NO_RIGHTS, as_root, came_back, counted, named, stands
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.prose import wrap
@@ -101,7 +101,9 @@ class HomeSettings(HandWork):
         def about(width: int, palette: Palette) -> Iterable[Text]:
             return settings_views.plan(view, words, self.workshop.recorded, width, palette)
 
-        keys = "Enter applies this, as root · ↑ ↓ scroll · Esc changes nothing"
+        barred = self.workshop.hands.rights == "none"
+        enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
+        keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
         title = "Apply again what this session had applied?"
         self.app.push_screen(Question(title, about, keys, lambda: self._resume(view)))
 
