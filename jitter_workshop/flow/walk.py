@@ -19,7 +19,7 @@ from jitter_workshop.flow.explain import explain_run, unfilled
 from jitter_workshop.flow.hostside import HostSide
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.omission import further_curves
-from jitter_workshop.flow.plan import place, placement_plan, request_of
+from jitter_workshop.flow.plan import plan_on, request_of
 from jitter_workshop.flow.predictions import outcome
 from jitter_workshop.flow.published import published_curves, recorded_runs
 from jitter_workshop.model.change import RestoreResult
@@ -396,8 +396,8 @@ class Walk:
         return progress if len(live) == len(progress.runs) else dataclasses.replace(progress, runs=live)
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
-        _, topology, host = self._side.machine()
-        return placement_plan(place(topology, request, CpuSet(host.isolated)), topology.allowed)
+        root, topology, host = self._side.machine()
+        return plan_on(root, topology, request, CpuSet(host.isolated))
 
     def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
         """``rehearsed``: only to be planned, on a recording."""
