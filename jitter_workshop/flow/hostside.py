@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.boots import Boots
 from jitter_workshop.flow.desk import Desk, look_at
 from jitter_workshop.flow.hostview import View, facts
 from jitter_workshop.flow.path import is_rehearsed, reason_not_here
 from jitter_workshop.flow.recordings import recorded_host
-from jitter_workshop.flow.settings import Seen, boot_way, look_at_settings, plan_view, planned
+from jitter_workshop.flow.settings import Seen, look_at_settings, plan_view, planned
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, RestoreResult
@@ -15,9 +16,8 @@ from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
+from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
-from jitter_workshop.tuning.registry import for_one_boot
 
 _STATES = {"ok": "good already", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
@@ -28,7 +28,7 @@ class HostSide:
     def __init__(self, chapter: Chapter, desk: Desk) -> None:
         self._chapter = chapter
         self._desk = desk
-        self._always = False
+        self.boots = Boots(chapter, self._bootable)
         self._here: Seen | None = None
         self._there: Seen | None = None
 
@@ -85,31 +85,20 @@ class HostSide:
         root = recorded_host(self._chapter.recording, desk.course_dir)
         return root, *look_at(root)
 
-    def boot_way(self) -> BootWay | None:
-        """How boot parameters would be set on this host; None in a chapter without any, and on a recording."""
-        if not self._chapter.reboot or self.rehearsed or self._desk.root.recorded:
-            return None
-        return boot_way(self._seen(), self._chapter.tunables, always=self._always)
-
-    def set_always(self, always: bool) -> None:
-        self._always = always
-
-    def _words(self) -> tuple[str, ...]:
-        """The chapter's tunables as they are planned."""
-        way = self.boot_way()
-        words = self._chapter.tunables
-        return for_one_boot(words) if way is not None and way.once else words
+    def _bootable(self) -> Seen | None:
+        booted = self._chapter.reboot and not self.rehearsed and not self._desk.root.recorded
+        return self._seen() if booted else None
 
     def plan(self) -> PlanView:
         seen = self._taught()
-        return plan_view(seen, self._words(), seen.host.root.recorded, self.boot_way())
+        return plan_view(seen, self.boots.words(), seen.host.root.recorded, self.boots.way())
 
     def apply(self) -> ApplyView:
         """Make the plan. Raises HostError."""
         desk, chapter = self._desk, self._chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
-        seen, words, way = self._seen(), self._words(), self.boot_way()
+        seen, words, way = self._seen(), self.boots.words(), self.boots.way()
         drawn = planned(seen, words)
         result = ApplyResult(None, (), (), False)
         if drawn.changes:

@@ -29,7 +29,6 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.model.walk import (
     ApplyView,
-    BootWay,
     CompareView,
     Explanation,
     Fact,
@@ -52,6 +51,7 @@ class Walk:
         self.chapter = chapter
         self._desk = desk
         self._side = HostSide(chapter, desk)
+        self.boots = self._side.boots
 
     @property
     def rehearsed(self) -> bool:
@@ -203,15 +203,6 @@ class Walk:
         progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
         self._desk.save_progress(self.chapter.id, progress, entered=entered)
 
-    def boot_way(self) -> BootWay | None:
-        """How this chapter's boot parameters would be set on this host, None where it has none: for one boot where that
-        can be, until ``choose_boot`` says otherwise."""
-        return self._side.boot_way()
-
-    def choose_boot(self, *, once: bool) -> None:
-        """Plan for the next boot alone, or for every boot."""
-        self._side.set_always(not once)
-
     @property
     def applied(self) -> bool:
         """Whether something of this chapter's stands on this host by this tool."""
@@ -230,16 +221,10 @@ class Walk:
             return ""
         if self.awaits_reboot:
             return "Its boot parameters are written: reboot, then start the workshop again."
-        # What this host does not take (a kernel drops nohz_full= silently) is not in effect either.
-        found = self._side.settled()
-        settled = all(found.get(word.partition("=")[0], False) for word in self.chapter.tunables)
+        settled, told = self.boots.told(self._side.settled())
         marked = {**self.progress.marks, "setting": settled}
         self._save(dataclasses.replace(self.progress, marks=marked, reboot_from=None))
-        words = "they are in effect" if settled else "not all of them are in effect: 'status' says which"
-        way = self._side.boot_way()
-        if settled and way is not None and way.this_boot:
-            words += ", in this boot alone. To keep them, plan them for every boot in the step 'apply'"
-        return f"This host was rebooted since its boot parameters were written: {words}."
+        return told
 
     def settings_compared(self) -> tuple[SettingChange, ...]:
         """The chapter's tunables before and after, on the recordings that it is taught on; () elsewhere."""

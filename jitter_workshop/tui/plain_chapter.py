@@ -113,7 +113,7 @@ class PlainChapter:
 
     def _boots(self) -> str:
         """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
-        way = self._walk.boot_way()
+        way = self._walk.boots.way()
         if way is None or way.why_not:
             return ""
         return "every = for every boot · " if way.once else "once = for the next boot alone · "

@@ -118,14 +118,14 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
 
 def choose_boots(walk: Walk, talk: Talk, word: str) -> bool:
     """``every`` or ``once``: for which boots parameters are planned; whether the plan is another one now."""
-    way = walk.boot_way()
+    way = walk.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
         return False
     if word == "once" and way.why_not:
         talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")
         return False
-    walk.choose_boot(once=word == "once")
+    walk.boots.choose(once=word == "once")
     return True
 
 

@@ -210,7 +210,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walk = live.walk("tick")
-    way = walk.boot_way()
+    way = walk.boots.way()
     assert way is not None
     assert (way.once, way.why_not, way.this_boot) == (True, "", False)
     plan = walk.plan()
@@ -228,7 +228,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     assert "they are in effect, in this boot alone" in walk.rebooted()
     assert walk.progress.marks["setting"] is True
     assert not walk.plan().changes
-    walk.choose_boot(once=False)
+    walk.boots.choose(once=False)
     kept = walk.plan()
     assert [change.kind for change in kept.changes] == ["grub", "grub"]
     assert kept.text.startswith("For every boot from the next one on.")
@@ -267,7 +267,7 @@ def test_given_back_before_the_boot_it_can_be_planned_for_every_boot(live: FakeW
     assert walk.undo().left_alone == ()
     assert not walk.awaits_reboot
     assert live.resumable() == ()
-    walk.choose_boot(once=False)
+    walk.boots.choose(once=False)
     assert walk.apply().needs_reboot
     assert (tree / DROPINS / "zz-jitter-workshop-nohz-full.cfg").is_file()
     assert not (tree / CUSTOM).exists()

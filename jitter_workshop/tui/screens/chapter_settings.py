@@ -42,10 +42,10 @@ class ChapterSettings(ChapterRun):
 
     def action_boots(self) -> None:
         """Plan boot parameters for every boot, or for the next one alone."""
-        way = self.walk.boot_way()
+        way = self.walk.boots.way()
         if self.run_under_way is not None or self.workshop_app.at_work or way is None or not self._other_boots:
             return
-        self.walk.choose_boot(once=not way.once)
+        self.walk.boots.choose(once=not way.once)
         self._planned = None
         self._view = "work"
         self._tell("")

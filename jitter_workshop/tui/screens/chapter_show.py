@@ -235,7 +235,7 @@ class ChapterShow(ChapterState):
             return "Written already, and this host was not rebooted since. Enter goes home, u gives it back."
         if self._no_rights:
             return f"{NO_RIGHTS} Enter shows how somebody with root's rights does it for you."
-        way = self.walk.boot_way()
+        way = self.walk.boots.way()
         if way is not None:
             return self._said_of_boots(way)
         if self.walk.applied:
@@ -301,7 +301,7 @@ class ChapterShow(ChapterState):
         if step == "apply" and self.walk.chapter.changes == "placement" and not self.walk.rehearsed:
             shown.append(("chapter.cpus", ""))
         if step in ("plan", "apply") and self._other_boots:
-            way = self.walk.boot_way()
+            way = self.walk.boots.way()
             shown.append(("chapter.boots", "every boot" if way is not None and way.once else "one boot"))
         if self._sets and step in ("apply", *AFTER) and self.walk.applied:
             shown.append(("chapter.undo", ""))

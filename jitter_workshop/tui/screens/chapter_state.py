@@ -83,7 +83,7 @@ class ChapterState(HandWork):
         """Can the plan be turned between one boot and every boot?"""
         if not self._sets or self._tried is not None or self.step not in ("plan", "apply") or self.walk.awaits_reboot:
             return False
-        way = self.walk.boot_way()
+        way = self.walk.boots.way()
         return way is not None and not way.why_not
 
     @property
