@@ -38,7 +38,8 @@ def _system(view: View) -> Fact:
     where = "on bare metal" if host.hypervisor is None else f"a guest of {clean(host.hypervisor, 30)}"
     if host.hypervisor is None and host.notes.get("hypervisor", "").startswith("cannot"):
         where = "bare metal or guest: not known"
-    value = f"Linux {clean(host.kernel, 40)}, {clean(host.architecture, 16)}, {where}"
+    flavour = " (PREEMPT_RT)" if host.realtime_kernel else ""
+    value = f"Linux {clean(host.kernel, 40)}{flavour}, {clean(host.architecture, 16)}, {where}"
     if host.hypervisor is not None:
         meaning = "the hypervisor takes time that no counter in the guest need show"
     elif host.realtime_kernel:
