@@ -69,7 +69,8 @@ class Workshop:
         else:
             handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
         desk = Desk(handle, host_root, host, topology, course_dir=course.source)
-        desk.notices.extend(measuring.warnings(host))
+        if not host_root.recorded:
+            desk.notices.extend(measuring.warnings(host))
         if handle.session.host and handle.session.host != name:
             there = clean(handle.session.host, 40)
             desk.notices.append(f"This session was begun on {there}; this host is {name}. Their curves do not compare.")
