@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.host.kernel import read_tick_hz
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.scheduler import read_scheduler
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
@@ -211,6 +212,18 @@ def _memlock(view: View) -> Fact | None:
     return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
 
 
+def _realtime(view: View) -> Fact | None:
+    found = read_scheduler(view.root)
+    runtime, period = found.rt_runtime_us, found.rt_period_us
+    if runtime is None or not period:
+        return None
+    where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"
+    if runtime < 0:
+        return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can take its CPU for good", where)
+    meaning = "what is left of each period is for ordinary tasks, where this kernel throttles real-time ones"
+    return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
+
+
 TOPICS: dict[str, Callable[[View], Fact | None]] = {
     "system": _system,
     "cpus": _cpus,
@@ -226,5 +239,6 @@ TOPICS: dict[str, Callable[[View], Fact | None]] = {
     "isolation": _isolation,
     "neighbours": _neighbours,
     "memlock": _memlock,
+    "realtime": _realtime,
 }
 """Every name of ``model.course.LOOK_TOPICS`` (a test holds the two together)."""

@@ -33,14 +33,12 @@ def views(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) 
 def _state(chapter: Chapter, progress: ChapterProgress, step: StepName, now: StepName, rehearsed: bool) -> StepState:
     if step not in chapter.steps:
         return "left_out"
-    if step == now and not progress.done:
+    if step == now:
         return "now"
     if rehearsed and step != "predict" and step not in progress.runs:
         # A guess is made there, too; a plan is only looked at, a run is not made.
-        return "seen" if step in progress.seen or progress.done else "now" if step == now else "open"
-    if _is_done(progress, step):
-        return "done"
-    return "now" if step == now else "open"
+        return "seen" if step in progress.seen or progress.done else "open"
+    return "done" if _is_done(progress, step) else "open"
 
 
 def _is_done(progress: ChapterProgress, step: StepName) -> bool:

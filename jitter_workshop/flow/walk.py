@@ -211,8 +211,7 @@ class Walk:
     @property
     def awaits_reboot(self) -> bool:
         """Whether this chapter's boot parameters are written and this host was not rebooted since."""
-        waiting = self.progress.reboot_from
-        return waiting is not None and waiting == self._side.boot_id
+        return self.progress.reboot_from is not None and self.progress.reboot_from == self._side.boot_id
 
     def rebooted(self) -> str:
         """What a reboot that this chapter waited for has brought, in a sentence; "" where it waits for none."""
@@ -295,16 +294,20 @@ class Walk:
 
     def _other_workload(self, step: StepName) -> str:
         asked = self.chapter.measurement(step)
-        if asked is None or not self.measures(step) or self.run_in(step) is not None or self._side.reason:
-            return ""
-        return other_workload(asked.workload, self._request(step, {}).workload, self._desk.room)
+        due = self.measures(step) and self.run_in(step) is None and not self._side.reason
+        return (
+            other_workload(asked.workload, self._request(step, {}).workload, self._desk.room) if asked and due else ""
+        )
 
     def _without_settings(self, step: StepName) -> str:
-        if step != "again" or self.chapter.changes != "tunables" or self.rehearsed or self.run_in("again") is not None:
-            return ""
-        if self.applied or self._side.state == "good":
-            return ""
-        return WITHOUT_SETTINGS
+        settled = self.rehearsed or self.run_in("again") is not None or self._stands(step)
+        return "" if settled else WITHOUT_SETTINGS
+
+    def _stands(self, step: StepName) -> bool:
+        """Whether what a step is to be measured under is in effect."""
+        if step != "again" or self.chapter.changes != "tunables":
+            return True
+        return (self.applied and not self.awaits_reboot) or self._side.state == "good"
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """What stands in a step of a rehearsed chapter for runs of one's own: curves of another machine, and which that
@@ -350,8 +353,7 @@ class Walk:
         return explain_run(self.chapter, run, drawn.curve if drawn else None)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
-        """The commands that show the same by hand, with their reasons: filled in from the newest run, and without one
-        with their placeholders in capitals."""
+        """The commands that show the same by hand, and why; without a run their placeholders are in capitals."""
         explanation = self.explain()
         return explanation.by_hand if explanation is not None else unfilled(self.chapter)
 
@@ -394,4 +396,5 @@ class Walk:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
         cpus = len(self._side.machine()[1].allowed) if rehearsed else self._desk.room.cpus
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
-        return request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"))
+        request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"))
+        return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")

@@ -311,4 +311,4 @@ def test_without_rights_enter_goes_on_and_tries_nothing(live: FakeWorkshop, monk
     monkeypatch.setattr("jitter_workshop.flow.hands.rights", lambda: "none")
     said = in_a_line(talk(live, APPLIED + "|q"))
     assert "Applying." not in said
-    assert "To be measured: 'after pages'" in said
+    assert "To be measured: 'after pages (not set)'" in said
