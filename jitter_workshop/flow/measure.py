@@ -28,7 +28,7 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
-from jitter_workshop.model.run import FORMAT_VERSION, PlacementRecord, Run
+from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, PlacementRecord, Run
 from jitter_workshop.model.spec import Pacing, Placement, RunSpec, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
@@ -134,7 +134,10 @@ def measure(
         before = foreign.snapshot()
         result = places.run(observer, cancel)
         company = foreign.since(before, _watched(result.spec.placement))
+        changed = changed_meanwhile(applied, stack(root, in_effect=True))
     run = _as_run(request, result, summary, company, applied)
+    if changed:
+        run = dataclasses.replace(run, notes={**run.notes, UNSTEADY: changed})
     if places.why_outside:
         run = dataclasses.replace(run, notes={**run.notes, NOTE: not_used(places.why_outside)})
     not_kept = _keep(session, run, result)
@@ -145,6 +148,14 @@ def measure(
     if not_kept:
         raise RunNotKept(not_kept, run)
     return run
+
+
+def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
+    """What this tool set or gave back between two looks, in a sentence; "" where nothing. A run that has this among its
+    notes was not made in one state."""
+    stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
+    ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
+    return f"{', '.join(ids[:6])} changed while it ran: it was not made in one state" if ids else ""
 
 
 class _Places:

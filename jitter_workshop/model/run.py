@@ -153,6 +153,10 @@ class ForeignLoad:
     cpu_percent: float
 
 
+UNSTEADY = "applied"
+"""The key among a run's notes where settings of this tool changed while it was made."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run, as stored in ``run.json`` and printed by ``measure --json``.

@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, ThreadRecord
+from jitter_workshop.model.run import PERCENTILES, UNSTEADY, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.scale import nice_ns
 
@@ -22,13 +22,24 @@ _RESIDENCE = 52
 _UNKNOWN = "–"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
 
-_SHOWN_NOTES = ("complete", "isolation", "noise", "duty", "disturbed", "cpu_max", "blocks", "suspended", "mlocked")
+_SHOWN_NOTES = (
+    "complete",
+    UNSTEADY,
+    "isolation",
+    "noise",
+    "duty",
+    "disturbed",
+    "cpu_max",
+    "blocks",
+    "suspended",
+    "mlocked",
+)
 """Notes that change how a run is read; the others give reasons for nulls and are in the JSON."""
 
 
 def remark(run: Run) -> str:
     """What happened to a run that whoever asked for it should be told at once, in sentences; "" for nothing."""
-    said = [run.notes.get("suspended", "")]
+    said = [run.notes.get("suspended", ""), run.notes.get(UNSTEADY, "")]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
     return " ".join(f"{clean(one[:1].upper() + one[1:], 400)}." for one in said if one)
