@@ -65,6 +65,8 @@ def apply_changes(
             words = f"not written, because the journal cannot be kept: {lost}"
             refused += [Refused(c.tunable, c.path, words) for c in changes[position:]]
             break
+        if why and kind.of_task and not kind.exists(root, change.path):
+            continue  # it ended while it was written
         if why:
             refused.append(Refused(change.tunable, change.path, why))
         else:

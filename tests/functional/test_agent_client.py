@@ -77,6 +77,18 @@ def test_an_agent_that_was_killed_in_a_lease_is_no_lease_that_ended(tree: Path) 
     assert "run 'jitter-workshop restore'" in caught.value.advice
 
 
+def test_an_agent_that_ended_by_itself_is_asked_for_at_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Left as a zombie it would be one more task that no set can take."""
+    monkeypatch.setattr(client, "LEASE_S", 5.0)
+    with AgentClient(command(tree)) as agent:
+        plan = agent.plan(WORDS, "2-3")
+        agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
+        assert agent._heart is not None
+        agent._process.kill()
+        agent._heart.join(60)
+        assert agent._process.returncode == -signal.SIGKILL
+
+
 def test_errors_come_through_as_they_are(tree: Path) -> None:
     with AgentClient(command(tree)) as agent:
         with pytest.raises(UsageError, match="there is no tunable"):
