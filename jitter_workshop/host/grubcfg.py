@@ -19,6 +19,16 @@ _CLOSING = ("fi", "done")
 _BETWEEN = ("then", "else", "elif", "do")
 _WITH_BLOCK = ("menuentry", "submenu", "function")
 _LINUX = ("linux", "linux16", "linuxefi")
+_FUNCTIONS = ("load_video", "gfxmode", "recordfail", "savedefault")
+"""What the menus of distributions define themselves and their entries call."""
+
+_IN_ENTRY = (
+    *("[", "test", "true", "insmod", "set", "unset", "export", "echo", *_FUNCTIONS, *_LINUX),
+    *("search", "search_fs_uuid", "search_label", "cryptomount", "initrd", "initrd16", "initrdefi", "devicetree"),
+)
+"""What an entry that starts Linux may do, as grub-mkconfig and the distributions' additions to it write such entries:
+nothing of it makes an entry the lasting default or starts anything else."""
+
 _ID_OPTIONS = ("--id", "$menuentry_id_option", "${menuentry_id_option}")
 _CUSTOM = ("$prefix/custom.cfg", "${prefix}/custom.cfg", "${config_directory}/custom.cfg")
 
@@ -89,6 +99,10 @@ def entry_of(text: str, command: Command) -> MenuEntry:
     """A ``menuentry`` of a parsed text. Raises NotUnderstood where it does anything but start one Linux kernel."""
     block, (start, end) = command.block or (), command.inside
     title = literal(command.words[1]) or ""
+    for other in (c.words[0] for c in block if c.words[0] not in _IN_ENTRY):
+        raise NotUnderstood(
+            f"the default entry '{printable(title, 60)}' does more than to start Linux: {printable(other, 60)}"
+        )
     kernels = [c for c in block if c.words[0] in _LINUX]
     if len(kernels) != 1 or kernels[0].conditional or len(kernels[0].words) < 2:
         raise NotUnderstood(f"the default entry '{printable(title, 60)}' does not start one Linux kernel")
@@ -96,13 +110,22 @@ def entry_of(text: str, command: Command) -> MenuEntry:
     if "--" in kernel.words:
         raise NotUnderstood("the default entry's kernel line has parameters for init behind a --")
     body, at, last = "", 0, start
-    for cut in [c for c in block if c.words == ("savedefault",)]:
+    for cut in [c for c in block if c.words[0] == "savedefault"]:
         # Who picks our entry by hand shall not make it the default.
+        if cut.conditional or not _alone(text, cut):
+            raise NotUnderstood(f"the default entry '{printable(title, 60)}' makes itself the default in its own way")
         body += text[last : cut.start]
         last = cut.end
         at -= cut.end - cut.start if cut.end <= kernel.start else 0
     body += text[last:end]
     return MenuEntry(printable(title, 120), body, kernel.end - start + at, kernel.words[1:])
+
+
+def _alone(text: str, command: Command) -> bool:
+    """Whether a command of one word stands on a line of its own, so that what is left without it can be read."""
+    before = text[: command.start].rpartition("\n")[2]
+    after = text[command.end :].partition("\n")[0]
+    return len(command.words) == 1 and not before.strip(_BLANK) and not after.strip(_BLANK)
 
 
 def literal(word: str) -> str | None:

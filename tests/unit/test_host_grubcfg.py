@@ -45,6 +45,11 @@ PLAIN = madegrub.entry("Linux", "linux-1", LINE)
 SOMETIMES = f'if [ "$x" = 1 ]; then\n{madegrub.entry("Perhaps", "perhaps", LINE)}fi\n'
 
 
+def doing(command: str) -> str:
+    """A menu whose only entry does this before it starts Linux."""
+    return madegrub.menu("0", PLAIN.replace("\tload_video\n", f"\t{command}\n"))
+
+
 @pytest.mark.parametrize(
     ("menu", "reason"),
     [
@@ -64,8 +69,20 @@ SOMETIMES = f'if [ "$x" = 1 ]; then\n{madegrub.entry("Perhaps", "perhaps", LINE)
         (madegrub.menu("0", PLAIN + "if [ \"x$default\" = 'a' ]; then default='b'; fi;\n"), "corrects its default"),
         (madegrub.menu("0", 'set default="1"\n' + PLAIN), "more than one way"),
         (PLAIN, "no default is set"),
+        (doing("if true; then savedefault; fi"), "makes itself the default in its own way"),
+        (doing("savedefault; load_video"), "makes itself the default in its own way"),
+        (doing("load_video; savedefault"), "makes itself the default in its own way"),
+        (doing("savedefault yes"), "makes itself the default in its own way"),
+        (doing('saved_entry="${chosen}"; save_env saved_entry'), "does more than to start Linux: saved_entry="),
+        (doing("set saved_entry=x; save_env saved_entry"), "does more than to start Linux: save_env"),
+        (doing("if [ a ]; then save_env saved_entry; fi"), "does more than to start Linux: save_env"),
+        (doing("chainloader +1"), "does more than to start Linux: chainloader"),
+        (doing("boot"), "does more than to start Linux: boot"),
+        (doing("$something"), "does more than to start Linux"),
+        (doing("menuentry 'inner' {\n\techo x\n\t}"), "does more than to start Linux: menuentry"),
         (madegrub.menu("0", madegrub.entry("L", "l", f"{LINE} -- single")), "behind a --"),
-        (madegrub.menu("0", "menuentry 'M' --id m {\n\tchainloader +1\n}\n"), "does not start one Linux"),
+        (madegrub.menu("0", "menuentry 'M' --id m {\n\tchainloader +1\n}\n"), "does more than to start Linux"),
+        (madegrub.menu("0", "menuentry 'M' --id m {\n\tinsmod x\n}\n"), "does not start one Linux"),
         (madegrub.menu("0", "menuentry 'M' --id m {\n\tif [ a ]; then linux /x; fi\n}\n"), "does not start one Linux"),
         (madegrub.menu("0", "menuentry 'M' --id m {\n\tlinux /x\n\tlinux /y\n}\n"), "does not start one Linux"),
         (madegrub.menu("0", 'menuentry "$os" --id m {\n\tlinux /x\n}\n'), "no plain title"),
@@ -81,6 +98,43 @@ SOMETIMES = f'if [ "$x" = 1 ]; then\n{madegrub.entry("Perhaps", "perhaps", LINE)
 def test_what_is_not_understood_is_left_alone(menu: str, reason: str) -> None:
     with pytest.raises(NotUnderstood, match=reason):
         default_entry(menu, "")
+
+
+UBUNTU = """menuentry 'Ubuntu' --class ubuntu $menuentry_id_option 'gnulinux-simple-1' {
+\trecordfail
+\tload_video
+\tgfxmode $linux_gfx_mode
+\tinsmod gzio
+\tif [ x$grub_platform = xxen ]; then insmod xzio; insmod lzopio; fi
+\tset root='hd0,gpt2'
+\tif [ x$feature_platform_search_hint = xy ]; then
+\t  search --no-floppy --fs-uuid --set=root --hint-bios=hd0,gpt2 0000
+\telse
+\t  search --no-floppy --fs-uuid --set=root 0000
+\tfi
+\tlinux\t/boot/vmlinuz-6.8.0 root=UUID=1 ro quiet $vt_handoff
+\tinitrd\t/boot/initrd.img-6.8.0
+}
+"""
+SUSE = """menuentry 'openSUSE' --class os $menuentry_id_option 'gnulinux-simple-1' {
+\tload_video
+\tset gfxpayload=keep
+\tinsmod gzio
+\tinsmod cryptodisk
+\tcryptomount -u 0000
+\tsearch --no-floppy --fs-uuid --set=root 0000
+\techo\t'Loading Linux 6.4.0 ...'
+\tlinux\t/boot/vmlinuz-6.4.0 root=UUID=1 splash=silent
+\techo\t'Loading initial ramdisk ...'
+\tinitrd\t/boot/initrd-6.4.0
+}
+"""
+
+
+@pytest.mark.parametrize("entry", [UBUNTU, SUSE])
+def test_entries_of_other_distributions_are_copied_as_they_stand(entry: str) -> None:
+    found = default_entry(madegrub.menu("0", entry), "")
+    assert f"{{{found.body}}}\n" == entry[entry.index("{") :]
 
 
 def test_quotes_and_escapes_in_a_title() -> None:
