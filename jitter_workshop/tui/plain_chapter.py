@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.walk import SLOTS, Walk
 from jitter_workshop.flow.workshop import Workshop
@@ -19,24 +21,30 @@ from jitter_workshop.tui.plain_talk import Talk
 
 _LETTERS = "abcdefghi"
 
-_HELP = """\
-Enter  the next useful step
-b  one step back
-1-8  go to a step by its number
-h  a hint
-c  the chart of this chapter
-o  the chart with the laptop of 2015
-t  the numbers as a table
-m  measure anew (in a measuring step)
-w  wake a thief, or let it sleep
-undo  give back what this chapter applied
-every  plan boot parameters for every boot
-once  plan them for the next boot alone
-r  begin this chapter anew
-p  the path, out of this chapter
-q  leave the workshop (progress is kept; the next start goes on here)
-✓  behind a step: done
-◌  behind a step: seen on a recording, where nothing is measured or written"""
+
+def _help(walk: Walk) -> Iterator[tuple[str, str]]:
+    """What can be typed in a chapter, and what it does."""
+    yield "Enter", "the next useful step"
+    yield "b", "one step back"
+    yield f"1-{len(walk.chapter.steps)}", "go to a step by its number"
+    yield "h", "a hint"
+    yield "c", "the chart of this chapter"
+    yield "o", "the chart with the laptop of 2015"
+    yield "t", "the numbers as a table"
+    if any(walk.measures(step) for step in SLOTS):
+        yield "m", "measure anew (in a measuring step)"
+        yield "w", "wake a thief, or let it sleep"
+    if walk.chapter.changes == "tunables" and not walk.rehearsed:
+        yield "undo", "give back what this chapter applied"
+    if walk.chapter.reboot and not walk.rehearsed:
+        yield "every", "plan boot parameters for every boot"
+        yield "once", "plan them for the next boot alone"
+    yield "r", "begin this chapter anew"
+    yield "p", "the path, out of this chapter; status and summary are there"
+    yield "q", "leave the workshop (progress is kept; the next start goes on here)"
+    yield "✓", "behind a step: done"
+    if walk.rehearsed:
+        yield "◌", "behind a step: seen on a recording, where nothing is measured or written"
 
 
 class PlainChapter:
@@ -155,8 +163,7 @@ class PlainChapter:
             # Before the commands: b and c are answers, too, where there are that many.
             self._predict(answer)
         elif answer in ("?", "help"):
-            for line in _HELP.split("\n"):
-                key, _, does = line.partition("  ")
+            for key, does in _help(walk):
                 talk.tell(f"{key:<7}{does}", "  ", "         ")
         elif answer == "b":
             walk.back()

@@ -14,7 +14,15 @@ from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_talk import Talk
-from jitter_workshop.tui.settings_words import GONE_ALREADY, NO_RIGHTS, apply_command, as_root, counted, for_one_boot
+from jitter_workshop.tui.settings_words import (
+    GIVEN_BACK_MEANWHILE,
+    GONE_ALREADY,
+    NO_RIGHTS,
+    apply_command,
+    as_root,
+    counted,
+    for_one_boot,
+)
 
 _RESTORE = "'jitter-workshop restore' gives it back"
 _REBOOT = "A part of it takes effect with the next boot."
@@ -159,6 +167,8 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
         held = " It is given back when you leave, unless you keep it." if workshop.hands.holding else ""
         count = tally(workshop.written())
         talk.tell(f"APPLIED NOW: {count} ({named(standing)}).{held} Type undo to give all of it back.", "", "  ")
+    if lost and not standing and workshop.hands.holding:
+        talk.tell(GIVEN_BACK_MEANWHILE)
     if lost:
         commands.append("again")
         words = ", ".join(clean(word, 80) for word in lost)

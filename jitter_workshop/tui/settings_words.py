@@ -15,6 +15,7 @@ _MOST_NAMED = 6
 
 NO_RIGHTS = "You are not root, and sudo is not to be had: nothing can be written."
 
+GIVEN_BACK_MEANWHILE = "What was applied has been given back: this workshop stood still too long, or root's side ended."
 GONE_ALREADY = "What was applied had been given back already."
 
 

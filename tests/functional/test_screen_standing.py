@@ -173,6 +173,7 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         said = text_of(app)
         assert "nothing changed" in said
         assert "This session had applied thp, stat-interval" in said
+        assert "What was applied has been given back: this workshop stood still too long" in " ".join(said.split())
         assert "read back" not in said
         assert later.hands.holding
         await pilot.press("q")

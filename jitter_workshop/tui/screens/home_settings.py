@@ -13,7 +13,15 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.handwork import HandWork
 from jitter_workshop.tui.screens.question import Question
-from jitter_workshop.tui.settings_words import NO_RIGHTS, as_root, came_back, counted, named, stands
+from jitter_workshop.tui.settings_words import (
+    GIVEN_BACK_MEANWHILE,
+    NO_RIGHTS,
+    as_root,
+    came_back,
+    counted,
+    named,
+    stands,
+)
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.prose import wrap
@@ -36,10 +44,12 @@ class HomeSettings(HandWork):
             return said
         # What came of a key is true until something else happens to the host: a lease may run out, a chapter may apply.
         if self.workshop.standing() != self._stood:
-            said = []
+            self._hands_message, said = "", []
         standing = stands(self.workshop.written())
         said += [f"{standing}.   u gives all back"] if standing else []
         again = self.workshop.resumable()
+        if again and not standing and self.workshop.hands.holding:
+            said.append(GIVEN_BACK_MEANWHILE)
         if again:
             said.append(
                 f"This session had applied {named(word.partition('=')[0] for word in again)}.   a applies again"

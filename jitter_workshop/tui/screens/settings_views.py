@@ -136,8 +136,8 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette:
 def settings_compared(changes: Sequence[SettingChange], width: int, palette: Palette) -> Lines:
     """A rehearsed chapter's tunables before and after, as the two recordings say."""
     if not changes:
-        none = "Nothing is measured on a recording, and this chapter has no second one to set beside the first."
-        return [heading("NOTHING TO COMPARE", palette), *wrap(Text(none, style=palette.text), width)]
+        none = "This chapter sets nothing, so the recordings are alike, and nothing is measured on them."
+        return [heading("NO SETTINGS TO COMPARE", palette), *wrap(Text(none, style=palette.text), width)]
     lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS", palette)]
     rows = [["", "before", "", "after", ""]]
     rows += [
