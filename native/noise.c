@@ -12,6 +12,7 @@ enum { MOST_THREADS = 4096, MOST_TARGETS = 8, NAME_BYTES = 16, WATCH_ROUNDS = 5,
 #define MOST_BURSTS UINT64_C(100000)
 /* One step of the watching loop takes some 20 ns, under a sanitizer 200: what takes longer is an interruption. */
 #define WATCH_STEP_NS UINT64_C(400)
+#define WATCH_A_TURN_NS UINT64_C(200000)
 #define WATCH_PAUSE_NS UINT64_C(700000)
 #define WATCH_LONGEST_NS (3 * JW_NS_PER_S)
 
@@ -165,15 +166,21 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* What began between two moments; a gap that is older is somebody else's doing. */
+/* What began between two moments: a gap that is older is somebody else's doing, and a long one another task's turn; then
+ * nothing can be said. */
 static int64_t gaps_between(const watcher *seen, jw_moments at) {
+    const uint64_t a_turn = jw_clock_ticks(&seen->owner->config->clock, WATCH_A_TURN_NS);
     uint64_t total = 0;
     for (size_t i = 0; i < seen->n; i++) {
+        const uint64_t length = seen->gaps[i].end - seen->gaps[i].start;
         if (seen->gaps[i].start >= at.from && seen->gaps[i].start < at.until) {
-            total += seen->gaps[i].end - seen->gaps[i].start;
+            if (length > a_turn) {
+                return 0;
+            }
+            total += length;
         }
     }
-    return total > INT64_MAX ? INT64_MAX : (int64_t)total;
+    return (int64_t)total;
 }
 
 /* Of those that were felt the lower quartile, since other tasks and interrupts only add to it. Hardly any: -ENOTSUP. */

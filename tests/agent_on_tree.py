@@ -84,6 +84,10 @@ class FakeKernel(HostWriter):
             if path == self._neighbour[0]:
                 super().write(self._neighbour[1], f"{self._neighbour[2]}\n")
 
+    def overwrite(self, path: str, data: bytes) -> None:
+        with self._steps(f"overwrite {path}"):
+            super().overwrite(path, data)
+
     def replace_file(self, path: str, text: str | None) -> None:
         with self._steps(f"replace {path}"):
             super().replace_file(path, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from jitter_workshop.agent.client import Rights
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.hands import NOTHING, Hands
 from jitter_workshop.host.root import HostRoot, TextReading
@@ -55,6 +56,10 @@ class FakeHands(Hands):
         self.made: list[Change] = []
         self.fail: HostError | None = None
 
+    @property
+    def rights(self) -> Rights:
+        return "root" if self.tree is not None else "sudo"
+
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         self.calls.append(("apply", *words))
         if self.tree is None:
@@ -83,6 +88,11 @@ class FakeHands(Hands):
         if self.fail is not None:
             raise self.fail
         self._leased.clear()
+
+    def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
+        assert journal_id == "made-up"
+        self.calls.append(("keep", *words))
+        self._leased -= {word.partition("=")[0] for word in words}
 
     def close(self) -> RestoreResult:
         self.calls.append(("close",))

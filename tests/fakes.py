@@ -15,17 +15,24 @@ from pathlib import Path
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.errors import MeasureError
+from jitter_workshop.flow.isolated import Room
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import Run, ThreadRecord
 from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.topology import Cache, Cpu, Topology
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import percentile_curve
 from tests import madeup
 from tests.fakehands import FakeHands
 
 BLOCKS = 4
+FOUR_CPUS = Topology(
+    tuple(Cpu(n, 0, n, 0, online=True, allowed=True, smt_siblings=CpuSet((n,))) for n in range(4)),
+    (Cache(3, "Unified", 16 << 20, CpuSet.of(range(4))),),
+)
 
 
 @functools.cache
@@ -53,12 +60,21 @@ class FakeWorkshop(Workshop):
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
-        """With the short course, where none is given: the chapters that every host with two CPUs can do."""
-        return super().open(session_name, course_dir or short_course(), root)
+        """With the short course, where none is given: the chapters that every host with two CPUs can do. Of the host
+        that the tests run on the CPUs are made up: it may have one, or all but one isolated by somebody."""
+        made = super().open(session_name, course_dir or short_course(), root)
+        if root == Path("/"):
+            made._desk.topology = FOUR_CPUS
+            made._desk._room = Room(4, CpuSet(), walled=False)
+        return made
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """What stands on a made host; nothing on the one that the tests run on, whatever somebody has applied there."""
         return () if self._desk.root.root == Path("/") else super().standing()
+
+    def written(self) -> tuple[str, ...]:
+        """The same for each write of it."""
+        return () if self._desk.root.root == Path("/") else super().written()
 
     def measure(
         self,

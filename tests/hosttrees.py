@@ -180,11 +180,12 @@ def task(
     policy: int = 0,
     priority: int = 0,
     threads: int = 1,
+    state: str = "S",
 ) -> dict[str, str]:
     """One task's ``stat`` and ``status``; a thread of process ``pid`` where that is given."""
     folder = f"proc/{tid}" if pid is None else f"proc/{pid}/task/{tid}"
     fields: dict[int, int | str] = dict.fromkeys(range(3, 53), 0)
-    fields |= {3: "S", 8: -1, 9: flags, 20: threads, 22: start, 39: cpu, 40: priority, 41: policy}
+    fields |= {3: state, 8: -1, 9: flags, 20: threads, 22: start, 39: cpu, 40: priority, 41: policy}
     return {
         f"{folder}/stat": f"{tid} ({name}) {' '.join(map(str, fields.values()))}\n",
         f"{folder}/status": f"Name:\tx\nState:\tS (sleeping)\nCpus_allowed:\tff\nCpus_allowed_list:\t{allowed}\n",

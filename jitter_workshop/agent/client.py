@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
 from jitter_workshop.errors import HostError, UsageError
@@ -30,6 +30,9 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 
 T = TypeVar("T")
+
+Rights = Literal["root", "sudo", "none"]
+"""``sudo``: it is there, and may ask for a password, or refuse."""
 
 LEASE_S = 20.0
 """A lease ends after this many seconds of silence; a heartbeat comes five times as often."""
@@ -154,9 +157,9 @@ class AgentClient:
         """Take the trace away from the kernel."""
         self._ask("evidence", STEP_LIMIT_S, do="end")
 
-    def keep(self) -> None:
-        """What this lease holds stays until ``restore``."""
-        self._ask("keep", START_LIMIT_S)
+    def keep(self, journals: Sequence[str] = ()) -> None:
+        """What this lease holds stays until ``restore``; with ``journals`` only what was applied as these."""
+        self._ask("keep", START_LIMIT_S, journals=list(journals))
 
     def bye(self) -> RestoreResult:
         """End the connection; a lease is given back first."""
@@ -225,6 +228,9 @@ class AgentClient:
             try:
                 self._write(b'{"verb":"heartbeat"}\n')
             except OSError:
+                # The agent has ended by itself: asked for at once, it is nobody's <defunct> process.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(LEASE_S)
                 return
 
     def _died(self, starting: bool) -> HostError:
@@ -262,6 +268,21 @@ class AgentClient:
             self._process.wait(STEP_LIMIT_S if self._heart is not None else 5.0)
         if self._process.stderr is not None:
             self._process.stderr.close()
+
+
+def rights(status: str = "/proc/self/status") -> Rights:
+    """By which way root's rights would be had here, without trying: an attempt of sudo's that fails is logged.
+    ``status``: for tests."""
+    if os.geteuid() == 0:
+        return "root"
+    if shutil.which("sudo") is None:
+        return "none"
+    try:
+        # In many containers a set-user-ID program gets no other rights (proc_pid_status(5), prctl(2)).
+        barred = "NoNewPrivs:\t1" in Path(status).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        barred = False
+    return "none" if barred else "sudo"
 
 
 def connect(ask: bool = True) -> AgentClient:

@@ -51,7 +51,7 @@ def check(
             f"the agent does not run as root from {where}: {problem}",
             "install it where only root may write, or ask for general sudo rights",
         )
-    return f"runs as root from {where}, which others than root can change ({problem})"
+    return f"what writes runs as root from {where}, which others than root can change ({problem})"
 
 
 def may_run_anything(user: str) -> bool:

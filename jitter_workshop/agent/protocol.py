@@ -8,7 +8,8 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``apply``      the same with ``shown`` (digests of the changes that were shown) and ``lease`` (seconds without a
                heartbeat after which all is given back; null: it stays) → an ApplyResult
 ``restore``    ``tunables`` (ids; none = all), ``forget`` (also strike off what others have changed) → a RestoreResult
-``keep``       what this lease holds stays until ``restore``
+``keep``       what this lease holds stays until ``restore``; with ``journals``, what was applied as these (an
+               ApplyResult has the id), and the rest is leased on
 ``place``      ``pid``: a process of the caller's own, onto the CPUs that this tool isolates → ``cpus``
 ``realtime``   ``pid``, ``tids``, ``priority`` (SCHED_FIFO up to 49, 0 = none): threads of the caller's own → {}
 ``evidence``   ``do``: ``begin`` (``pid``, ``tids``: threads of the caller's own process; ``cpus``: a list; ``clock``:

@@ -252,7 +252,11 @@ class Server:
             self._end()
 
     def _keep(self, request: dict[str, Any]) -> dict[str, Any]:
-        kept, self._leased, self._lease_s = self._leased, [], None
+        asked = protocol.words(request, "journals")
+        kept = [one for one in self._leased if not asked or one in asked]
+        self._leased = [one for one in self._leased if one not in kept]
+        if not self._leased:
+            self._lease_s = None
         self._end()
         return {"kept": kept}
 

@@ -26,13 +26,14 @@ BUILD_IT = "build it: 'make workshop' in the checkout, or 'pip install' the pack
 @dataclass(frozen=True, slots=True)
 class Ready:
     """The child is calibrated. ``tids``: thread name → kernel thread id. ``sched``: what was obtained, ``other`` or
-    ``fifo:N``."""
+    ``fifo:N``. ``threshold_ns``: that of stalls where it is not the spec's, which gave way to a slow clock."""
 
     clock: Clock
     tids: dict[str, int]
     mlocked: bool
     sched: str
     notes: dict[str, str] = field(default_factory=dict)
+    threshold_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

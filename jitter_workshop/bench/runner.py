@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from jitter_workshop.bench import launch, protocol
@@ -38,6 +38,7 @@ PAUSE_S = 0.040
 """The least pause between blocks, with a screen or without, so that both measure alike."""
 
 _READY_WITHIN_S = 60.0
+_NOISE_OUTLASTS_S = 1800.0
 _FIRST_SETTLE_S = 2.0
 
 Sensor = Callable[[], tuple[float | None, int | None]]
@@ -143,6 +144,9 @@ class _Conductor:
         ready = self._ready()
         if self._noise is not None:
             self._noise.aim(ready.tids)
+        if ready.threshold_ns is not None:
+            self._spec = replace(self._spec, threshold_ns=ready.threshold_ns)
+            self._gathered = Gathered(self._spec)
         started = RunStarted(self._spec, ready.clock, ready.tids, ready.mlocked, ready.notes)
         started_at_s = time.time()
         failure: MeasureError | None = None
@@ -331,8 +335,8 @@ def _noise(spec: RunSpec) -> Iterator[NoiseChild | None]:
     if spec.noise is None or noise_called(spec.noise).by == "parent":
         yield None
         return
-    # Bounded even if everything else fails: twice the run and a minute.
-    bound_s = math.ceil(expected_seconds(spec) * 2 + 60)
+    # Bounded even if everything else fails; on an emulated machine a quick run takes twenty times as long.
+    bound_s = math.ceil(expected_seconds(spec) * 2 + _NOISE_OUTLASTS_S)
     order = order_for(spec.noise, spec.placement, os.sched_getaffinity(0), bound_s)
     if noise_called(spec.noise).by == "inside":
         yield None

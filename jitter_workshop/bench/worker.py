@@ -164,7 +164,6 @@ class Worker:
     def __init__(self, parent: Parent, spec: RunSpec) -> None:
         validate(spec)
         self._parent = parent
-        self._spec = spec
         self._root = HostRoot()
         allowed = os.sched_getaffinity(0)
         step_aside(spec.placement)
@@ -172,6 +171,8 @@ class Worker:
             bound_realtime(spec)
         self._clock: TickClock = calibrate(self._root)
         clock = self._clock.describe(spec.placement.producer, spec.placement.accumulator)
+        asked_ns = spec.threshold_ns
+        spec = workloads.fitting(spec, self._clock)
         # Before the measured threads: it first finds out what it takes of their CPU.
         self._noise: NoiseAtWork | None = noise_inside(spec, allowed, self._clock)
         self._workload = workloads.start(spec, self._clock)
@@ -187,12 +188,19 @@ class Worker:
             notes["mlocked"] = f"{reason}; {part}"
         if clock.offset_ns is None:
             notes["clock.offset_ns"] = "measured only between two CPUs that the threads are bound to"
+        threshold_ns = None
+        if spec.threshold_ns != asked_ns:
+            threshold_ns = spec.threshold_ns
+            notes["stalls"] = (
+                f"counted from {threshold_ns} ns on instead of {asked_ns}: a reading of this clock takes "
+                f"{clock.cost_ns:.0f} ns"
+            )
         sched = f"fifo:{spec.sched_priority}" if spec.sched_priority else "other"
         # No collection may walk through memory during a block, and what is there now will stay.
         gc.collect()
         gc.freeze()
         gc.disable()
-        parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes))
+        parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
 
     def run(self) -> None:
         """Block by block until the parent has enough."""

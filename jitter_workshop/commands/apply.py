@@ -5,6 +5,8 @@ gives root's rights. The plan is shown before anything is written, and nothing i
 
   apply governor epp            ask, then change; it stays until 'restore' (or a reboot)
   apply --profile FILE --yes    one ID or ID=VALUE a line, # begins a comment; do not ask
+  apply --once nohz-full        for the next boot alone, where the boot loader can: a boot that hangs is then undone
+                                by switching off and on
   apply isolation --hold        give everything back at Ctrl-C, or when this program ends however it ends
   apply smt=off -- COMMAND…     the same around a command; its exit code is told, and makes this one 1 where it is not 0
 
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, Parser, add_json, print_json, require_live_host, say
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.changing import Changing
@@ -33,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--profile", metavar="FILE", type=Path, help="tunables from a file, one a line")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--once", action="store_true", help="boot parameters for the next boot alone")
     parser.add_argument("--hold", action="store_true", help="only until this program ends")
     if isinstance(parser, Parser):
         parser.takes_command = True
@@ -51,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if command and args.hold:
         raise UsageError("--hold and a command are two ways to say how long", "leave one of them out")
     lease = args.hold or bool(command)
-    with Changing(words, args.cpus) as changing:
+    with Changing(words, args.cpus, once=args.once) as changing:
         if changing.plan.changes:
             changing.connect()
             if changing.notice:
@@ -166,7 +169,7 @@ def _tell_back(back: RestoreResult) -> None:
     for left in back.left_alone:
         say(f"left alone: {left.tunable} {left.path}: {left.reason}")
     if back.restored:
-        say(f"given back: {len(back.restored)} settings")
+        say(f"given back: {tally(one.tunable for one in back.restored)}")
 
 
 def _restored_json(back: RestoreResult) -> dict[str, Any]:

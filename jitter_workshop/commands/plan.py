@@ -19,6 +19,7 @@ from jitter_workshop.errors import UsageError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wanted", metavar="TUNABLE", nargs="*", help="ID or ID=VALUE (default: all that can be better)")
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
+    parser.add_argument("--once", action="store_true", help="boot parameters for the next boot alone")
     parser.add_argument("--sh", action="store_true", help="print a shell script that does it and undoes it")
     add_json(parser)
 
@@ -29,7 +30,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--sh and --json are two forms of the same plan", "leave one of them out")
     from jitter_workshop.flow.checkup import draw_up
 
-    drawn = draw_up(args.root, args.wanted, args.cpus)
+    drawn = draw_up(args.root, args.wanted, args.cpus, once=args.once)
+    if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
+        advice = "root does it by 'jitter-workshop apply --once'"
+        raise UsageError("a script cannot copy GRUB's default entry as it will be when it runs", advice)
     if args.json:
         print_json(drawn.plan)
     elif args.sh:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jitter_workshop.model.course import Chapter, Check
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import UNSTEADY, Run
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
@@ -43,7 +43,7 @@ def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, b
 
 def _holds(check: Check, runs: Mapping[str, Run]) -> bool:
     run = runs.get(check.slot or "")
-    if run is None or not run.complete:
+    if run is None or not run.complete or UNSTEADY in run.notes:
         return False
     mode = run.placement.mode
     # CPUs that the learner chose are as good as those chosen for them.

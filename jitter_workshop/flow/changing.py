@@ -18,7 +18,7 @@ from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import digest
-from jitter_workshop.tuning.registry import parse_wanted
+from jitter_workshop.tuning.registry import for_one_boot, parse_wanted
 
 HERE = Path("/")
 PROFILE_LIMIT = 64 * 1024
@@ -62,9 +62,9 @@ class Changing:
     As a context it ends the connection; with a lease the host is given back then, whatever happened.
     """
 
-    def __init__(self, words: Sequence[str], cpus: str | None) -> None:
-        """Raises UsageError and HostError as ``draw_up`` does."""
-        self.words = tuple(map(str, parse_wanted(words)))
+    def __init__(self, words: Sequence[str], cpus: str | None, *, once: bool = False) -> None:
+        """``once``: boot parameters for the next boot alone. Raises UsageError and HostError as ``draw_up`` does."""
+        self.words = for_one_boot(words) if once else tuple(map(str, parse_wanted(words)))
         self.drawn: DrawnPlan = draw_up(HERE, self.words, cpus)
         self.plan: Plan = self.drawn.plan
         self._agent: AgentClient | None = None

@@ -70,14 +70,15 @@ class DrawnPlan:
     hot: HotCpus
 
 
-def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None) -> DrawnPlan:
-    """The plan for ``ID`` and ``ID=VALUE`` words, or for all that status would improve at run time. Reads only.
+def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None, *, once: bool = False) -> DrawnPlan:
+    """The plan for ``ID`` and ``ID=VALUE`` words, or for all that status would improve at run time; ``once``: of boot
+    parameters for the next boot alone. Reads only.
 
     Raises UsageError and HostError as :func:`look` does, and UsageError for values that make no sense.
     """
     from jitter_workshop.tuning.planning import plan, wanted_by_status
 
-    wanted = registry.parse_wanted(words)
+    wanted = registry.parse_wanted(registry.for_one_boot(words) if once else words)
     place = HostRoot(root)
     topology = read_topology(place)
     hot = choose_hot(place, cpus, topology)

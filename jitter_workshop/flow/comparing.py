@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
 
@@ -44,7 +44,11 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
     second run and not in the first, and nothing else is to change between them."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
-    notes = []
+    notes = [
+        f"During the {which} run {run.notes[UNSTEADY]}."
+        for which, run in (("first", first), ("second", second))
+        if UNSTEADY in run.notes
+    ]
     if early := sorted(ids & stood.keys()):
         notes.append(f"The first run was made while {', '.join(early)} stood already.")
     if ids and not ids & stands.keys():
@@ -72,10 +76,11 @@ def same_state(a: Run, b: Run) -> bool:
             run.noise,
             None if placement.mode == "none" else cpus,
             applied,
+            run.notes.get(UNSTEADY),
             tuple(str(run.host.get(fact)) for fact in _HOST_FACTS),
         )
 
-    return state(a) == state(b)
+    return UNSTEADY not in b.notes and state(a) == state(b)
 
 
 def luck(a: Run, b: Run) -> str:

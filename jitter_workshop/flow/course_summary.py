@@ -47,16 +47,18 @@ class Bought:
 class CourseSummary:
     """``steps``: the curve to begin with, then the second run of each chapter, in the order of the course. ``half``:
     titles of chapters of which only the run before their step is measured; they have no curve. ``standing``:
-    ``ID=VALUE`` that this tool has set and not given back. ``open_here``, ``open_recorded``: chapters not done that
-    this host can do, and those taught on a recording. ``improvable``: checks that could be better, () with ``unread``
-    saying why where the host could not be read. ``near``, ``far``: titles of chapters whose prediction was near, or
-    not; ``unjudged``: how many others ask for one."""
+    ``ID=VALUE`` that this tool has set and not given back, ``written`` the tunable of each of its writes.
+    ``open_here``, ``open_elsewhere``: chapters not done that this host can do, and the others.
+    ``improvable``: checks that could be better, () with ``unread`` saying why where the host could not be read.
+    ``near``, ``far``: titles of chapters whose prediction was near, or not; ``unjudged``: how many others ask
+    for one."""
 
     steps: tuple[Bought, ...]
     half: tuple[str, ...]
     standing: tuple[str, ...]
+    written: tuple[str, ...]
     open_here: tuple[PathEntry, ...]
-    open_recorded: tuple[PathEntry, ...]
+    open_elsewhere: tuple[PathEntry, ...]
     improvable: tuple[Finding, ...]
     unread: str
     near: tuple[str, ...]
@@ -89,8 +91,9 @@ def sum_up(workshop: Workshop) -> CourseSummary:
         steps=_steps(chosen, workshop),
         half=half,
         standing=tuple(words_of(workshop.standing())),
+        written=workshop.written(),
         open_here=tuple(e for e in path if e.here and not e.done),
-        open_recorded=tuple(e for e in path if not e.here and not e.done),
+        open_elsewhere=tuple(e for e in path if not e.here and not e.done),
         improvable=improvable,
         unread=unread,
         near=tuple(e.title for e in path if e.guess is True),

@@ -39,6 +39,7 @@ class Desk:
     hands: Hands = field(default_factory=Hands)
     course_dir: str = ""
     _room: Room | None = None
+    _stood: tuple[dict[str, str], ...] | None = None
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
@@ -69,11 +70,23 @@ class Desk:
     def note_stack(self, given_back: Collection[str] | None = ()) -> None:
         """Write down in the session what stands on this host now, and still what it had applied before and does not
         stand any more, so that it can be applied again: but for ``given_back`` (ids; None = everything)."""
-        standing = stack(self.root)
+        standing = self.standing()
         ids = {one["id"] for one in standing}
         before = () if given_back is None else self.session.stack
         kept = tuple(one for one in before if one["id"] not in ids and one["id"] not in (given_back or ()))
         self.save(dataclasses.replace(self.session, stack=(*kept, *standing)))
+        self._look_again()
+
+    def standing(self) -> tuple[dict[str, str], ...]:
+        """What stands on this host by this tool, read now. Where that is not what stood before (a lease ran out, or
+        another terminal gave it back) the host is read again, too."""
+        found = stack(self.root)
+        if self._stood is not None and found != self._stood:
+            self._look_again()
+        self._stood = found
+        return found
+
+    def _look_again(self) -> None:
         self.topology, self.host = look_at(self.root)
         self._room = None
 
@@ -87,10 +100,12 @@ class Desk:
     def progress(self, chapter_id: str) -> ChapterProgress:
         return self.session.chapters.get(chapter_id, ChapterProgress())
 
-    def save_progress(self, chapter_id: str, progress: ChapterProgress) -> None:
+    def save_progress(self, chapter_id: str, progress: ChapterProgress, *, entered: bool = True) -> None:
+        """``entered``: it becomes the chapter that one is in."""
         session = self.session
         chapters = {**session.chapters, chapter_id: progress}
-        self.save(dataclasses.replace(session, chapters=chapters, current_chapter=chapter_id))
+        current = chapter_id if entered else session.current_chapter
+        self.save(dataclasses.replace(session, chapters=chapters, current_chapter=current))
 
     def remember(self, run: Run) -> None:
         """Know a run that may not be on disk (a full disk loses the file, not what is on the screen)."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.agent.client import AgentClient, NeedsPassword, connect
+from jitter_workshop.agent.client import AgentClient, NeedsPassword, Rights, connect, rights
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.witness import Tracer
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, Change, RestoreResult
+from jitter_workshop.model.change import ONCE, ApplyResult, Change, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.planning import digest
@@ -42,6 +42,11 @@ class Hands:
     def holding(self) -> bool:
         """Whether something would be given back on leaving."""
         return bool(self._leased)
+
+    @property
+    def rights(self) -> Rights:
+        """How something would be written: as root already, by way of sudo, or not at all."""
+        return "root" if self._agent is not None else rights()
 
     @property
     def notice(self) -> str:
@@ -81,6 +86,12 @@ class Hands:
             self._agent.keep()
             self._leased.clear()
 
+    def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
+        """What was applied as this waits for a boot, so it stays; the rest is still given back. Raises HostError."""
+        if self._agent is not None:
+            self._agent.keep((journal_id,))
+        self._leased -= _ids(words)
+
     def close(self) -> RestoreResult:
         """Let go: what is leased is given back. Never raises: what went wrong is in ``trouble``, and ``restore`` finds
         it, which goes by the journal and the host's own values."""
@@ -106,7 +117,7 @@ class Hands:
 
 
 def _ids(words: Sequence[str]) -> set[str]:
-    return {word.partition("=")[0] for word in words}
+    return {word.partition("=")[0].removeprefix(ONCE) for word in words}
 
 
 def place_once(pid: int) -> CpuSet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.boots import Boots
 from jitter_workshop.flow.desk import Desk, look_at
 from jitter_workshop.flow.hostview import View, facts
 from jitter_workshop.flow.path import is_rehearsed, reason_not_here
@@ -13,7 +14,7 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
@@ -27,6 +28,7 @@ class HostSide:
     def __init__(self, chapter: Chapter, desk: Desk) -> None:
         self._chapter = chapter
         self._desk = desk
+        self.boots = Boots(chapter, self._bootable)
         self._here: Seen | None = None
         self._there: Seen | None = None
 
@@ -83,27 +85,32 @@ class HostSide:
         root = recorded_host(self._chapter.recording, desk.course_dir)
         return root, *look_at(root)
 
+    def _bootable(self) -> Seen | None:
+        booted = self._chapter.reboot and not self.rehearsed and not self._desk.root.recorded
+        return self._seen() if booted else None
+
     def plan(self) -> PlanView:
         seen = self._taught()
-        return plan_view(seen, self._chapter.tunables, seen.host.root.recorded)
+        return plan_view(seen, self.boots.words(), seen.host.root.recorded, self.boots.way())
 
     def apply(self) -> ApplyView:
         """Make the plan. Raises HostError."""
         desk, chapter = self._desk, self._chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
-        seen = self._seen()
-        drawn = planned(seen, chapter.tunables)
+        seen, words, way = self._seen(), self.boots.words(), self.boots.way()
+        drawn = planned(seen, words)
         result = ApplyResult(None, (), (), False)
         if drawn.changes:
-            result = desk.hands.apply(chapter.tunables, seen.hot.cpus, drawn.changes)
-            if result.needs_reboot and result.applied:
-                desk.hands.keep()
+            result = desk.hands.apply(words, seen.hot.cpus, drawn.changes)
+            if result.needs_reboot and result.journal_id is not None:
+                desk.hands.keep_for_the_boot(words, result.journal_id)
             desk.note_stack()
         settled = all(self.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
-        text = _told(len(result.applied), len(refused), settled, result.needs_reboot)
-        return ApplyView(len(result.applied), refused, settled, result.needs_reboot, text)
+        waits = result.needs_reboot and not (settled and way is not None and way.this_boot)
+        text = _told(result, settled, waits, way is not None and way.once)
+        return ApplyView(len(result.applied), refused, settled, waits, text)
 
     def undo(self) -> RestoreResult:
         """Give the chapter's settings back. Raises HostError, also on a recorded host, on which nothing was applied."""
@@ -163,7 +170,11 @@ def refuse_recorded(desk: Desk) -> None:
 
 
 def _fact(check: Assessment) -> Fact:
-    value = f"{check.value} → {check.wanted}" if check.state == "improve" and check.wanted else check.value or ""
+    value = (
+        f"{check.value or 'nothing'} → {check.wanted}"
+        if check.state == "improve" and check.wanted
+        else check.value or ""
+    )
     shown = f"{_STATES[check.state]}{': ' if value else ''}{value}"
     return Fact(check.title, clean(shown, 120), clean(check.reason, 300), check.paths[0] if check.paths else "")
 
@@ -172,12 +183,16 @@ def _value(check: Assessment) -> str:
     return clean(check.value or "nothing", 60)
 
 
-def _told(applied: int, refused: int, settled: bool, needs_reboot: bool) -> str:
-    if not applied and not refused:
+def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
+    if not result.applied and not result.refused:
         return "Nothing was to be written." + (" It is as it should be." if settled else "")
-    said = f"{applied} {'setting' if applied == 1 else 'settings'} made and read back"
-    said += f", {refused} refused" if refused else ""
-    if needs_reboot:
+    said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
+    said += f", {len(result.refused)} refused" if result.refused else ""
+    if waits and once:
+        return f"{said}. The next boot has them, and no other: reboot, then start the workshop again."
+    if waits:
         return f"{said}. They take effect with the next boot: reboot, then start the workshop again."
-    verified = "the host now says what was wanted" if settled else "something is still to improve: see 'look'"
-    return f"{said}: {verified}. They are given back when you leave, unless you keep them."
+    if result.needs_reboot:
+        return f"{said}. They are in effect already, and from now on in every boot."
+    verified = "The host now says what was wanted" if settled else "Something is still to improve: see 'look'"
+    return f"{said}. {verified}. They are given back when you leave, unless you keep them."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.host.kernel import read_tick_hz
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.scheduler import read_scheduler
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
@@ -38,7 +39,8 @@ def _system(view: View) -> Fact:
     where = "on bare metal" if host.hypervisor is None else f"a guest of {clean(host.hypervisor, 30)}"
     if host.hypervisor is None and host.notes.get("hypervisor", "").startswith("cannot"):
         where = "bare metal or guest: not known"
-    value = f"Linux {clean(host.kernel, 40)}, {clean(host.architecture, 16)}, {where}"
+    flavour = " (PREEMPT_RT)" if host.realtime_kernel else ""
+    value = f"Linux {clean(host.kernel, 40)}{flavour}, {clean(host.architecture, 16)}, {where}"
     if host.hypervisor is not None:
         meaning = "the hypervisor takes time that no counter in the guest need show"
     elif host.realtime_kernel:
@@ -210,6 +212,18 @@ def _memlock(view: View) -> Fact | None:
     return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
 
 
+def _realtime(view: View) -> Fact | None:
+    found = read_scheduler(view.root)
+    runtime, period = found.rt_runtime_us, found.rt_period_us
+    if runtime is None or not period:
+        return None
+    where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"
+    if runtime < 0:
+        return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can take its CPU for good", where)
+    meaning = "what is left of each period is for ordinary tasks, where this kernel throttles real-time ones"
+    return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
+
+
 TOPICS: dict[str, Callable[[View], Fact | None]] = {
     "system": _system,
     "cpus": _cpus,
@@ -225,5 +239,6 @@ TOPICS: dict[str, Callable[[View], Fact | None]] = {
     "isolation": _isolation,
     "neighbours": _neighbours,
     "memlock": _memlock,
+    "realtime": _realtime,
 }
 """Every name of ``model.course.LOOK_TOPICS`` (a test holds the two together)."""

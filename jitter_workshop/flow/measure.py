@@ -30,7 +30,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.observe import RunObserver, Witness
-from jitter_workshop.model.run import FORMAT_VERSION, BurstTotal, PlacementRecord, Run
+from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, BurstTotal, PlacementRecord, Run
 from jitter_workshop.model.spec import Pacing, Pause, Placement, RunSpec, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
@@ -145,8 +145,11 @@ def measure(
         finally:
             evidence.end()
         company = foreign.since(before, _watched(result.spec.placement))
+        changed = changed_meanwhile(applied, stack(root, in_effect=True))
     run = _as_run(request, result, summary, company, applied)
     run = dataclasses.replace(run, notes={**run.notes, **evidence.notes()})
+    if changed:
+        run = dataclasses.replace(run, notes={**run.notes, UNSTEADY: changed})
     if places.why_outside:
         run = dataclasses.replace(run, notes={**run.notes, NOTE: not_used(places.why_outside)})
     not_kept = _keep(session, run, result, evidence.trace())
@@ -157,6 +160,14 @@ def measure(
     if not_kept:
         raise RunNotKept(not_kept, run)
     return run
+
+
+def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
+    """What this tool set or gave back between two looks, in a sentence; "" where nothing. A run that has this among its
+    notes was not made in one state."""
+    stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
+    ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
+    return f"{', '.join(ids[:6])} changed while it ran: it was not made in one state" if ids else ""
 
 
 class _Places:
@@ -208,6 +219,12 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
     said: list[str] = []
     if host.on_battery:
         said.append("This machine runs on battery: its CPUs may be slower and sleep deeper than on mains power.")
+    if host.hypervisor == "QEMU" and host.architecture == "x86_64":
+        # KVM shows an x86 guest its clock, unless somebody hides it; without KVM, QEMU stalls for milliseconds.
+        said.append(
+            "These CPUs seem to be emulated (QEMU without KVM): settings and counters are real, but times that are "
+            "measured here mean nothing."
+        )
     limit = cpu_limit(host)
     if limit:
         said.append(limit)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
 from jitter_workshop.flow.isolated import Room
 from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.steps import current_step
@@ -14,10 +18,12 @@ def reason_not_here(chapter: Chapter, room: Room, recorded: bool, missing: str =
     """Why a chapter cannot be done on this host, or "". ``missing``: why this host has none of its tunables."""
     if recorded:
         return "a recorded host can be looked at, not measured"
+    if missing:
+        return missing
     if room.cpus < chapter.hot_cpus:
         short = f"needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
         return f"{short} while CPU {room.isolated} is isolated: give that back first" if room.walled else short
-    return missing
+    return ""
 
 
 def is_rehearsed(chapter: Chapter, reason: str, recorded: bool) -> bool:
@@ -60,8 +66,30 @@ def entry(
 
 
 def in_order(entries: tuple[PathEntry, ...]) -> tuple[PathEntry, ...]:
-    """What can be done here first, each group in teaching order."""
-    return tuple(sorted(entries, key=lambda e: not e.here))
+    """What can be done here first, then what is taught on a recording, then the rest; each group in teaching order."""
+    return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed)))
+
+
+@dataclass(frozen=True, slots=True)
+class PathGroup:
+    """Chapters in one state: ``here``, on a ``recording``, or ``neither``. ``entries``: (place in the path, chapter).
+    ``reason``: why not here, where it is one for all of several, else ""."""
+
+    state: Literal["here", "recording", "neither"]
+    entries: tuple[tuple[int, PathEntry], ...]
+    reason: str
+
+
+def in_groups(path: Sequence[PathEntry]) -> tuple[PathGroup, ...]:
+    """The groups that are not empty, in the order of the path."""
+    found: list[PathGroup] = []
+    for state, here, rehearsed in (("here", True, False), ("recording", False, True), ("neither", False, False)):
+        entries = tuple((n, e) for n, e in enumerate(path) if (e.here, e.rehearsed) == (here, rehearsed))
+        reasons = {e.reason for _, e in entries}
+        shared = next(iter(reasons)) if len(entries) > 1 and len(reasons) == 1 else ""
+        if entries:
+            found.append(PathGroup(state, entries, shared))  # type: ignore[arg-type]  # the three words above
+    return tuple(found)
 
 
 def next_entry(path: tuple[PathEntry, ...], course: Course, current: str | None) -> PathEntry | None:

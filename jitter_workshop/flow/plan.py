@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 from jitter_workshop.bench.placement import Wish, choose
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.isolated import own_cpus, with_allowed
 from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
@@ -69,8 +73,21 @@ def request_of(
     )
 
 
-def place(topology: Topology, request: MeasureRequest, isolated: CpuSet) -> Placement:
-    """The placement that a request comes to on this host. Raises HostError or UsageError with one sentence."""
+def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
+    """The placement of a run as the run will be made: within this tool's isolated set where there is one that has room
+    for it, else outside. Raises what :func:`place` raises."""
+    own = CpuSet() if root.recorded else own_cpus(root)
+    if own and request.placement != "none":
+        with contextlib.suppress(HostError, UsageError):
+            inside = place(with_allowed(topology, own), request, isolated | own, own)
+            plan = placement_plan(inside, topology.allowed | own, request.workload)
+            return dataclasses.replace(plan, text=f"{plan.text} Only to enter the isolated set takes root's.")
+    return placement_plan(place(topology, request, isolated), topology.allowed, request.workload)
+
+
+def place(topology: Topology, request: MeasureRequest, isolated: CpuSet, within: CpuSet | None = None) -> Placement:
+    """The placement that a request comes to on this host. ``within``: see ``bench.placement.Wish``. Raises HostError or
+    UsageError with one sentence."""
     wish = Wish(
         workload=request.workload,
         mode=request.placement,
@@ -79,6 +96,7 @@ def place(topology: Topology, request: MeasureRequest, isolated: CpuSet) -> Plac
         journaller=request.journaller_cpu,
         no_journaller=request.no_journaller,
         cpu=request.cpu,
+        within=within,
     )
     return choose(topology, wish, isolated)
 

@@ -40,7 +40,8 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
 
 
 class Recordings:
-    """The recordings of one course, each looked at once."""
+    """The recordings of one course, each looked at once. Those that come with the project and that no folder of the
+    course stands before are known to be whole: they are not unpacked for that, which takes a second the first time."""
 
     def __init__(self, course_dir: str) -> None:
         self._course_dir = course_dir
@@ -56,6 +57,10 @@ class Recordings:
         return ""
 
     def _wrong(self, name: str) -> str:
+        own = Path(self._course_dir) / FOLDER if self._course_dir else None
+        replaced = own is not None and any((own / f"{name}{end}").exists() for end in ("", SUFFIX))
+        if not replaced and (assets() / FOLDER / f"{name}{SUFFIX}").is_file():
+            return ""
         try:
             if read_topology(recorded_host(name, self._course_dir)).online:
                 return ""

@@ -169,6 +169,7 @@ def resolve(
         pacing=request.pacing or ("schedule" if request.workload in ("wakeup", "ack") else "spin"),
         interval_ns=interval_ns(request),
         threshold_ns=threshold_ns(request),
+        threshold_gives_way=request.threshold_ns is None,
         duty=request.duty,
         sched_priority=request.sched_priority,
         scratch_dir=scratch_dir,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, LessonError, UsageError
@@ -12,13 +13,16 @@ from jitter_workshop.model.change import Plan
 from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.model.walk import PlanView
+from jitter_workshop.model.walk import BootWay, PlanView
 from jitter_workshop.tuning import registry, status
 from jitter_workshop.tuning.base import Unavailable
+from jitter_workshop.tuning.boot_parameters import BootParameter, by_hand_once
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active
 from jitter_workshop.tuning.planning import plan
 
+_ONCE = "For the next boot alone: a boot that hangs is undone by switching off and on."
+_ALWAYS = "For every boot from the next one on."
 _CHECK = "'jitter-workshop lessons check' says in which line"
 
 
@@ -69,7 +73,8 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
         return Seen(host, hot, checks, "not_here", f"this host does not take {', '.join(asked)}", asked)
     if all(settled.values()):
         return Seen(host, hot, checks, "good", asked=asked)
-    if chapter.reboot and host.boot_loader.means not in ("grub-dropin", "grubby"):
+    by_hand = chapter.reboot and host.boot_loader.means not in ("grub-dropin", "grubby")
+    if by_hand and boot_way(seen, chapter.tunables, always=False).why_not:
         return Seen(host, hot, checks, "not_here", host.boot_loader.reason, asked)
     return seen
 
@@ -84,22 +89,40 @@ def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
         return error.message
 
 
+def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
+    """How a chapter's boot parameters would be set on a host: for one boot, unless ``always`` or it cannot be."""
+    boots = [
+        (t, one.value) for one in registry.parse_wanted(words) if isinstance(t := registry.find(one.id), BootParameter)
+    ]
+    lines = []
+    for tunable, value in boots:
+        with contextlib.suppress(Unavailable, UsageError):
+            lines.append(tunable.parameters(seen.host, value))
+    why_not = by_hand_once(seen.host.boot_loader, " ".join(lines)) or seen.host.one_boot.reason
+    this_boot = any(tunable.this_boot_only(seen.host) for tunable, _ in boots)
+    return BootWay(not why_not and not always, why_not, this_boot)
+
+
 def planned(seen: Seen, words: Sequence[str]) -> Plan:
     """What would be written for ``ID`` or ``ID=VALUE`` words."""
     return plan(seen.host, registry.parse_wanted(words))
 
 
-def plan_view(seen: Seen, words: Sequence[str], recorded: bool) -> PlanView:
-    """The plan with what is to be said of it."""
+def plan_view(seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None) -> PlanView:
+    """The plan with what is to be said of it; ``way``: of boot parameters."""
     drawn = planned(seen, words)
-    files = len({change.path for change in drawn.changes})
+    files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
     said += [f"Left out: {one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:
         said.insert(0, "A recorded host: nothing is written.")
     elif not drawn.changes:
         said.insert(0, "Nothing is to be written here.")
-    return PlanView(drawn.changes, files, " ".join(said))
+    if way is not None and drawn.changes:
+        said.insert(0, _ONCE if way.once else _ALWAYS)
+    if way is not None and way.why_not:
+        said.append(f"Left out: one boot alone: {way.why_not}.")
+    return PlanView(drawn.changes, files, " ".join(said), tuple(words))
 
 
 def _stands(seen: Seen, word: str) -> bool | None:

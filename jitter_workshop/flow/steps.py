@@ -24,20 +24,21 @@ def step_before(chapter: Chapter, step: StepName) -> StepName | None:
     return earlier[-1] if earlier else None
 
 
-def views(chapter: Chapter, progress: ChapterProgress) -> tuple[StepView, ...]:
-    """All eight steps with their states."""
+def views(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> tuple[StepView, ...]:
+    """All eight steps with their states. ``rehearsed``: the chapter is taught on a recording."""
     now = current_step(chapter, progress)
-    return tuple(StepView(step, _state(chapter, progress, step, now)) for step in STEPS)
+    return tuple(StepView(step, _state(chapter, progress, step, now, rehearsed)) for step in STEPS)
 
 
-def _state(chapter: Chapter, progress: ChapterProgress, step: StepName, now: StepName) -> StepState:
+def _state(chapter: Chapter, progress: ChapterProgress, step: StepName, now: StepName, rehearsed: bool) -> StepState:
     if step not in chapter.steps:
         return "left_out"
-    if step == now and not progress.done:
+    if step == now:
         return "now"
-    if _is_done(progress, step):
-        return "done"
-    return "now" if step == now else "open"
+    if rehearsed and step != "predict" and step not in progress.runs:
+        # A guess is made there, too; a plan is only looked at, a run is not made.
+        return "seen" if step in progress.seen or progress.done else "open"
+    return "done" if _is_done(progress, step) else "open"
 
 
 def _is_done(progress: ChapterProgress, step: StepName) -> bool:

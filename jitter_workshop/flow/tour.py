@@ -42,7 +42,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
     course = load_course(course_dir)
     host_root = HostRoot(root)
     topology, host = look_at(host_root)
-    notices = list(warnings(host))
+    notices = [] if host_root.recorded else list(warnings(host))
     session: Session | None = None
     store = SessionStore(paths.sessions_dir())
     try:

@@ -7,6 +7,7 @@ revisited; progress is saved at each move.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
 from jitter_workshop.course.checks import marks
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
@@ -18,7 +19,7 @@ from jitter_workshop.flow.explain import explain_run, unfilled
 from jitter_workshop.flow.hostside import HostSide
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.omission import further_curves
-from jitter_workshop.flow.plan import place, placement_plan, request_of
+from jitter_workshop.flow.plan import plan_on, request_of
 from jitter_workshop.flow.predictions import outcome
 from jitter_workshop.flow.published import published_curves, recorded_runs
 from jitter_workshop.model.change import RestoreResult
@@ -50,6 +51,7 @@ class Walk:
         self.chapter = chapter
         self._desk = desk
         self._side = HostSide(chapter, desk)
+        self.boots = self._side.boots
 
     @property
     def rehearsed(self) -> bool:
@@ -79,7 +81,7 @@ class Walk:
 
     def steps(self) -> tuple[StepView, ...]:
         """All eight steps with their states, for the header."""
-        return loop.views(self.chapter, self.progress)
+        return loop.views(self.chapter, self.progress, self.rehearsed)
 
     def page(self, step: StepName) -> str:
         """The lesson's Markdown for a step ("" where it has none), with what it says besides for a host like this."""
@@ -186,9 +188,20 @@ class Walk:
     def undo(self) -> RestoreResult:
         """Give this chapter's settings back. Raises HostError."""
         result = self._side.undo()
-        progress = self.progress
-        self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
+        self._mark_again(entered=True)
         return result
+
+    def given_back(self, tunables: Collection[str]) -> None:
+        """These were given back from outside of the chapter."""
+        ours = {word.partition("=")[0] for word in self.chapter.tunables}
+        if not ours.isdisjoint(tunables) and self.progress != ChapterProgress():
+            self._mark_again(entered=False)
+
+    def _mark_again(self, *, entered: bool) -> None:
+        """After something was given back: the marks say what the host says now."""
+        progress = dataclasses.replace(self.progress, reboot_from=self.progress.reboot_from if self.applied else None)
+        progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
+        self._desk.save_progress(self.chapter.id, progress, entered=entered)
 
     @property
     def applied(self) -> bool:
@@ -198,8 +211,7 @@ class Walk:
     @property
     def awaits_reboot(self) -> bool:
         """Whether this chapter's boot parameters are written and this host was not rebooted since."""
-        waiting = self.progress.reboot_from
-        return waiting is not None and waiting == self._side.boot_id
+        return self.progress.reboot_from is not None and self.progress.reboot_from == self._side.boot_id
 
     def rebooted(self) -> str:
         """What a reboot that this chapter waited for has brought, in a sentence; "" where it waits for none."""
@@ -208,13 +220,10 @@ class Walk:
             return ""
         if self.awaits_reboot:
             return "Its boot parameters are written: reboot, then start the workshop again."
-        # What this host does not take (a kernel drops nohz_full= silently) is not in effect either.
-        found = self._side.settled()
-        settled = all(found.get(word.partition("=")[0], False) for word in self.chapter.tunables)
+        settled, told = self.boots.told(self._side.settled())
         marked = {**self.progress.marks, "setting": settled}
         self._save(dataclasses.replace(self.progress, marks=marked, reboot_from=None))
-        words = "they are in effect" if settled else "not all of them are in effect: 'status' says which"
-        return f"This host was rebooted since its boot parameters were written: {words}."
+        return told
 
     def settings_compared(self) -> tuple[SettingChange, ...]:
         """The chapter's tunables before and after, on the recordings that it is taught on; () elsewhere."""
@@ -285,16 +294,20 @@ class Walk:
 
     def _other_workload(self, step: StepName) -> str:
         asked = self.chapter.measurement(step)
-        if asked is None or not self.measures(step) or self.run_in(step) is not None or self._side.reason:
-            return ""
-        return other_workload(asked.workload, self._request(step, {}).workload, self._desk.room)
+        due = self.measures(step) and self.run_in(step) is None and not self._side.reason
+        return (
+            other_workload(asked.workload, self._request(step, {}).workload, self._desk.room) if asked and due else ""
+        )
 
     def _without_settings(self, step: StepName) -> str:
-        if step != "again" or self.chapter.changes != "tunables" or self.rehearsed or self.run_in("again") is not None:
-            return ""
-        if self.applied or self._side.state == "good":
-            return ""
-        return WITHOUT_SETTINGS
+        settled = self.rehearsed or self.run_in("again") is not None or self._stands(step)
+        return "" if settled else WITHOUT_SETTINGS
+
+    def _stands(self, step: StepName) -> bool:
+        """Whether what a step is to be measured under is in effect."""
+        if step != "again" or self.chapter.changes != "tunables":
+            return True
+        return (self.applied and not self.awaits_reboot) or self._side.state == "good"
 
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """What stands in a step of a rehearsed chapter for runs of one's own: curves of another machine, and which that
@@ -340,8 +353,7 @@ class Walk:
         return explain_run(self.chapter, run, drawn.curve if drawn else None)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
-        """The commands that show the same by hand, with their reasons: filled in from the newest run, and without one
-        with their placeholders in capitals."""
+        """The commands that show the same by hand, and why; without a run their placeholders are in capitals."""
         explanation = self.explain()
         return explanation.by_hand if explanation is not None else unfilled(self.chapter)
 
@@ -371,8 +383,8 @@ class Walk:
         return progress if len(live) == len(progress.runs) else dataclasses.replace(progress, runs=live)
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
-        _, topology, host = self._side.machine()
-        return placement_plan(place(topology, request, CpuSet(host.isolated)), topology.allowed, request.workload)
+        root, topology, host = self._side.machine()
+        return plan_on(root, topology, request, CpuSet(host.isolated))
 
     def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
         """``rehearsed``: only to be planned, on a recording."""
@@ -384,4 +396,5 @@ class Walk:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
         cpus = len(self._side.machine()[1].allowed) if rehearsed else self._desk.room.cpus
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
-        return request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"))
+        request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"))
+        return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")

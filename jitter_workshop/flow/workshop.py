@@ -20,6 +20,7 @@ from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
 from jitter_workshop.flow.published import published_curves
+from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.settings import Seen, missing_here, plan_view, planned
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.root import HostRoot
@@ -35,7 +36,7 @@ from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import stack
+from jitter_workshop.tuning.journal import active, word_of
 
 
 class Workshop:
@@ -47,6 +48,7 @@ class Workshop:
         self.course = course
         self._desk = desk
         self._without: dict[str, str] = {}
+        self._recordings = Recordings(course.source)
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -67,7 +69,8 @@ class Workshop:
         else:
             handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
         desk = Desk(handle, host_root, host, topology, course_dir=course.source)
-        desk.notices.extend(measuring.warnings(host))
+        if not host_root.recorded:
+            desk.notices.extend(measuring.warnings(host))
         if handle.session.host and handle.session.host != name:
             there = clean(handle.session.host, 40)
             desk.notices.append(f"This session was begun on {there}; this host is {name}. Their curves do not compare.")
@@ -114,6 +117,7 @@ class Workshop:
                     self._desk.room,
                     self._desk.root.recorded,
                     self._missing(chapter),
+                    self._recordings,
                 )
                 for chapter in self.course.chapters
             )
@@ -182,7 +186,11 @@ class Workshop:
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """What this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
-        return () if self.recorded else stack(self._desk.root)
+        return () if self.recorded else self._desk.standing()
+
+    def written(self) -> tuple[str, ...]:
+        """The writes of what stands on this host by this tool, each as the id of its tunable, in order."""
+        return () if self.recorded else tuple(entry.tunable for entry in active(self._desk.root))
 
     def findings(self) -> Findings:
         """What ``status`` says of this host now, with the chapters that treat it; a tenth of a second of reading.
@@ -194,6 +202,8 @@ class Workshop:
         refuse_recorded(self._desk)
         result = self._desk.hands.restore()
         self._desk.note_stack(given_back=None)
+        for chapter in self.course.chapters:
+            Walk(chapter, self._desk).given_back([one.tunable for one in result.restored])
         return result
 
     def resumable(self) -> tuple[str, ...]:
@@ -202,8 +212,7 @@ class Workshop:
         if self.recorded:
             return ()
         standing = {one["id"] for one in self.standing()}
-        words = [f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in self.session.stack]
-        return tuple(word for word in words if word.partition("=")[0] not in standing)
+        return tuple(word_of(one) for one in self.session.stack if one["id"] not in standing)
 
     def resume_plan(self) -> PlanView:
         """All of ``resumable`` as one plan. Raises UsageError, HostError."""

@@ -73,6 +73,21 @@ _IPV6_LIKE = re.compile(rf"(?<![{_HEX}:.])[{_HEX}]{{0,4}}(?::[{_HEX}.]*){{2,8}}(
 _USER_UNIT = re.compile(r"(?<![\w-])user@[^/\s.]*[^/\s.\d][^/\s.]*")
 """A user's own service manager; by number it may stand."""
 
+_GROUPS = re.compile(r"/sys/fs/(?:cgroup|resctrl)(?:/|$)")
+_GROUP_FILE = re.compile(
+    r"(?:cgroup|cpuset|cpu)\.(?:controllers|subtree_control|procs|cpus|mems|effective_cpus|sched_load_balance|max|stat"
+    r"|cfs_quota_us|cfs_period_us|cpus\.\w+|mems\.\w+)|unified|cpuset|cpu,cpuacct|schemata|cpus_list"
+)
+_NAMED_BY_PEOPLE = re.compile(r"/(?:sys/class/net|proc/irq/\d+|boot/loader/entries|(?:usr/)?lib/modules)")
+"""Folders in which, as in control groups, names are given by people or after what people named. All other names are the
+kernel's own: a host that is called ``vm`` keeps its ``/proc/sys/vm``."""
+
+_KERNEL_WORDS = re.compile(
+    r"/proc/(?:sys/|(?:cpuinfo|loadavg|meminfo|schedstat|softirqs|stat|vmstat|zoneinfo)$)"
+    r"|/sys/(?!class/dmi/|devices/virtual/dmi/)"
+)
+"""Files in which a word that is also the host's name is the kernel's: ``cpu`` in /proc/stat, ``performance``."""
+
 _SERIAL = re.compile(r"(serial(?:[ _-]?(?:number|no))?[ \t]*[:=][ \t]*)\S+", re.IGNORECASE)
 
 Cleaner = Callable[["Scrubber", str, str], str | None]
@@ -98,7 +113,7 @@ class Scrubber:
             return None
         if names[:1] == ["proc"] and len(names) > 2 and not _task_file_kept(names):
             return None
-        return "/" + "/".join(self.identifiers(name) for name in names)
+        return "/" + "/".join(self.identifiers(name, host=_is_given(names, n)) for n, name in enumerate(names))
 
     def contents(self, path: str, data: bytes) -> bytes | None:
         """What of a file is kept; None where nothing may be."""
@@ -119,11 +134,12 @@ class Scrubber:
             return name.removeprefix("invocation:") in SERVICE_UNITS
         return True
 
-    def identifiers(self, text: str, *, addresses: bool = True) -> str:
+    def identifiers(self, text: str, *, addresses: bool = True, host: bool = True) -> str:
         """Text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
 
-        ``addresses=False``: what looks like an IPv4 address is a version here."""
-        if self._secret is not None:
+        ``addresses=False``: what looks like an IPv4 address is a version here. ``host=False``: what looks like the
+        host's name is the kernel's word here."""
+        if self._secret is not None and host:
             text = self._secret.sub(HIDDEN_NAME, text)
         text = _USER_UNIT.sub(rf"user@{REMOVED}", text)
         text = _MAC_IN_NAME.sub(lambda m: f"{m[1]}x{self._stand_in(m[2], '02{:010x}')}", text)
@@ -186,6 +202,14 @@ def _task_file_kept(names: list[str]) -> bool:
     return True
 
 
+def _is_given(names: list[str], n: int) -> bool:
+    """Whether the path's name at ``n`` may stand for its host: it is none of the kernel's own."""
+    folder = "/" + "/".join(names[:n])
+    if _GROUPS.match(folder):
+        return not _GROUP_FILE.fullmatch(names[n])
+    return _NAMED_BY_PEOPLE.fullmatch(folder) is not None
+
+
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
@@ -246,8 +270,8 @@ def _version(scrubber: Scrubber, _path: str, text: str) -> str:
     return scrubber.identifiers(text, addresses=False)
 
 
-def _plain(scrubber: Scrubber, _path: str, text: str) -> str:
-    return scrubber.identifiers(text)
+def _plain(scrubber: Scrubber, path: str, text: str) -> str:
+    return scrubber.identifiers(text, host=not _KERNEL_WORDS.match(path))
 
 
 def _presence(_scrubber: Scrubber, _path: str, _text: str) -> str:

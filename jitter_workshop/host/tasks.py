@@ -19,6 +19,7 @@ PF_NO_SETAFFINITY = 0x0400_0000
 
 POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 
+_ENDED = ("Z", "X", "x")
 _STAT_BYTES = 4_096
 _STATUS_BYTES = 16_384
 
@@ -51,6 +52,11 @@ class Task:
         return bool(self.flags & PF_NO_SETAFFINITY)
 
     @property
+    def ended(self) -> bool:
+        """It runs no more and only waits for its parent to ask (``Z``), or is going (``X``): nothing can be set."""
+        return self.state in _ENDED
+
+    @property
     def worker(self) -> bool:
         """A worker of a workqueue, which the workqueue's own masks move."""
         return bool(self.flags & PF_WQ_WORKER)
@@ -68,10 +74,11 @@ def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
 
 
 def each_process(root: HostRoot) -> Iterator[Task]:
-    """Every process and kernel thread, one file each."""
+    """Every process that runs and every kernel thread, one file each. A process whose first thread has ended is one
+    as long as another runs."""
     for pid in task_ids(root):
         task = read_task(root, pid)
-        if task is not None:
+        if task is not None and not (task.ended and task.threads < 2):
             yield task
 
 
@@ -81,13 +88,18 @@ def each_kernel_thread(root: HostRoot) -> Iterator[Task]:
 
 
 def each_thread(root: HostRoot) -> Iterator[Task]:
-    """Every thread of every process, and every kernel thread. A process with one thread costs no second file."""
+    """Every thread that runs of every process, and every kernel thread. A process with one thread costs no second
+    file."""
     for task in each_process(root):
-        yield task
+        if not task.ended:
+            yield task
         if task.kernel or task.threads < 2:
             continue
         for tid, _ in root.numbered(f"/proc/{task.pid}/task", "", digits=10):
-            if tid != task.tid and (thread := read_task(root, task.pid, tid)) is not None:
+            if tid == task.tid:
+                continue
+            thread = read_task(root, task.pid, tid)
+            if thread is not None and not thread.ended:
                 yield thread
 
 

@@ -9,6 +9,9 @@ from jitter_workshop.model.record import dataclass
 Risk = Literal["low", "medium", "high"]
 When = Literal["run", "runtime", "boot", "host", "report"]
 
+ONCE = "once:"
+"""What stands before the id of a boot parameter that is wanted for the next boot alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -54,13 +57,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """``ID`` or ``ID=VALUE`` of a command line, a profile or a lesson; ``value`` None: the tunable's good value."""
+    """``ID`` or ``ID=VALUE`` of a command line, a profile or a lesson; ``value`` None: the tunable's good value.
+    ``once``: a boot parameter for the next boot alone, ``once:ID``."""
 
     id: str
     value: str | None = None
+    once: bool = False
 
     def __str__(self) -> str:
-        return self.id if self.value is None else f"{self.id}={self.value}"
+        name = f"{ONCE}{self.id}" if self.once else self.id
+        return name if self.value is None else f"{name}={self.value}"
 
 
 @dataclass(frozen=True, slots=True)

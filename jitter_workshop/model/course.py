@@ -28,6 +28,7 @@ LOOK_TOPICS = (
     "isolation",
     "neighbours",
     "memlock",
+    "realtime",
 )
 """What a chapter's ``look`` may name; each is read from the host by ``flow.hostview``."""
 

@@ -170,6 +170,10 @@ class ForeignLoad:
     cpu_percent: float
 
 
+UNSTEADY = "applied"
+"""The key among a run's notes where settings of this tool changed while it was made."""
+
+
 @dataclass(frozen=True, slots=True)
 class BurstTotal:
     """What a noise did from before the run's first block until after its last: how many bursts, and how much of CPUs'

@@ -77,6 +77,8 @@ class RunSpec:
 
     ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``.
     ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
+    ``threshold_gives_way``: nobody asked for this threshold, so where a reading of the clock takes too long for it the
+    next decade takes its place.
     ``duty``: share of time in percent that ``spin`` samples, ``pause``: how it spends the rest. ``scratch_dir``: where
     the ring's record and journal files are made (unlinked at once). ``listed_stalls``: how many stalls of a block the
     child lists, the longest.
@@ -98,3 +100,4 @@ class RunSpec:
     preset: str | None = None
     listed_stalls: int = LISTED_STALLS
     pause: Pause = "sleep"
+    threshold_gives_way: bool = False

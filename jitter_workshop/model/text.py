@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories that draw nothing or steer the terminal: controls, format marks (also the ones that reverse the
@@ -18,3 +19,14 @@ def clean(text: object, limit: int = 80) -> str:
     visible = "".join(" " if unicodedata.category(c) in _HIDDEN else c for c in raw)
     line = " ".join(visible.split())
     return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
+
+
+def many(count: int, what: str) -> str:
+    """``1 write``, ``22 writes``, ``no writes``."""
+    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
+
+
+def tally(tunables: Iterable[str]) -> str:
+    """``2 tunables, 22 writes`` of the ids of the tunables, one for each write: who counts either says which."""
+    ids = tuple(tunables)
+    return f"{many(len(set(ids)), 'tunable')}, {many(len(ids), 'write')}"

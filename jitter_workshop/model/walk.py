@@ -10,7 +10,11 @@ from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 
-StepState = Literal["done", "now", "open", "left_out"]
+StepState = Literal["done", "seen", "now", "open", "left_out"]
+"""``seen``: gone through on a recording, where nothing is measured or written."""
+
+STEP_SIGNS: dict[StepState, str] = {"done": "✓", "seen": "◌"}
+"""What stands behind a step's name, on the screen and line by line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +82,23 @@ class PredictionOutcome:
 @dataclass(frozen=True, slots=True)
 class PlanView:
     """What the step would change: nothing is written that is not listed here. ``host_files``: files of the host that
-    would be written (none for a placement)."""
+    would be written (none for a placement). ``words``: what was asked for, as a command line says it."""
 
     changes: tuple[Change, ...]
     host_files: int
     text: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BootWay:
+    """How a chapter's boot parameters would be set: ``once``, for the next boot alone, or for every boot. ``why_not``:
+    why it cannot be for one boot here, "" where it can. ``this_boot``: the running kernel was booted by such an entry,
+    so that its parameters are gone with the next boot."""
+
+    once: bool
+    why_not: str = ""
+    this_boot: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.model.change import Applied, ApplyResult, LeftAlone, Refused, RestoreResult
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.tuning.journal import Entry
 
@@ -16,7 +16,8 @@ _REBOOT = "A part of it takes effect with the next boot."
 def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, held: bool = False) -> str:
     """The result of an apply, ending with a line break."""
     count = len(result.applied)
-    lines = [style.paint(f"Applied: {_many(count, 'write')}.", "good" if count else "strong")]
+    made = tally(one.tunable for one in result.applied)
+    lines = [style.paint(f"Applied: {made}.", "good" if count else "strong")]
     if differently:
         lines += ["", style.paint("SAYS SOMETHING ELSE THAN WAS WRITTEN", "attention")]
         for one in differently:
@@ -33,10 +34,9 @@ def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, h
 
 def restored(result: RestoreResult, style: Style) -> str:
     """The result of a restore, ending with a line break."""
-    count = len(result.restored)
-    if not count and not result.left_alone:
+    if not result.restored and not result.left_alone:
         return "Nothing to give back: nothing of this host is changed by this tool.\n"
-    lines = [style.paint(f"Given back: {_many(count, 'setting')}.", "good")]
+    lines = [style.paint(f"Given back: {tally(one.tunable for one in result.restored)}.", "good")]
     for one in result.restored:
         lines += _item(f"{one.path}: {_shown(one.from_)} → {_shown(one.to)}", style)
     if result.left_alone:
@@ -52,7 +52,7 @@ def standing(entries: Sequence[Entry], problems: Sequence[str], style: Style) ->
     """What ``restore`` would give back, ending with a line break."""
     if not entries and not problems:
         return "Nothing of this host is changed by this tool.\n"
-    lines = [style.paint(f"Applied now: {_many(len(entries), 'setting')}.", "strong")]
+    lines = [style.paint(f"Applied now: {tally(entry.tunable for entry in entries)}.", "strong")]
     tunable = ""
     for entry in entries:
         if entry.tunable != tunable:
@@ -89,7 +89,3 @@ def _item(text: str, style: Style) -> list[str]:
 
 def _shown(value: str | None) -> str:
     return clean(value or "", _VALUE) or "(empty)"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"

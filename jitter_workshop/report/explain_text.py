@@ -20,7 +20,7 @@ _RISKS = {"low": "low", "medium": "medium", "high": "high: know what you do"}
 _WHEN = {
     "runtime": "at once, until it is given back or the host reboots",
     "run": "for as long as a run lasts",
-    "boot": "from the next boot on, until it is given back",
+    "boot": "from the next boot on, until it is given back; with 'apply --once' in the next boot alone",
     "host": "only by the owner of the hypervisor",
     "report": "it is reported, this tool does not change it",
 }
@@ -53,7 +53,8 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
         facts.append(("rewritten by", ", ".join(tunable.culprits)))
     facts.append(("document", tunable.document))
     settings = _settings(tunable, host)
-    files = [(clean(s.path, 200), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in tunable.owns]
+    owns = [pattern for pattern in tunable.owns if not _of_another_loader(pattern, host)]
+    files = [(clean(s.path, 200), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in owns]
     paths = [s.path for s in settings[:4]] or list(check.paths[:4])
     by_hand = _by_hand([clean(p, 200) for p in paths if p.startswith("/")], host)
     return Explained(
@@ -80,6 +81,11 @@ def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str
     if page.by_hand:
         lines += ["", style.paint("by hand", "dim"), *(f"  {command}" for command in page.by_hand)]
     return "\n".join(lines) + "\n"
+
+
+def _of_another_loader(pattern: str, host: Host) -> bool:
+    """Whether a file is a boot loader's that this host has not."""
+    return pattern.startswith("/boot/") and not host.root.is_dir(pattern.rpartition("/")[0])
 
 
 def _stands(check: Assessment) -> str:

@@ -63,7 +63,8 @@ def _tunable(changes: Sequence[Change], style: Style) -> list[str]:
     lines += ["  " + style.paint(line, _RISK_COLOUR[worst]) for line in wrap(risk, style.width - 2)]
     lines += ["  " + style.paint(line, "dim") for line in wrap(clean(why, 600), style.width - 2)]
     if first.when in _WHEN:
-        lines.append(f"  {_WHEN[first.when]}")
+        alone = " alone" if any(change.kind == "grub-once" for change in changes) else ""
+        lines.append(f"  {_WHEN[first.when]}{alone}")
     told = why
     for change in changes:
         lines += _change(change, style)

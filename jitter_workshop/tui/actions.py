@@ -73,6 +73,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("chapter", "cpus", "p", "p", "pick CPUs", "Choose the CPUs of the measured threads"),
     _a("chapter", "published", "o", "o", "2015", "Show or hide the curves published in 2015"),
     _a("chapter", "copy", "y", "y", "copy", "Copy the commands of this step"),
+    _a("chapter", "boots", "n", "n", "one boot", "Plan boot parameters for the next boot alone, or for every boot"),
     _a("chapter", "undo", "u", "u", "undo", "Give back what this chapter has set on this host"),
     _a("chapter", "up", "up,k", "↑", "up", "Scroll, move the mark, or the answer above", palette=False),
     _a("chapter", "down", "down,j", "↓", "down", "Scroll, move the mark, or the answer below", palette=False),

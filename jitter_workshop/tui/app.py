@@ -57,6 +57,8 @@ class WorkshopApp(App[None]):
         self.at_work = False
         """Is this host being changed, on a thread? Then nothing else begins, and leaving waits for the end of it."""
         self._after_work: Callable[[], None] | None = None
+        self._after_run: Callable[[], None] | None = None
+        self._question: Screen[None] | None = None
         self._first_chapter = chapter
         self.settings, self.settings_notice = settings_file.load()
         # A calm screen, and no timers of Textual's animator at any time.
@@ -124,6 +126,12 @@ class WorkshopApp(App[None]):
         if after is not None:
             after()
 
+    def run_over(self) -> None:
+        """The run that was measured is over and shown; who wanted to leave meanwhile is asked now."""
+        after, self._after_run = self._after_run, None
+        if after is not None:
+            after()
+
     def _ask_below(self, start: Callable[[], T]) -> T:
         """On the thread that changes the host: have sudo ask in the plain terminal, below the screen."""
         agent: T = self.call_from_thread(self._in_plain_terminal, start)
@@ -155,13 +163,21 @@ class WorkshopApp(App[None]):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
-        """Leave, but not past settings that leaving gives back: the learner may keep them."""
+        """Leave, but not past settings that leaving gives back: the learner may keep them. A run is stopped first, and
+        what it measured is kept. Who is asked already and wants to leave once more leaves."""
+        if self.stop_run is not None and not self.leaving:
+            self._after_run = lambda: self._leave_asking(leave)
+            self.stop_run()
+            return
         from jitter_workshop.tui.screens.leaving import leave_question
 
-        if self.leaving or self.measuring or self.screen.is_modal or not self.workshop.hands.holding:
+        # A lease may have run out: then there is nothing to ask about.
+        nothing = not self.workshop.hands.holding or not self.workshop.standing()
+        if self.leaving or nothing or self.screen is self._question:
             leave()
         elif not self.at_work:
-            self.push_screen(leave_question(self, leave))
+            self._question = leave_question(self, leave)
+            self.push_screen(self._question)
 
     def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None:
         """Call back once the screen's next frame has left for the terminal; perhaps on the output thread."""
@@ -268,8 +284,12 @@ class WorkshopApp(App[None]):
 
     def going_on(self) -> None:
         """The process was stopped and goes on."""
+        from jitter_workshop.tui.screens.base import WorkshopScreen
+
         if self.run_goes_on is not None:
             self.run_goes_on()
+        if isinstance(self.screen, WorkshopScreen):
+            self.screen.call_next(self.screen.going_on)
 
     def action_interrupt(self) -> None:
         """Ctrl-C: a run is stopped and the workshop stays; with nothing under way it leaves as Ctrl-C does."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.walk import SLOTS, Walk
 from jitter_workshop.flow.workshop import Workshop
@@ -19,20 +21,30 @@ from jitter_workshop.tui.plain_talk import Talk
 
 _LETTERS = "abcdefghi"
 
-_HELP = """\
-Enter  the next useful step
-b  one step back
-1-8  go to a step by its number
-h  a hint
-c  the chart of this chapter
-o  the chart with the laptop of 2015
-t  the numbers as a table
-m  measure anew (in a measuring step)
-w  wake a thief, or let it sleep
-undo  give back what this chapter applied
-r  begin this chapter anew
-p  the path, out of this chapter
-q  leave the workshop (progress is kept; the next start goes on here)"""
+
+def _help(walk: Walk) -> Iterator[tuple[str, str]]:
+    """What can be typed in a chapter, and what it does."""
+    yield "Enter", "the next useful step"
+    yield "b", "one step back"
+    yield f"1-{len(walk.chapter.steps)}", "go to a step by its number"
+    yield "h", "a hint"
+    yield "c", "the chart of this chapter"
+    yield "o", "the chart with the laptop of 2015"
+    yield "t", "the numbers as a table"
+    if any(walk.measures(step) for step in SLOTS):
+        yield "m", "measure anew (in a measuring step)"
+        yield "w", "wake a thief, or let it sleep"
+    if walk.chapter.changes == "tunables" and not walk.rehearsed:
+        yield "undo", "give back what this chapter applied"
+    if walk.chapter.reboot and not walk.rehearsed:
+        yield "every", "plan boot parameters for every boot"
+        yield "once", "plan them for the next boot alone"
+    yield "r", "begin this chapter anew"
+    yield "p", "the path, out of this chapter; status and summary are there"
+    yield "q", "leave the workshop (progress is kept; the next start goes on here)"
+    yield "✓", "behind a step: done"
+    if walk.rehearsed:
+        yield "◌", "behind a step: seen on a recording, where nothing is measured or written"
 
 
 class PlainChapter:
@@ -97,7 +109,8 @@ class PlainChapter:
         if step == "apply" and self._sets:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
-            return f"Enter apply · {'undo · ' if walk.applied else ''}{rest}"
+            enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
+            return f"{enter} · {self._boots()}{'undo · ' if walk.applied else ''}{rest}"
         if step == "apply" and not walk.rehearsed and walk.chapter.changes == "placement":
             return f"Enter agree · cpus 2,4 = pick your own · cpus auto · {rest}"
         following = [s.name for s in walk.steps() if s.state != "left_out"]
@@ -105,6 +118,13 @@ class PlainChapter:
         if position + 1 == len(following):
             return f"Enter finish · {rest}"
         return f"Enter {following[position + 1]} · {rest}"
+
+    def _boots(self) -> str:
+        """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
+        way = self._walk.boots.way()
+        if way is None or way.why_not:
+            return ""
+        return "every = for every boot · " if way.once else "once = for the next boot alone · "
 
     def _enter(self, step: StepName) -> bool:
         """The next useful step; False when the chapter is over."""
@@ -143,8 +163,7 @@ class PlainChapter:
             # Before the commands: b and c are answers, too, where there are that many.
             self._predict(answer)
         elif answer in ("?", "help"):
-            for line in _HELP.split("\n"):
-                key, _, does = line.partition("  ")
+            for key, does in _help(walk):
                 talk.tell(f"{key:<7}{does}", "  ", "         ")
         elif answer == "b":
             walk.back()
@@ -165,6 +184,8 @@ class PlainChapter:
             settings.undo_chapter(walk, talk)
             self._shown = None
             return step in ("plan", "apply")
+        elif answer in ("every", "once") and step in ("plan", "apply"):
+            return settings.choose_boots(walk, talk, answer)
         elif word == "cpus":
             walk.choose_cpus(*parse_cpus(rest))
             talk.say("", *self._plan(step), "")
@@ -221,6 +242,8 @@ class PlainChapter:
             self._show_slot(step)
         elif step in ("plan", "apply"):
             talk.say(*self._plan(step), "")
+            if step == "apply" and self._sets and not walk.awaits_reboot:
+                settings.tell_rights(self._workshop, walk, talk)
         elif step == "compare":
             self._show_comparison()
         elif step == "explain":

@@ -8,12 +8,21 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, many, tally
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_talk import Talk
+from jitter_workshop.tui.settings_words import (
+    GIVEN_BACK_MEANWHILE,
+    GONE_ALREADY,
+    NO_RIGHTS,
+    apply_command,
+    as_root,
+    counted,
+    for_one_boot,
+)
 
 _RESTORE = "'jitter-workshop restore' gives it back"
 _REBOOT = "A part of it takes effect with the next boot."
@@ -37,16 +46,14 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
 
 def writes(plan: PlanView) -> str:
     """``4 writes to 4 files``."""
-    count, files = len(plan.changes), plan.host_files
-    return f"{count} {'write' if count == 1 else 'writes'} to {files} {'file' if files == 1 else 'files'} of the host"
+    return f"{many(len(plan.changes), 'write')} to {many(plan.host_files, 'file')} of the host"
 
 
 def given_back_lines(result: RestoreResult, width: int) -> list[str]:
     """A line of what was given back, and one for whatever was left alone; [] where there was nothing of either."""
     lines: list[str] = []
     if result.restored:
-        ids = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in result.restored))
-        lines += views.wrap(f"Given back: {_settings(len(result.restored))} ({ids}).", width, "", "  ")
+        lines += views.wrap(f"Given back: {counted([one.tunable for one in result.restored])}.", width, "", "  ")
     for left in result.left_alone:
         found = f" (it says {clean(left.found, 60) or 'nothing'})" if left.found is not None else ""
         lines += views.wrap(
@@ -74,11 +81,21 @@ def named(standing: Iterable[Mapping[str, str]]) -> str:
     return ", ".join(clean(word, 80) for word in words)
 
 
-def _settings(count: int) -> str:
-    return f"{count} {'setting' if count == 1 else 'settings'}"
-
-
 # -- in a chapter -----------------------------------------------------------------------------------------------------
+
+
+def barred(workshop: Workshop, walk: Walk) -> bool:
+    """Whether nothing of the chapter's can be written for want of rights."""
+    return workshop.hands.rights == "none" and not walk.applied and bool(walk.plan().changes)
+
+
+def tell_rights(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """What Enter will do at ``apply``, before it does."""
+    if barred(workshop, walk):
+        talk.tell(NO_RIGHTS)
+        _hand_over(walk.plan().words or walk.chapter.tunables, talk)
+    elif walk.plan().changes:
+        talk.tell(f"Enter writes this, {as_root(workshop)}.")
 
 
 def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
@@ -86,12 +103,14 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     the plan as a script for somebody who has the rights."""
     if walk.rehearsed or walk.awaits_reboot:
         return True
+    if barred(workshop, walk):
+        return True
     talk.tell("Applying.")
     try:
         view = walk.apply()
     except WorkshopError as error:
         talk.refused(error)
-        _hand_over(walk.chapter.tunables, talk)
+        _hand_over(walk.plan().words or walk.chapter.tunables, talk)
         return True
     talk.notices([workshop.hands.notice])
     talk.tell(view.text)
@@ -105,6 +124,19 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     return True
 
 
+def choose_boots(walk: Walk, talk: Talk, word: str) -> bool:
+    """``every`` or ``once``: for which boots parameters are planned; whether the plan is another one now."""
+    way = walk.boots.way()
+    if way is None or walk.awaits_reboot:
+        talk.tell("There is no choice of boots here.")
+        return False
+    if word == "once" and way.why_not:
+        talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")
+        return False
+    walk.boots.choose(once=word == "once")
+    return True
+
+
 def undo_chapter(walk: Walk, talk: Talk) -> None:
     """Give a chapter's settings back."""
     if not walk.chapter.tunables:
@@ -115,6 +147,10 @@ def undo_chapter(walk: Walk, talk: Talk) -> None:
 
 
 def _hand_over(words: Sequence[str], talk: Talk) -> None:
+    if for_one_boot(words):
+        talk.tell("Somebody who has the rights does exactly this by:")
+        talk.say(f"    {apply_command(clean(word, 80) for word in words)}")
+        return
     talk.tell("The plan as a script, for somebody who has the rights:")
     talk.say(f"    jitter-workshop plan --sh {' '.join(clean(word, 80) for word in words)}")
 
@@ -129,7 +165,10 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     if standing:
         commands.append("undo")
         held = " It is given back when you leave, unless you keep it." if workshop.hands.holding else ""
-        talk.tell(f"APPLIED NOW: {named(standing)}.{held} Type undo to give all of it back.", "", "  ")
+        count = tally(workshop.written())
+        talk.tell(f"APPLIED NOW: {count} ({named(standing)}).{held} Type undo to give all of it back.", "", "  ")
+    if lost and not standing and workshop.hands.holding:
+        talk.tell(GIVEN_BACK_MEANWHILE)
     if lost:
         commands.append("again")
         words = ", ".join(clean(word, 80) for word in lost)
@@ -162,7 +201,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         _hand_over(words, talk)
         return
     talk.notices([workshop.hands.notice])
-    talk.tell(f"{_settings(len(result.applied))} made and read back. They are given back when you leave.")
+    made = counted([one.tunable for one in result.applied])
+    talk.tell(f"Applied and read back: {made}. They are given back when you leave.")
     for one in result.refused:
         where, reason = clean(one.path or one.tunable, 200), clean(one.reason, 400)
         talk.tell(f"! Refused: {where}: {reason}", "", "  ")
@@ -176,6 +216,11 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
     the end of the input, it is given back."""
     hands = workshop.hands
     held = hands.holding
+    if held and not workshop.standing():
+        # The agent gives a lease back by itself where this process stood still for too long.
+        hands.close()
+        talk.tell(GONE_ALREADY)
+        return held
     if held and ask and _kept(talk):
         try:
             hands.keep()
@@ -183,7 +228,7 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
             talk.refused(error)
     talk.say(*_after(hands.close(), hands.trouble, talk.width))
     if standing := workshop.standing():
-        talk.tell(f"Still applied: {named(standing)}. {_RESTORE}.", "", "  ")
+        talk.tell(f"Still applied: {tally(workshop.written())} ({named(standing)}). {_RESTORE}.", "", "  ")
     return held
 
 

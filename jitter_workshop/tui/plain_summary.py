@@ -15,7 +15,7 @@ _CHART_ROWS = 14
 def summary_lines(summary: CourseSummary, width: int) -> list[str]:
     """The stack of curves, what each step bought, what stands, what is open, how the guesses came out; no line of more
     than ``width`` columns (20 at least)."""
-    done = f"{summary.done} of {summary.chapters} chapters done"
+    done = f"{summary.done} of {summary.chapters} chapters done{', on a recording' if summary.recorded else ''}"
     lines = [*wrap(f"THE COURSE FROM FIRST TO LAST: {done}", width), ""]
     lines += _steps(summary, width) if summary.steps else wrap(words.NO_STEPS, width)
     for title, told in (

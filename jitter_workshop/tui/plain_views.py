@@ -5,11 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from jitter_workshop.flow.path import in_groups
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
+    STEP_SIGNS,
     CompareView,
     Explanation,
     Fact,
@@ -90,22 +92,24 @@ def mark(value: bool | None) -> str:
     return {True: "✓", False: "✗", None: "·"}[value]
 
 
+_HEADINGS = {
+    "here": "PATH FOR THIS HOST",
+    "recording": "NOT ON THIS HOST, BUT ON A RECORDING",
+    "neither": "NOT ON THIS HOST AS IT IS",
+}
+
+
 def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> list[str]:
     """The chapters with their numbers, as on the home screen."""
     wide = max([24, *(len(e.title) for e in path)])
     lines = []
-    elsewhere = "NOT ON THIS HOST" + (", BUT ON A RECORDING" if any(e.rehearsed for e in path) else "")
-    for here, heading in ((True, "PATH FOR THIS HOST"), (False, elsewhere)):
-        part = [(n, e) for n, e in enumerate(path, start=1) if e.here is here]
-        if not part:
-            continue
+    for group in in_groups(path):
+        here = group.state == "here"
         columns = "  setting  curve  guess" if here else ""
-        lines.append(f"{heading:<{wide + 6}}{columns}"[:width].rstrip())
-        # One reason for all of them is said once.
-        same = "" if here or len({e.reason for _, e in part}) > 1 or len(part) == 1 else part[0][1].reason
-        if same:
-            lines += wrap(f"{clean(same, 200)}:", width, "     ")
-        for n, e in part:
+        lines.append(f"{_HEADINGS[group.state]:<{wide + 6}}{columns}"[:width].rstrip())
+        if group.reason:
+            lines += wrap(f"{clean(group.reason, 200)}:", width, "     ")
+        for n, e in group.entries:
             sign = "▸" if e.chapter_id == next_id else "●" if e.done else "○"
             title = clean(e.title, wide)
             if here:
@@ -113,19 +117,20 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
                 curve = "✓" if e.curve else "·"
                 state = f"  {setting:^7}  {curve:^5}  {mark(e.guess):^5}"
             else:
-                state = "" if same else f"  {clean(e.reason, max(width - wide - 8, 1))}"
-            lines.append(f"{n:>2} {sign} {title:<{wide + 1}}{state}"[:width].rstrip())
+                state = "" if group.reason else f"  {clean(e.reason, max(width - wide - 8, 1))}"
+            lines.append(f"{n + 1:>2} {sign} {title:<{wide + 1}}{state}"[:width].rstrip())
     return lines
 
 
 def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> list[str]:
-    """``Pinning  look✓ predict✓ ▸MEASURE plan …``; steps that the chapter leaves out are not listed."""
+    """``Pinning  look✓ predict✓ ▸MEASURE plan …``, ◌ for ✓ where it was only seen on a recording; steps that the
+    chapter leaves out are not listed."""
     parts = []
     for step in steps:
         if step.state == "now":
             parts.append(f"▸{step.name.upper()}")
         elif step.state != "left_out":
-            parts.append(f"{step.name}✓" if step.state == "done" else step.name)
+            parts.append(f"{step.name}{STEP_SIGNS.get(step.state, '')}")
     return wrap(f"{chapter.title}:  {'  '.join(parts)}", width, "", "  ")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.flow.course_summary import MEASURES, Bought, CourseSummary
 from jitter_workshop.flow.findings import Finding
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
 from jitter_workshop.report.status_text import value_in_words
 from jitter_workshop.stats.scale import nice_ns, times
 
@@ -72,15 +72,21 @@ def standing(summary: CourseSummary) -> list[str]:
     """What stands on the host now."""
     if summary.recorded:
         return ["This is a recorded host: nothing is set on it."]
-    return [clean(one, 100) for one in summary.standing] or ["Nothing that this tool has set."]
+    if not summary.standing:
+        return ["Nothing that this tool has set."]
+    return [f"Applied now: {tally(summary.written)}.", *(clean(one, 100) for one in summary.standing)]
 
 
 def open_chapters(summary: CourseSummary) -> list[str]:
-    """Chapters that are not done: a line for each that was begun, one for the others here and one for those that are
-    taught on a recording."""
-    every = (*summary.open_here, *summary.open_recorded)
+    """Chapters that are not done: a line for each that was begun, one for the others here, one for those that are
+    taught on a recording and one for the rest."""
+    every = (*summary.open_here, *summary.open_elsewhere)
     lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
-    for name, entries in (("Not begun", summary.open_here), ("On a recording, not begun", summary.open_recorded)):
+    for name, entries in (
+        ("Not begun", summary.open_here),
+        ("On a recording, not begun", [e for e in summary.open_elsewhere if e.rehearsed]),
+        ("Not on this host as it is", [e for e in summary.open_elsewhere if not e.rehearsed]),
+    ):
         titles = [clean(e.title, 60) for e in entries if not e.started]
         lines += [f"{name}: {', '.join(titles)}"] if titles else []
     return lines or [f"All {summary.chapters} chapters are done."]

@@ -65,13 +65,19 @@ def apply_changes(
             words = f"not written, because the journal cannot be kept: {lost}"
             refused += [Refused(c.tunable, c.path, words) for c in changes[position:]]
             break
+        if why and kind.of_task and not kind.exists(root, change.path):
+            continue  # it ended while it was written
         if why:
             refused.append(Refused(change.tunable, change.path, why))
         else:
             made.append((change, kind))
-    refused += _follow(root, writer, [change for change, _ in made], keeper)
+    failed = _follow(root, writer, [change for change, _ in made], keeper)
+    refused += failed
     applied = [_settle(root, change, kind, keeper) for change, kind in made]
-    needs_reboot = any(change.when == "boot" or kind.effect_after_boot for change, kind in made)
+    # What did not get into the boot loader's menu does not wait for the next boot either.
+    out = {one.path for one in failed}
+    waiting = [change for change, kind in made if change.when == "boot" or kind.effect_after_boot]
+    needs_reboot = any(change.then not in out for change in waiting)
     return ApplyResult(None, tuple(applied), tuple(refused), needs_reboot)
 
 

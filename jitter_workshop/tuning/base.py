@@ -125,6 +125,10 @@ class Tunable:
         that makes no sense."""
         raise Unavailable(self._only_reported())
 
+    def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
+        """The writes that bring it about in the next boot and in no other; raises as ``writes`` does."""
+        raise Unavailable("it is not for one boot alone")
+
     def stays(self, host: Host, value: str | None) -> str:
         """What of it ``writes`` leaves as it is, because the host is known to refuse, and why; "" for nothing."""
         return ""

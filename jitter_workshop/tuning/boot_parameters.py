@@ -8,9 +8,10 @@ from typing import ClassVar
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.bootloader import GRUB_DROPINS, GRUB_SETTINGS, BootLoader
 from jitter_workshop.host.cmdline import CommandLine, parse_command_line
+from jitter_workshop.host.oneboot import CUSTOM, ENTRY_ID, ENVIRONMENT, FOLDERS
 from jitter_workshop.host.root import printable
 from jitter_workshop.host.shellfile import parse_assignments
-from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.assessment import Assessment, State
 from jitter_workshop.model.change import When
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
@@ -21,6 +22,13 @@ OWN_FILE = "zz-jitter-workshop-"
 
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _PATH = "/proc/cmdline"
+_NEXT = f"{ENVIRONMENT}(next_entry)"
+_OTHER_MENU = "this tool does it only in a menu of GRUB's own"
+_WHY_ENTRY = "A copy of GRUB's default entry, to which the parameters are added; the default stays as it is."
+_WHY_NEXT = (
+    "GRUB boots this entry once and forgets it first: the boot after it is the normal one, so a boot that hangs is "
+    "undone by switching off and on."
+)
 
 
 class BootParameter(Tunable):
@@ -37,10 +45,13 @@ class BootParameter(Tunable):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        of_these = f"({'+'.join(cls.names)})"
         cls.owns = (
             GRUB_DROPINS,
             f"{GRUB_DROPINS}/{OWN_FILE}{cls.id}.cfg",
-            f"grubby({'+'.join(cls.names)})",
+            f"grubby{of_these}",
+            *(f"{folder}/{CUSTOM}{of_these}" for folder in FOLDERS),
+            *(f"{folder}/{name}" for folder in FOLDERS for name in (CUSTOM, _NEXT)),
         )
 
     def parameters(self, host: Host, value: str | None) -> str:
@@ -62,6 +73,15 @@ class BootParameter(Tunable):
         good, said = self.in_effect(host)
         staged = self._staged(host)
         waiting = bool(staged) and staged != given
+        once = "" if staged else self.once(host)
+        if once and not good and host.own_entry[2]:
+            waits = f"'{printable(once, 80)}' waits for the next boot, and for no other; {said}"
+            state: State = "info" if self.contested else "improve"
+            return self.answer(state, given, waits, wanted=once, paths=(_PATH,), fix="reboot")
+        if self.this_boot_only(host):
+            said += "; for this boot only"
+        elif once:
+            said += f"; its entry for one boot is {'' if host.own_entry[2] else 'not '}chosen for the next"
         if good and not waiting:
             return self.answer("ok", given or "not given", said, paths=(_PATH,))
         wanted = None
@@ -82,9 +102,7 @@ class BootParameter(Tunable):
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         wanted = self.parameters(host, value)
-        if value is None and not self.contested and self.in_effect(host)[0] and not self._staged(host):
-            return ()
-        if self.given(host.command_line) == wanted and not self._staged(host):
+        if self._has(host, value, wanted) and not self._staged(host) and not self.once(host):
             return ()
         loader = host.boot_loader
         if loader.means == "grub-dropin":
@@ -99,6 +117,43 @@ class BootParameter(Tunable):
                 raise Unavailable(before.reason)
             return (Write(path, before.text, wanted, "grubby"),)
         raise Unavailable(by_hand(loader, wanted), info=True)
+
+    def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
+        """An entry of our own in GRUB's menu, which it boots next and then forgets."""
+        wanted = self.parameters(host, value)
+        if self._has(host, value, wanted) or self._staged(host) == wanted:
+            return ()
+        offer = host.one_boot
+        why_not = by_hand_once(host.boot_loader, wanted) or offer.reason
+        if why_not or offer.entry is None:
+            raise Unavailable(f"not for one boot alone: {why_not}", info=True)
+        entry, added = f"{offer.folder}/{CUSTOM}", f"{offer.folder}/{CUSTOM}({'+'.join(self.names)})"
+        there = given(parse_command_line(" ".join(offer.entry.arguments)), self.names)
+        if there is not None:
+            raise Unavailable(f"GRUB's default entry gives '{printable(there, 80)}' already: change it there")
+        stands = kind_of("grub-entry").read(host.root, entry).text or ""
+        if stands not in ("", offer.entry.summary):
+            raise Unavailable("our entry for one boot was made from another default entry: 'restore' takes it away")
+        now = kind_of("grub-once").read(host.root, added).text or ""
+        return [
+            Write(entry, stands, offer.entry.summary, "grub-entry", why=_WHY_ENTRY),
+            Write(added, now, wanted, "grub-once"),
+            Write(f"{offer.folder}/{_NEXT}", offer.next_entry, ENTRY_ID, "grub-next", why=_WHY_NEXT),
+        ]
+
+    def once(self, host: Host) -> str:
+        """What our entry for one boot has of these parameters, "" where there is none."""
+        return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
+
+    def this_boot_only(self, host: Host) -> bool:
+        """Whether the running kernel has these parameters from our entry for one boot, and from nothing that stays."""
+        once = self.once(host)
+        return bool(once) and once == self.given(host.command_line) and not self._staged(host)
+
+    def _has(self, host: Host, value: str | None, wanted: str) -> bool:
+        """Whether the running kernel has what is wanted."""
+        good = value is None and not self.contested and self.in_effect(host)[0]
+        return good or self.given(host.command_line) == wanted
 
     def how(self, host: Host) -> str:
         """What is to be done, "" for this tool's own verb."""
@@ -182,6 +237,23 @@ def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
             if there is not None:
                 return path, there
     return None
+
+
+def by_hand_once(loader: BootLoader, parameters: str) -> str:
+    """How a boot loader that this tool does not do it with is told to boot once with ``parameters``; "" for GRUB with a
+    menu of its own (grubby(8), bootctl(1))."""
+    if loader.means == "grubby":
+        return (
+            f'{_OTHER_MENU}; by hand, as root: k=$(grubby --default-kernel); grubby --add-kernel="$k" --copy-default '
+            f"--initrd=\"/boot/initramfs-${{k#*vmlinuz-}}.img\" --title={ENTRY_ID} --args='{parameters}'; "
+            f"grub2-reboot {ENTRY_ID}"
+        )
+    if loader.name == "systemd-boot":
+        return (
+            f"{_OTHER_MENU}; by hand, as root: copy the default entry that bootctl list names to {ENTRY_ID}.conf beside"
+            f" it, add '{parameters}' to its options, then bootctl set-oneshot {ENTRY_ID}.conf"
+        )
+    return "" if loader.name == "GRUB" else by_hand(loader, parameters)
 
 
 def by_hand(loader: BootLoader, parameters: str) -> str:

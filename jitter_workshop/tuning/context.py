@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jitter_workshop.host.cmdline import CommandLine
     from jitter_workshop.host.cpufreq import FrequencyPolicy
     from jitter_workshop.host.isolation import BootIsolation, Isolation
+    from jitter_workshop.host.oneboot import OneBoot
     from jitter_workshop.host.services import Services
     from jitter_workshop.host.tasks import Task
 
@@ -117,6 +118,29 @@ class Host:
     def command_line(self) -> CommandLine:
         """The running kernel's boot parameters."""
         return self.boot_isolation.command_line
+
+    @cached_property
+    def one_boot(self) -> OneBoot:
+        """Whether the boot loader takes an entry for one boot."""
+        from jitter_workshop.host.oneboot import one_boot
+
+        return one_boot(self.root)
+
+    @cached_property
+    def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
+        """Our entry for one boot: GRUB's folder, the parameters that were added, and whether it is booted next; ("",
+        (), False) where there is none."""
+        from jitter_workshop.host import oneboot
+        from jitter_workshop.host.grubcfg import NotUnderstood
+
+        for folder in oneboot.FOLDERS:
+            try:
+                own = oneboot.own_entry(self.root, folder)
+                if own is not None:
+                    return folder, own.added, oneboot.next_entry(self.root, folder) == oneboot.ENTRY_ID
+            except NotUnderstood:
+                continue
+        return "", (), False
 
     @cached_property
     def boot_loader(self) -> BootLoader:

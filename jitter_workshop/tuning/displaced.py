@@ -114,7 +114,7 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
             tid = parse_integer(word)
             task = None if tid is None else read_task(host.root, tid)
             allowed = None if task is None else read_allowed_cpus(host.root, task)
-            if task is None or allowed is None or task.fixed or allowed == cpus:
+            if task is None or allowed is None or task.fixed or task.ended or allowed == cpus:
                 continue
             outcomes = dict.fromkeys(map(str, ((allowed - leaving) or left, left, cpus)))
             yield Write(

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import ONCE
 from jitter_workshop.model.record import dataclass, field
 
 STATE_DIR = "/var/lib/jitter-workshop"
@@ -186,40 +187,49 @@ def active(root: HostRoot) -> tuple[Entry, ...]:
 
 
 def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
-    """What is applied now, as ``{"id": …, "value": …}`` in order; value "" is the tunable's good value. A tunable that
-    was applied twice stands where and with what it was applied last. ``in_effect``: without what waits for a boot."""
+    """What is applied now, as ``{"id": …, "value": …}`` in order; value "" is the tunable's good value; ``"once": "1"``
+    where it is for one boot. A tunable that was applied twice stands where and with what it was applied last.
+    ``in_effect``: without what waits for a boot, or was for another one."""
     journals = read_journals(root)
     if not journals:
         return ()
     boot = current_boot(root)
-    found: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {}
     for journal in journals:
         standing = {
             e.tunable
             for e in journal.active
-            if e.state == "written" and not void(e, boot) and not (in_effect and _waits(e, boot))
+            if e.state == "written" and not void(e, boot) and not (in_effect and _waits(root, e, boot))
         }
         for word in journal.wanted:
-            ident, _, value = word.partition("=")
+            name, _, value = word.partition("=")
+            ident = name.removeprefix(ONCE)
             if ident in standing:
                 found.pop(ident, None)
-                found[ident] = value
-    return tuple({"id": ident, "value": value} for ident, value in found.items())
+                found[ident] = {"id": ident, "value": value, **({"once": "1"} if name != ident else {})}
+    return tuple(found.values())
 
 
-def _waits(entry: Entry, boot_id: str | None) -> bool:
-    """Whether a write takes effect with the next boot only."""
+def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
+    """Whether a write takes effect with the next boot only, or was for another boot than this."""
     from jitter_workshop.tuning.kinds import kind_of
 
     try:
-        return entry.boot_id == boot_id and kind_of(entry.kind).effect_after_boot
+        kind = kind_of(entry.kind)
     except ValueError:
         return False
+    return kind.effect_after_boot and (entry.boot_id == boot_id or not kind.in_effect(root, entry.after))
+
+
+def word_of(item: Mapping[str, str]) -> str:
+    """One of a Stack as ``parse_wanted`` reads it: ``ID``, ``ID=VALUE``, ``once:ID``."""
+    name = f"{ONCE}{item['id']}" if item.get("once") else item["id"]
+    return f"{name}={item['value']}" if item.get("value") else name
 
 
 def profile(stacked: Sequence[Mapping[str, str]]) -> str:
     """A Stack as the lines of a profile, which ``apply --profile`` reads."""
-    return "".join(f"{item['id']}={item['value']}\n" if item.get("value") else f"{item['id']}\n" for item in stacked)
+    return "".join(f"{word_of(item)}\n" for item in stacked)
 
 
 def _take(journal: Journal, record: dict[str, Any]) -> None:

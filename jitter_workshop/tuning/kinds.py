@@ -53,6 +53,10 @@ class Kind:
         """Whether ``found`` is what only our own interrupted write of ``after`` leaves behind."""
         return False
 
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        """Of what takes effect after a boot: whether the running kernel still has it; most of it lasts."""
+        return True
+
     def exists(self, root: HostRoot, path: str) -> bool:
         """Whether what the path names is still there: a task that ended, a device that left need no undoing."""
         return root.reading(path).reason != "no such file"
@@ -126,7 +130,7 @@ def chosen_word(text: str) -> str | None:
 
 
 _PLAIN: tuple[Kind, ...] = (Kind(), Number(), Choice(), CpuList(), CpuMask())
-_FURTHER = ("kinds_tasks", "kinds_cgroup", "kinds_cpu", "kinds_system")
+_FURTHER = ("kinds_tasks", "kinds_cgroup", "kinds_cpu", "kinds_system", "kinds_once")
 """Modules whose ``KINDS`` are added; loaded when a kind is asked for that is not among the plain ones."""
 
 _known: dict[str, Kind] = {kind.name: kind for kind in _PLAIN}

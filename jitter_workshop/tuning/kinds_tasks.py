@@ -38,9 +38,10 @@ def parse_call(path: str, call: str) -> tuple[int, int]:
 
 
 def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
-    """Whether the task of this number is still the one that began then."""
+    """Whether the task of this number is still the one that began then. One that has ended, and that nobody has asked
+    for, is none: the kernel takes writes for it and does nothing."""
     task = parse_stat(root.text(f"/proc/{tid}/stat", _STAT_BYTES))
-    return task is not None and task.start_ticks == start_ticks
+    return task is not None and task.start_ticks == start_ticks and not task.ended
 
 
 class _OfTask(Kind):

@@ -22,16 +22,16 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
     write the same file, the later one starts from what the earlier one will have left. Raises UsageError for values
     that make no sense.
     """
-    asked = sorted(((find(w.id), w.value) for w in wanted), key=lambda pair: pair[0].order)
+    asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: pair[0].order)
     changes: list[Change] = []
     skipped: list[Skipped] = []
     left: dict[tuple[str, str], str] = {}
-    for tunable, value in asked:
+    for tunable, one in asked:
         if not tunable.changes_host:
             skipped.append(Skipped(tunable.id, f"it is reported, not changed, by this tool: {tunable.title}"))
             continue
         try:
-            writes = tunable.writes(host, value)
+            writes = tunable.writes_once(host, one.value) if one.once else tunable.writes(host, one.value)
         except Unavailable as refusal:
             skipped.append(Skipped(tunable.id, refusal.reason))
             continue
@@ -41,7 +41,7 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
             if change is not None:
                 left[change.kind, change.path] = change.after
                 changes.append(change)
-        stays = tunable.stays(host, value)
+        stays = tunable.stays(host, one.value)
         if len(changes) == count:
             skipped.append(Skipped(tunable.id, f"nothing to do: {stays or 'it is already so'}"))
         elif stays:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.change import Wanted
+from jitter_workshop.model.change import ONCE, Wanted
 from jitter_workshop.tuning.base import Settings, Tunable
 
 HEADINGS = {
@@ -76,15 +76,27 @@ def find(tunable_id: str) -> Tunable:
 
 
 def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
-    """``ID`` and ``ID=VALUE`` words of a command line. Raises UsageError for unknown ids, for a value where none is
-    taken, and for one id twice with different values."""
+    """``ID`` and ``ID=VALUE`` words of a command line, ``once:`` before those that are for one boot. Raises UsageError
+    for unknown ids, for a value where none is taken, and for one id twice with different values."""
     wanted: dict[str, Wanted] = {}
     for word in words:
         name, equals, value = word.partition("=")
-        tunable = find(name.strip())
+        once = name.strip().startswith(ONCE)
+        tunable = find(name.strip().removeprefix(ONCE))
+        if once and tunable.when != "boot":
+            raise UsageError(f"{tunable.id} is no boot parameter: it is not for one boot", f"say only '{tunable.id}'")
         if equals and not tunable.values:
             raise UsageError(f"{tunable.id} takes no value", f"say only '{tunable.id}'")
-        asked = Wanted(tunable.id, value.strip() if equals else None)
+        asked = Wanted(tunable.id, value.strip() if equals else None, once)
         if wanted.setdefault(asked.id, asked) != asked:
             raise UsageError(f"{asked.id} is asked for twice, with different values", "say it once")
     return tuple(wanted.values())
+
+
+def for_one_boot(words: Sequence[str]) -> tuple[str, ...]:
+    """The same words with the boot parameters among them for the next boot alone. Raises UsageError as
+    ``parse_wanted`` does, and where there is no boot parameter among them."""
+    wanted = [(one, find(one.id).when == "boot") for one in parse_wanted(words)]
+    if not any(boots for _, boots in wanted):
+        raise UsageError("no boot parameter is among them", "only boot parameters are for one boot")
+    return tuple(str(Wanted(one.id, one.value, once=boots)) for one, boots in wanted)

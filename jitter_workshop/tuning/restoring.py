@@ -160,7 +160,7 @@ def _undo(way: _Way, entry: Entry, recorder: Recorder) -> None:
         return
     _done(entry, recorder, "restored")
     way.restored.append((entry, kind, recorder, found))
-    if kind.effect_after_boot and entry.boot_id != way.boot_id:
+    if kind.effect_after_boot and entry.boot_id != way.boot_id and kind.in_effect(way.root, entry.after):
         way.needs_reboot = True
 
 

@@ -42,6 +42,17 @@ class HostWriter:
         finally:
             os.close(file)
 
+    def overwrite(self, path: str, data: bytes) -> None:
+        """Write over the beginning of a file that exists, in its own blocks, and sync: it keeps its size, its owner,
+        its mode and its place on the disk, which a boot loader may write to directly."""
+        file = os.open(self._place(path), _WRITE & ~os.O_TRUNC)
+        try:
+            if os.pwrite(file, data, 0) < len(data):
+                raise OSError(f"only a part of {path} was written")
+            os.fsync(file)
+        finally:
+            os.close(file)
+
     def replace_file(self, path: str, text: str | None) -> None:
         """Put a whole file in place (None removes it): temporary name, sync, rename, sync the folder, mode 0644."""
         target = self._place(path)

@@ -75,8 +75,16 @@ def main(mode: str) -> None:
     if mode != "mute":
         say(
             "ready",
-            protocol.Ready(Clock("tsc", 9.7, 10, None, None, None), {"accumulator": os.getpid()}, True, "other"),
+            protocol.Ready(
+                Clock("tsc", 9.7, 10, None, None, None),
+                {"accumulator": os.getpid()},
+                True,
+                "other",
+                threshold_ns=10_000 if mode == "slow-clock" else None,
+            ),
         )
+    if mode == "slow-clock":
+        spec = dataclasses.replace(spec, threshold_ns=10_000)
     action, _, at = mode.partition(":")
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
     stalled = False

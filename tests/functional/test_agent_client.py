@@ -77,6 +77,18 @@ def test_an_agent_that_was_killed_in_a_lease_is_no_lease_that_ended(tree: Path) 
     assert "run 'jitter-workshop restore'" in caught.value.advice
 
 
+def test_an_agent_that_ended_by_itself_is_asked_for_at_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Left as a zombie it would be one more task that no set can take."""
+    monkeypatch.setattr(client, "LEASE_S", 5.0)
+    with AgentClient(command(tree)) as agent:
+        plan = agent.plan(WORDS, "2-3")
+        agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
+        assert agent._heart is not None
+        agent._process.kill()
+        agent._heart.join(60)
+        assert agent._process.returncode == -signal.SIGKILL
+
+
 def test_errors_come_through_as_they_are(tree: Path) -> None:
     with AgentClient(command(tree)) as agent:
         with pytest.raises(UsageError, match="there is no tunable"):
@@ -161,3 +173,20 @@ def test_sudo_is_asked_without_a_question_first(tmp_path: Path, monkeypatch: pyt
     assert words[:2] == ["-n", "--"]
     assert words[3:6] == ["-I", "-S", "-B"]
     assert words[6].endswith("jitter_workshop/agent/__main__.py")
+
+
+def test_by_which_way_rights_would_be_had_is_known_without_trying(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    status = tmp_path / "status"
+    status.write_text("Name:\tpython3\nNoNewPrivs:\t0\nSeccomp:\t0\n")
+    monkeypatch.setattr(client.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(client.shutil, "which", lambda name: None)
+    assert client.rights(str(status)) == "root"
+    monkeypatch.setattr(client.os, "geteuid", lambda: 1000)
+    assert client.rights(str(status)) == "none"
+    monkeypatch.setattr(client.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert client.rights(str(status)) == "sudo"
+    assert client.rights(str(tmp_path / "hidden")) == "sudo"
+    status.write_text("Name:\tpython3\nNoNewPrivs:\t1\n")
+    assert client.rights(str(status)) == "none"

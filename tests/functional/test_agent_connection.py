@@ -175,6 +175,23 @@ def test_keep_makes_a_lease_stay(tree: Path) -> None:
     assert contents(tree) == before
 
 
+def test_keep_of_one_part_leaves_the_rest_leased(tree: Path) -> None:
+    before = contents(tree)
+    first, second = WORDS[:1], WORDS[1:]
+    assert second
+    with Agent(tree) as agent:
+        agent.apply(planned(tree, first), first, lease=60.0)
+        between = contents(tree)
+        kept = agent.apply(planned(tree, second), second, lease=60.0)["journal_id"]
+        assert contents(tree) != between
+        assert agent.ask("keep", journals=[kept, "nobody's"]) == {"kept": [kept]}
+    assert planned(tree, second).changes == (), "what was kept stands"
+    assert planned(tree, first).changes, "what was leased is given back"
+    with Agent(tree) as agent:
+        agent.ask("restore")
+    assert contents(tree) == before
+
+
 def test_an_error_in_a_lease_still_gives_it_back(tree: Path) -> None:
     before = contents(tree)
     agent = Agent(tree)

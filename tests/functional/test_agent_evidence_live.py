@@ -159,7 +159,7 @@ def test_the_switches_of_our_own_child_are_told(agent: AgentClient, woken: Woken
         left = [e for e in inside if e.kind == "switch" and e.pid == woken.pid]
         roused = [e for e in inside if e.kind == "waking" and e.a == woken.pid and e.pid == os.getpid()]
         assert len(came) >= 20
-        assert len(roused) == 20
+        assert len(roused) >= 20  # a real-time kernel has it sleep once more, on the pipe's lock
         assert {e.cpu for e in came + left} == {hot}
         assert sum(not e.b for e in left) >= 19
         assert {e.name for e in came + roused} == {e.other for e in left} == {NAME[:15]}

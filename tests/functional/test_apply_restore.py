@@ -81,10 +81,10 @@ def test_as_text_plan_result_and_way_back_are_told(say: Say, tree: Path) -> None
     code, out, err = say("apply", "stat-interval", "--cpus", "2-3", "--yes")
     assert code == 0, err
     assert "/proc/sys/vm/stat_interval  1 → 10" in out
-    assert "Applied: 1 write." in out
+    assert "Applied: 1 tunable, 1 write." in out
     assert "'jitter-workshop restore' gives it back" in out
     _, out, _ = say("restore", "--list", "--root", str(tree))
-    assert "Applied now: 1 setting." in out
+    assert "Applied now: 1 tunable, 1 write." in out
     _, out, _ = say("restore")
     assert "/proc/sys/vm/stat_interval: 10 → 1" in out
     assert say("restore")[1] == "Nothing to give back: nothing of this host is changed by this tool.\n"
@@ -110,7 +110,7 @@ def test_on_a_terminal_it_asks(answer: str, code: int, say: Say, tree: Path, mon
     got, out, err = say("apply", "governor", "--cpus", "2-3")
     assert got == code
     assert "Make these 2 writes? [y/N]" in err
-    assert ("Applied: 2 writes." in out) == (code == 0)
+    assert ("Applied: 1 tunable, 2 writes." in out) == (code == 0)
     assert (tree / GOVERNOR.lstrip("/")).read_text() == ("performance\n" if code == 0 else "powersave\n")
 
 

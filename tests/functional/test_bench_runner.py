@@ -221,6 +221,31 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     assert (cut.bursts, cut.notes["noise_bursts"]) == (None, "the noise process was killed by SIGKILL")
 
 
+def test_stalls_count_from_the_threshold_that_a_slow_clock_allows() -> None:
+    observer = Watching()
+    slow = run("slow-clock", dataclasses.replace(SPEC, threshold_gives_way=True), observer)
+    assert slow.spec.threshold_ns == 10_000
+    assert slow.gathered.stalls().threshold_ns == 10_000
+    assert run("ok").gathered.stalls().threshold_ns == SPEC.threshold_ns
+
+
+def test_a_noise_outlasts_a_run_that_takes_much_longer_than_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def command(module: str, *arguments: str) -> list[str]:
+        asked.append(arguments)
+        return [sys.executable, "-c", "print(flush=True); input()"]
+
+    monkeypatch.setattr(launch, "command", command)
+    spec = dataclasses.replace(SPEC, noise="spinners")
+    with runner._noise(spec):
+        pass
+    assert asked[0][0] == "spinners"
+    # A quick run is 20 blocks of 0.25 s, and an emulated machine takes about 20 times as long for one.
+    assert int(asked[0][1]) >= 20 * 20 * 0.25
+    assert int(asked[0][1]) >= 20 * runner.expected_seconds(spec)
+
+
 def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
     seen: list[int] = []
     watching = Watching()

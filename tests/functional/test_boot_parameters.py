@@ -16,10 +16,10 @@ from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.writer import HostWriter
-from tests import hosttrees
+from tests import hosttrees, madegrub
 
 TEMPLATE = Path("/etc/grub.d/10_linux")
-NEEDED = ("update-grub", "grub-mkconfig", "unshare")
+NEEDED = ("update-grub", "grub-mkconfig", "grub-script-check", "unshare")
 
 # Which disk a folder lies on is the one thing that a made tree cannot have.
 PROBE = """#!/bin/sh
@@ -118,3 +118,47 @@ def test_the_menu_holds_each_parameter_once_keeps_the_others_and_comes_back(tmp_
     for change in reversed(plan.changes):
         kind_of(change.kind).write(writer, change.path, change.before)
     assert menu(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("default", "kernel"),
+    [
+        ("0", "6.1.0-2"),
+        ("1>2", "6.1.0-1"),
+        ("saved", "6.1.0-1"),
+        ("gnulinux-advanced-0000-0000>gnulinux-6.1.0-1-amd64-advanced-0000-0000", "6.1.0-1"),
+    ],
+)
+def test_an_entry_for_one_boot_from_the_menu_that_grub_mkconfig_makes(
+    tmp_path: Path, default: str, kernel: str
+) -> None:
+    host = machine(tmp_path)
+    for name in ("00_header", "30_uefi-firmware", "41_custom"):
+        shutil.copy(TEMPLATE.with_name(name), tmp_path / "etc/grub.d" / name)
+    made = madegrub.files(block=madegrub.block(saved_entry="1>2"))
+    for name in ("boot/grub/grub.cfg", "etc/default/grub", "usr/sbin/update-grub"):
+        del made[name]
+    more = {
+        **made,
+        "boot/vmlinuz-6.1.0-2-amd64": "MZ",
+        "boot/initrd.img-6.1.0-2-amd64": "x",
+        "etc/default/grub": SETTINGS.replace("GRUB_DEFAULT=0", f'GRUB_DEFAULT="{default}"'),
+    }
+    hosttrees.write(tmp_path, more)
+    lines = menu(tmp_path)
+    plan = planning.plan(host, [Wanted("nohz-full", once=True), Wanted("max-cstate", "1", once=True)])
+    assert not plan.skipped
+    writer = HostWriter(tmp_path)
+    for change in plan.changes:
+        kind_of(change.kind).write(writer, change.path, change.after)
+    text = (tmp_path / "boot/grub/custom.cfg").read_text()
+    (ours,) = [line.split()[1:] for line in text.splitlines() if line.split()[:1] == ["linux"]]
+    assert f"vmlinuz-{kernel}-amd64" in ours[0]
+    assert ours[1:-3] in lines
+    assert ours[-3:] == ["nohz_full=6-7", "processor.max_cstate=1", "intel_idle.max_cstate=1"]
+    check = shutil.which("grub-script-check")
+    assert check is not None
+    subprocess.run([check, str(tmp_path / "boot/grub/custom.cfg")], check=True, timeout=30)
+    for change in reversed(plan.changes):
+        kind_of(change.kind).write(writer, change.path, change.before)
+    assert not (tmp_path / "boot/grub/custom.cfg").exists()

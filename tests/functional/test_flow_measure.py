@@ -94,12 +94,29 @@ def test_a_session_that_cannot_be_written_does_not_lose_the_run(child: Callable[
 
 def test_battery_and_cgroup_limits_are_said_before_measuring() -> None:
     host = dataclasses.replace(
-        summarise(HostRoot()), on_battery=True, cpu_max_quota_us=50_000, cpu_max_period_us=100_000
+        summarise(HostRoot()), hypervisor=None, on_battery=True, cpu_max_quota_us=50_000, cpu_max_period_us=100_000
     )
     battery, limit = warnings(host)
     assert "runs on battery" in battery
     assert "cpu.max allows 0.5 CPUs each 100 ms" in limit
     assert warnings(dataclasses.replace(host, on_battery=None, cpu_max_quota_us=None)) == ()
+
+
+@pytest.mark.parametrize(
+    ("hypervisor", "architecture", "emulated"),
+    [("QEMU", "x86_64", True), ("KVM", "x86_64", False), ("QEMU", "aarch64", False), (None, "x86_64", False)],
+)
+def test_figures_of_an_emulated_machine_are_announced_as_such(
+    hypervisor: str | None, architecture: str, emulated: bool
+) -> None:
+    host = dataclasses.replace(
+        summarise(HostRoot()),
+        hypervisor=hypervisor,
+        architecture=architecture,
+        on_battery=None,
+        cpu_max_quota_us=None,
+    )
+    assert [("measured here mean nothing" in said) for said in warnings(host)] == [True] * emulated
 
 
 def test_the_verb_prints_a_report_within_80_columns(

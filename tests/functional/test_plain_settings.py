@@ -60,14 +60,14 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert "✗" not in said.split("measure")[0]
     assert "Enter apply · ? help · q quit >" in said
     assert "Applying." in said
-    assert re.search(r"\d+ settings made and read back: the host now says what was wanted\.", flat)
+    assert re.search(r"Applied and read back: 2 tunables, \d+ writes\. The host now says what was wanted\.", flat)
     assert "Type undo to give them back earlier." in said
     assert "To be measured: 'after pages', ring, quick." in flat
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
-    assert "APPLIED NOW: thp=madvise, stat-interval=10. It is given back when you leave, unless you keep it." in flat
+    assert "APPLIED NOW: 2 tunables, 2 writes (thp=madvise, stat-interval=10). It is given back when you leave" in flat
     assert "What this workshop applied still stands. Enter gives it back · keep leaves it as it is >" in flat
-    assert re.search(r"Given back: \d+ settings \((thp, stat-interval|stat-interval, thp)\)\.", flat)
+    assert re.search(r"Given back: 2 tunables, \d+ writes \((thp, stat-interval|stat-interval, thp)\)\.", flat)
     assert tuned_tree.contents(tree) == before
     assert (tree / tuned_tree.STATE).is_dir()
 
@@ -75,7 +75,7 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
 def test_the_end_of_the_input_gives_back(live: FakeWorkshop, tree: Path) -> None:
     before = tuned_tree.contents(tree)
     said = talk(live, APPLIED)
-    assert "made and read back" in said
+    assert "Applied and read back: " in said
     assert "Given back: " in said
     assert "still stands" not in said
     assert tuned_tree.contents(tree) == before
@@ -85,7 +85,10 @@ def test_keeping_leaves_it_and_says_how_it_is_given_back(live: FakeWorkshop, tre
     said = talk(live, APPLIED + "|q|perhaps|keep")
     assert "'perhaps' is neither." in said
     assert "Given back" not in said
-    assert "Still applied: thp=madvise, stat-interval=10. 'jitter-workshop restore' gives it back." in in_a_line(said)
+    assert (
+        "Still applied: 2 tunables, 2 writes (thp=madvise, stat-interval=10). 'jitter-workshop restore' gives it back."
+        in in_a_line(said)
+    )
     assert "[madvise]" in (tree / THP).read_text()
     live.close()
     assert "[madvise]" in (tree / THP).read_text()
@@ -116,7 +119,7 @@ def test_what_is_given_back_after_a_signal_is_told(
     given = argparse.Namespace(session=None, course=None, root=Path("/"), plain=True, chapter=None)
     with pytest.raises(leaves):
         command.run(given)
-    assert re.search(r" > \nGiven back: 2 settings \(.*\)\.\n$", capsys.readouterr().out)
+    assert re.search(r" > \nGiven back: 2 tunables, 2 writes \(.*\)\.\n$", capsys.readouterr().out)
     assert tuned_tree.contents(tree) == before
 
 
@@ -127,7 +130,7 @@ def test_undo_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) -> 
     assert "Enter apply · undo · ? help" in flat
     assert flat.count("Given back: ") == 2
     assert "Nothing of this chapter's is applied." in flat
-    assert flat.count("settings made and read back") == 2
+    assert flat.count("Applied and read back: 2 tunables") == 2
     assert "Nothing of this host is changed by this tool." in flat
     assert "still stands" not in flat
     assert tuned_tree.contents(tree) == before
@@ -138,8 +141,8 @@ def test_what_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, monkeypat
     livehost.give_agent(live, tree, monkeypatch, f"refuse=/{THP}")
     said = in_a_line(talk(live, APPLIED + "|q|"))
     assert re.search(rf"! Refused: /{THP}: .*(EIO|Input/output error)", said)
-    assert "1 refused: something is still to improve: see 'look'." in said
-    assert "Given back: 1 setting (stat-interval)." in said
+    assert "1 refused. Something is still to improve: see 'look'." in said
+    assert "Given back: 1 tunable, 1 write (stat-interval)." in said
 
 
 def test_what_somebody_else_changed_meanwhile_is_left_alone_and_told(live: FakeWorkshop, tree: Path) -> None:
@@ -157,7 +160,7 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone_and_told(live: FakeW
     flat = in_a_line("".join(said))
     assert re.search(rf"! Left alone: /{INTERVAL}: .* \(it says 7\)", flat)
     assert "Given back: " in flat
-    assert "Still applied: stat-interval=10." in flat
+    assert "Still applied: 1 tunable, 1 write (stat-interval=10)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"
 
 
@@ -173,8 +176,8 @@ def test_a_session_applies_again_what_it_had_applied(
     assert "APPLIED BEFORE, and not any more: thp=madvise, stat-interval=10. Type again to see it as one plan." in said
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
-    assert said.count("made and read back. They are given back when you leave.") == 1
-    assert "APPLIED NOW: thp=madvise, stat-interval=10. It is given back when you leave" in said
+    assert said.count("(stat-interval, thp). They are given back when you leave.") == 1
+    assert "APPLIED NOW: 2 tunables, 2 writes (thp=madvise, stat-interval=10). It is given back when you leave" in said
     assert "Nothing of this session's is missing on this host." in said
     assert "Given back: " in said
     later.close()
@@ -253,10 +256,31 @@ def test_a_connection_that_broke_is_not_called_given_back(
         return result
 
     monkeypatch.setattr(FakeHands, "apply", breaks)
+    monkeypatch.setattr(workshop, "standing", lambda: ({"id": "thp", "value": ""},))
     said = in_a_line(talk(workshop, APPLIED + "|q|keep"))
     assert "! the agent does not answer." in said
     assert "Given back" not in said
     assert "! Not all is given back: the agent does not answer. Run 'jitter-workshop restore'." in said
+
+
+def test_a_lease_that_ran_out_is_not_asked_about(live: FakeWorkshop, tree: Path) -> None:
+    before = tuned_tree.contents(tree)
+    answers = iter([*APPLIED.split("|"), "q"])
+    said: list[str] = []
+
+    def read(prompt: str) -> str:
+        answer = next(answers)
+        if answer == "q":
+            assert live.hands._agent is not None
+            assert live.hands._agent.restore().restored  # as the agent does by itself
+        return answer
+
+    assert PlainWalk(live, read, said.append, 80).run() == 0
+    assert tuned_tree.contents(tree) == before
+    flat = in_a_line("".join(said))
+    assert "What was applied had been given back already." in flat
+    assert "still stands" not in flat
+    assert "Not all is given back" not in flat
 
 
 def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
@@ -266,3 +290,25 @@ def test_what_is_typed_at_a_choice(live: FakeWorkshop) -> None:
     assert "Look at stat_interval." in said
     assert "Your guess so far: Nobody." in said
     assert "The same by hand: vmstat 1 5 Who can run" in said
+
+
+@pytest.mark.parametrize("rights", ["root", "sudo", "none"])
+def test_what_enter_will_do_is_said_before_it_does(
+    live: FakeWorkshop, tree: Path, rights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    monkeypatch.setattr("jitter_workshop.flow.hands.rights", lambda: rights)
+    said = in_a_line(talk(live, APPLIED[:-1] + "|q"))
+    assert tuned_tree.contents(tree) == before
+    assert ("You are not root, and sudo is not to be had: nothing can be written." in said) == (rights == "none")
+    assert ("jitter-workshop plan --sh thp stat-interval" in said) == (rights == "none")
+    assert ("(sudo asks for your password first, where it wants one)" in said) == (rights == "sudo")
+    assert ("Enter go on without" in said) == (rights == "none")
+    assert "NOT APPLIED" not in said
+
+
+def test_without_rights_enter_goes_on_and_tries_nothing(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jitter_workshop.flow.hands.rights", lambda: "none")
+    said = in_a_line(talk(live, APPLIED + "|q"))
+    assert "Applying." not in said
+    assert "To be measured: 'after pages (not set)'" in said

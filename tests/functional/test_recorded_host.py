@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.model.course import STEPS, StepName
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.plain import PlainWalk
 from jitter_workshop.tui.screens.chapter import ChapterScreen
@@ -16,14 +17,21 @@ from tests.screens import settled, text_of
 
 Trees = Callable[[str], Path]
 
-CHAPTERS = ("baseline", "migration", "pinning")
+CHAPTERS: dict[str, tuple[StepName, ...]] = {
+    "pinning": STEPS,
+    "baseline": ("measure", "explain"),
+    "workqueues": ("plan", "apply", "compare"),
+}
+"""Every step of one of placements; of one that changes nothing and of one of tunables the steps that differ by that."""
 KEYS = ("w", "t", "tab", "o", "h", "y", "down", "left", "pagedown", "1", "9")
-OVER = ("m", "p", "question_mark", "c", "e")
-"""What opens something over the chapter: m a sentence that says why nothing is measured."""
+ASKING = ("m", "p")
+"""What measures, or opens the choice of CPUs: m says why nothing is measured."""
+PAGES = ("question_mark", "c", "e")
+"""What opens a page over the chapter, whichever its step."""
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-async def test_every_key_on_every_step(host_tree: Trees, chapter: str) -> None:
+@pytest.mark.parametrize(("chapter", "steps"), CHAPTERS.items())
+async def test_every_key_on_every_step(host_tree: Trees, chapter: str, steps: tuple[StepName, ...]) -> None:
     workshop = Workshop.open(root=host_tree("guest"))
     app = WorkshopApp(workshop, chapter)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -31,11 +39,11 @@ async def test_every_key_on_every_step(host_tree: Trees, chapter: str) -> None:
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
         assert "a recorded host" in text_of(app).splitlines()[0]
-        for step in screen.walk.chapter.steps:
+        for step in steps:
             screen.walk._save(dataclasses.replace(screen.walk.progress, step=step))
             screen._enter_step()
             await pilot.press(*KEYS)
-            for key in OVER:
+            for key in ASKING if step != "look" else (*ASKING, *PAGES):
                 await pilot.press(key)
                 assert not app.measuring
                 if app.screen is not screen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from jitter_workshop.flow.isolated import Room
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home import HomeScreen
@@ -179,3 +182,17 @@ async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tre
         assert heads.split()[-3:] == ["setting", "curve", "guess"]
         for chapter in app.workshop.course.chapters:
             assert chapter.title in text
+
+
+async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
+    workshop = open_workshop()
+    workshop._desk._room = Room(1, CpuSet((1,)), walled=True)
+    baseline = workshop.walk("baseline")
+    baseline._save(dataclasses.replace(baseline.progress, done=True))
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await settled(pilot)
+        text = text_of(app)
+        assert "All that this host can do now is done." in text
+        assert "NOT ON THIS HOST AS IT IS" in text
+        assert "while CPU 1 is isolated: give that back" in text

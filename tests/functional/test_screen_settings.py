@@ -123,16 +123,16 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert isinstance(app.screen, ChapterScreen)
         walk = app.screen.walk
         assert walk.current == "apply"
-        assert "made and read back" in figures(app)
+        assert "Applied and read back: 2 tunables, 2 writes." in figures(app)
         assert "READ AGAIN ON THIS HOST" in figures(app)
         assert tuned_tree.contents(tree) != before
-        assert "2 changed" in text_of(app).splitlines()[0]
+        assert "2 tunables applied" in text_of(app).splitlines()[0]
         assert offered(app)["chapter.enter"] == "go on"
         assert "chapter.undo" in offered(app)
         assert walk.progress.marks["setting"]
         await pilot.press("u")
         await settled(pilot)
-        assert "given back: " in said(app)
+        assert "Given back: " in said(app)
         assert tuned_tree.contents(tree) == before
         assert offered(app)["chapter.enter"] == "apply"
         await pilot.press("enter")
@@ -156,7 +156,7 @@ async def test_what_somebody_else_changed_is_told_and_left_alone(
         assert "drifted: set to 10, found 7" in figures(app)
         await pilot.press("u")
         await settled(pilot)
-        assert "1 setting given back: thp." in said(app)
+        assert "Given back: 1 tunable, 1 write (thp)." in said(app)
         assert "Left alone: /proc/sys/vm/stat_interval" in said(app)
     assert (tree / "proc/sys/vm/stat_interval").read_text() == "7\n"
 
@@ -222,7 +222,7 @@ async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(l
         await pilot.press("enter")
         assert slow.begun.wait(30)
         await pilot.pause()
-        assert "Applying 2 settings…" in said(app)
+        assert "Applying: 2 tunables, 2 writes…" in said(app)
         await pilot.press("enter", "escape", "b", "u", "m", "c", "s", "e", "ctrl+p", "ctrl+c")
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.step == "apply"
@@ -381,3 +381,27 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
         assert app.clipboard == "vmstat 1 5"
         await pilot.press("enter")
         assert isinstance(app.screen, HomeScreen)
+
+
+@pytest.mark.parametrize("rights", ["root", "sudo", "none"])
+@pytest.mark.parametrize("size", [(60, 16), *SIZES])
+async def test_what_enter_will_do_is_said_before_it_does(
+    live: FakeWorkshop, rights: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeHands, "rights", property(lambda self: rights))
+    app = WorkshopApp(live, "pages")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        screen.walk._save(dataclasses.replace(screen.walk.progress, step="apply"))
+        screen._enter_step()
+        await settled(pilot)
+        told = {
+            "root": "Enter writes this, as root. It",
+            "sudo": "as root (sudo asks for your password first, where it wants one). It",
+            "none": "You are not root, and sudo is not to be had: nothing can be written. Enter shows how",
+        }
+        for name, words in told.items():
+            assert (words in said(app)) == (name == rights)
+        assert offered(app)["chapter.enter"] == ("who can" if rights == "none" else "apply")

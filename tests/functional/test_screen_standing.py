@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
+from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.question import Question
-from jitter_workshop.tui.settings_words import farewell
+from jitter_workshop.tui.settings_words import GONE_ALREADY, farewell
 from jitter_workshop.tui.widgets.keybar import KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madecourse, tuned_tree
@@ -43,7 +45,7 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
     app = WorkshopApp(live)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        assert "Settings stand: thp, stat-interval" in text_of(app)
+        assert "Applied now: 2 tunables, 2 writes (stat-interval, thp)" in text_of(app)
         assert "home.undo" in offered(app)
         assert max(hint.region.right for hint in app.screen.query(KeyHint)) <= size[0]
         await pilot.press("u")
@@ -54,7 +56,7 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
         assert tuned_tree.contents(tree) != before
         await pilot.press("u", "enter")
         await settled(pilot)
-        assert "2 settings given back: thp, stat-interval." in text_of(app)
+        assert "Given back: 2 tunables, 2 writes (thp, stat-interval)." in text_of(app)
         assert "home.undo" not in offered(app)
         assert "nothing changed" in text_of(app)
     assert tuned_tree.contents(tree) == before
@@ -83,7 +85,7 @@ async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
         assert "Enter applies" in text_of(app)
         await pilot.press("enter")
         await settled(pilot)
-        assert "2 settings made and read back." in text_of(app)
+        assert "Applied and read back: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
         assert [one["id"] for one in later.standing()] == ["thp", "stat-interval"]
         assert later.resumable() == ()
     later.close()
@@ -101,13 +103,13 @@ async def test_leaving_asks_and_enter_gives_back(
         await settled(pilot)
         await pilot.press(leave)
         assert isinstance(app.screen, Question)
-        assert "Settings stand: thp, stat-interval." in text_of(app)
+        assert "Applied now: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
         await pilot.press(leave, "enter")
         await pilot.pause()
     assert app.exit_code == code
-    assert farewell(live) == "2 settings given back: thp, stat-interval.\n"
+    assert farewell(live) == "Given back: 2 tunables, 2 writes (thp, stat-interval).\n"
     assert tuned_tree.contents(tree) == before
 
 
@@ -119,7 +121,10 @@ async def test_k_keeps_what_is_applied(live: FakeWorkshop, tree: Path, monkeypat
         await settled(pilot)
         await pilot.press("q", "k")
         await pilot.pause()
-    assert farewell(live) == "Settings stand: thp, stat-interval. 'jitter-workshop restore' gives them back.\n"
+    assert (
+        farewell(live)
+        == "Applied now: 2 tunables, 2 writes (stat-interval, thp). 'jitter-workshop restore' gives them back.\n"
+    )
     assert tuned_tree.contents(tree) != before
     assert live.undo_all().restored
     assert tuned_tree.contents(tree) == before
@@ -135,7 +140,7 @@ async def test_a_signal_leaves_without_a_question(
         app.end_by_signal(15)
         await pilot.pause()
     assert app.exit_code == 143
-    assert farewell(live).startswith("2 settings given back")
+    assert farewell(live).startswith("Given back: 2 tunables, 2 writes")
 
 
 async def test_leaving_with_nothing_held_asks_nothing(live: FakeWorkshop) -> None:
@@ -146,3 +151,90 @@ async def test_leaving_with_nothing_held_asks_nothing(live: FakeWorkshop) -> Non
         await pilot.pause()
     assert app.exit_code == 0
     assert farewell(live) == ""
+
+
+async def test_after_a_lease_ran_out_home_says_only_what_is_true(
+    live: FakeWorkshop, tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    live.close()
+    later = open_live(tree, course, monkeypatch)
+    give_agent(later, tree, monkeypatch)
+    app = WorkshopApp(later)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("a", "enter")
+        await settled(pilot)
+        assert "Applied and read back" in text_of(app)
+        assert later.hands._agent is not None
+        assert later.hands._agent.restore().restored  # as the agent does by itself
+        app.going_on()
+        await settled(pilot)
+        said = text_of(app)
+        assert "nothing changed" in said
+        assert "This session had applied thp, stat-interval" in said
+        assert "What was applied has been given back: this workshop stood still too long" in " ".join(said.split())
+        assert "read back" not in said
+        assert later.hands.holding
+        await pilot.press("q")
+        await pilot.pause()
+    assert farewell(later) == f"{GONE_ALREADY}\n"
+
+
+async def test_to_leave_during_a_run_stops_it_keeps_it_and_asks(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    live.gate = threading.Event()
+    app = WorkshopApp(live, "pages")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        while not live.reached_gate.is_set():
+            await pilot.pause(0.01)
+        await pilot.press("ctrl+q")
+        await settled(pilot)
+        assert isinstance(app.screen, Question)
+        assert "Applied now: 2 tunables, 2 writes" in text_of(app)
+        assert [run.complete for run in live.runs()] == [False]
+        await pilot.press("escape")
+        assert "Stopped after 2 blocks" in text_of(app)
+        await pilot.press("ctrl+q", "k")
+        await pilot.pause()
+    assert app.exit_code == 0
+    assert farewell(live).startswith("Applied now: ")
+    assert live.undo_all().restored
+
+
+async def test_to_leave_during_a_run_with_nothing_held_stops_it_keeps_it_and_leaves(live: FakeWorkshop) -> None:
+    live.gate = threading.Event()
+    app = WorkshopApp(live, "pages")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        while not live.reached_gate.is_set():
+            await pilot.pause(0.01)
+        await pilot.press("ctrl+q")
+        await settled(pilot)
+    assert app.leaving
+    assert [run.complete for run in live.runs()] == [False]
+
+
+async def test_undo_all_takes_the_mark_of_what_it_gave_back(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    live.walk("reading").go("look")
+    app = WorkshopApp(live)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert entry_of(live, "pages").setting is True
+        await pilot.press("u", "enter")
+        await settled(pilot)
+        assert entry_of(live, "pages").setting is False
+    assert live.session.current_chapter == "reading"
+    assert "clock" not in live.session.chapters
+
+
+def entry_of(workshop: FakeWorkshop, chapter: str) -> PathEntry:
+    return next(entry for entry in workshop.path() if entry.chapter_id == chapter)

@@ -20,7 +20,7 @@ from jitter_workshop.tui.screens.status import StatusScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.screens import settled, text_of
+from tests.screens import opened, settled, text_of
 
 
 def with_chapter_for(workshop: FakeWorkshop, chapter_id: str, *words: str) -> FakeWorkshop:
@@ -50,11 +50,7 @@ def go_to(screen: StatusScreen, check: str) -> int:
 async def test_it_lists_what_status_lists_and_as_status_groups_it(
     server: FakeWorkshop, host_tree: Callable[[str], Path]
 ) -> None:
-    app = WorkshopApp(server)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, (80, 24), "s") as (app, pilot):
         screen = status_of(app)
         checkup = look(host_tree("server64"))
         assert [f.check for f in screen.shown()] == [c for _, checks in checkup.groups() for c in checks]
@@ -68,11 +64,7 @@ async def test_it_lists_what_status_lists_and_as_status_groups_it(
 
 
 async def test_only_what_can_be_better_keeps_the_cursor_where_it_can(server: FakeWorkshop) -> None:
-    app = WorkshopApp(server)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)
         better = [f.check.id for f in screen.shown() if f.check.state == "improve"]
         assert 1 < len(better) < len(screen.shown())
@@ -86,11 +78,7 @@ async def test_only_what_can_be_better_keeps_the_cursor_where_it_can(server: Fak
 
 
 async def test_a_wide_screen_explains_beside_the_list_and_enter_goes_to_the_chapter(server: FakeWorkshop) -> None:
-    app = WorkshopApp(server)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)
         assert screen.shown()[0].check.id == "governor"
         page = screen.query_one("#status-explained", Sheet).plain()
@@ -107,11 +95,7 @@ async def test_a_wide_screen_explains_beside_the_list_and_enter_goes_to_the_chap
 
 
 async def test_a_narrow_screen_opens_the_explanation_first(server: FakeWorkshop) -> None:
-    app = WorkshopApp(server)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, (80, 24), "s") as (app, pilot):
         screen = status_of(app)
         assert not screen.query_one("#status-page", Pane).display
         await pilot.press("enter")
@@ -130,11 +114,7 @@ async def test_a_narrow_screen_opens_the_explanation_first(server: FakeWorkshop)
 async def test_the_commands_by_hand_are_copied(server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     copied: list[str] = []
     monkeypatch.setattr(WorkshopApp, "copy_to_clipboard", lambda self, text: copied.append(text))
-    app = WorkshopApp(server)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, (100, 30), "s") as (app, pilot):
         screen = status_of(app)
         await pilot.press("y")
         assert copied == ["\n".join(screen.shown()[0].explained.by_hand)]
@@ -146,11 +126,7 @@ async def test_the_commands_by_hand_are_copied(server: FakeWorkshop, monkeypatch
 
 
 async def test_what_no_chapter_treats_is_said(server: FakeWorkshop) -> None:
-    app = WorkshopApp(server)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, (80, 24), "s") as (app, pilot):
         screen = status_of(app)
         await pilot.press(*["down"] * go_to(screen, "stat-interval"), "g")
         await settled(pilot)
@@ -206,11 +182,7 @@ async def test_a_host_that_shows_nothing_is_one_sentence(server: FakeWorkshop, m
         raise HostError("this host shows no CPU", "look at /sys")
 
     monkeypatch.setattr("jitter_workshop.flow.workshop.find", refuses)
-    app = WorkshopApp(server)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, (80, 24), "s") as (app, pilot):
         await pilot.press("enter", "down", "g", "i", "pagedown")
         assert "Nothing could be read." in text_of(app)
         assert "this host shows no CPU" in text_of(app)
@@ -228,11 +200,7 @@ async def test_drift_is_said_and_what_a_host_says_is_text(
         return dataclasses.replace(found, checks=(dataclasses.replace(first, check=check), *found.checks[1:]))
 
     monkeypatch.setattr("jitter_workshop.flow.workshop.find", drifted)
-    app = WorkshopApp(server)
-    async with app.run_test(size=size) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, size, "s") as (app, pilot):
         text = text_of(app)
         assert "governor          drifted CPU governor: [b] [31mbad[/]" in text
         if size[0] < 100:
@@ -242,11 +210,7 @@ async def test_drift_is_said_and_what_a_host_says_is_text(
 
 
 async def test_a_click_chooses_and_the_next_one_goes_there(server: FakeWorkshop) -> None:
-    app = WorkshopApp(server)
-    async with app.run_test(size=(160, 48)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
+    async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)
         assert await pilot.click("#status-checks", offset=(5, 2))
         assert screen.finding is screen.shown()[1]

@@ -298,6 +298,38 @@ def test_what_cannot_be_measured_is_one_sentence(spec: RunSpec, change: dict[str
 
 
 @pytest.mark.parametrize(
+    ("cost_ns", "resolution_ns", "fits_ns"),
+    [
+        (20.0, 10, 1_000),
+        (125.0, 10, 1_000),
+        (126.0, 10, 10_000),
+        (840.0, 100, 10_000),
+        (20.0, 1_000, 10_000),
+        (200_000.0, 10, 1_600_000),
+    ],
+)
+def test_a_threshold_that_nobody_asked_for_gives_way_to_a_slow_clock(
+    spec: RunSpec, cost_ns: float, resolution_ns: int, fits_ns: int
+) -> None:
+    clock: Any = SimpleNamespace(cost_ns=cost_ns, resolution_ns=resolution_ns)
+    spin = dataclasses.replace(spec, workload="spin", threshold_gives_way=True)
+    assert workloads.fitting(spin, clock).threshold_ns == fits_ns
+    for asked in (dataclasses.replace(spin, threshold_gives_way=False), dataclasses.replace(spin, workload="ring")):
+        assert workloads.fitting(asked, clock) == asked
+
+
+def test_a_run_says_that_its_threshold_gave_way(spec: RunSpec) -> None:
+    too_short = dataclasses.replace(spec, workload="spin", threshold_ns=2, threshold_gives_way=True)
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        told = ready(child, too_short)
+        done = block(child)
+    assert told.threshold_ns is not None
+    assert told.threshold_ns >= 1_000
+    assert told.notes["stalls"].startswith(f"counted from {told.threshold_ns} ns on instead of 2: ")
+    assert min(total.threshold_ns for total in done.stall_totals) == told.threshold_ns
+
+
+@pytest.mark.parametrize(
     "line", [b"\n", b"{}\n", b'{"kind":"go"}\n', b'{"kind":"spec","data":{"workload":7}}\n', b"\xff\n"]
 )
 def test_words_that_make_no_sense(line: bytes) -> None:

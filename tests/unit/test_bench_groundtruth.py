@@ -151,6 +151,14 @@ def test_what_was_measured_as_felt_has_its_surroundings_and_may_come_late() -> N
     assert only(log(burst(START, 100_000)), block(pieces)).matches[0].found_ns == 100_000
 
 
+def test_what_a_call_brought_about_is_over_when_it_returns() -> None:
+    call = burst(START, 20_000, taken=7_000)
+    pieces = [Piece("vector", "flush_tlb_func", START + 8_000, START + 15_000)]
+    again = [Piece("vector", "flush_tlb_func", START + 28_000, START + 35_000)]
+    found = only(log(call, kind="shootdown"), block(pieces, again))
+    assert (found.matches[0].found_ns, found.in_length, found.outside_ns) == (7_000, 1, 7_000)
+
+
 def test_the_rest_of_a_bursts_causes_alone_is_no_match() -> None:
     found = only(
         log(burst(START, 12_000), kind="timer"), block([Piece("vector", "local_timer", START, START + 12_000)])

@@ -51,6 +51,7 @@ def guest(host_tree: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> 
     workshop = open_workshop(host_tree("guest"))
     monkeypatch.setattr(workshop._desk.root, "recorded", False)
     monkeypatch.setattr(FakeWorkshop, "standing", lambda self: ({"id": "thp", "value": "never"}, {"id": "ksm"}))
+    monkeypatch.setattr(FakeWorkshop, "written", lambda self: ("thp", "ksm", "ksm"))
     return workshop
 
 
@@ -60,6 +61,7 @@ def test_nothing_measured_is_no_stack_but_all_that_is_open(guest: FakeWorkshop) 
     assert [e.chapter_id for e in summary.open_here] == ["baseline", "migration", "pinning"]
     assert (summary.done, summary.chapters) == (0, 3)
     assert summary.standing == ("thp=never", "ksm")
+    assert words.standing(summary) == ["Applied now: 2 tunables, 3 writes.", "thp=never", "ksm"]
     assert {f.check.state for f in summary.improvable} == {"improve"}
     assert summary.unjudged == 3
     assert words.NO_STEPS.split(":")[0] in " ".join(summary_lines(summary, 80))
@@ -198,7 +200,7 @@ def test_a_recorded_host_has_nothing_set_and_is_never_done(host_tree: Callable[[
     assert summary.standing == ()
     assert "recorded host" in words.standing(summary)[0]
     assert summary.open_here == ()
-    assert len(summary.open_recorded) == 3
+    assert len(summary.open_elsewhere) == 3
     assert not all_done_here(workshop.path())
 
 
@@ -214,7 +216,7 @@ def test_plain_lines_fit_and_say_everything(guest: FakeWorkshop, width: int) -> 
     assert "\x1b" not in "".join(lines)
     text = " ".join(" ".join(lines).split())
     for said in (
-        "What stands on this host now: - thp=never - ksm",
+        "What stands on this host now: - Applied now: 2 tunables, 3 writes. - thp=never - ksm",
         "1 of 3 chapters done",
         "Single runs are described",
     ):

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError, LessonError
+from jitter_workshop.flow import hostside
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.packed import unpacked
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.tuning.journal import stack
@@ -100,7 +102,7 @@ def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: P
     assert hands.calls == [("apply", "thp", "stat-interval")]
     assert tuple(hands.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
-    assert f"{len(shown)} settings made and read back: the host now says what was wanted." in view.text
+    assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now says what was wanted." in view.text
     assert "given back when you leave" in view.text
     assert walk.progress.marks["setting"] is True
     written = {path for path, data in tuned_tree.contents(tree).items() if before.get(path) != data}
@@ -124,7 +126,7 @@ def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) 
     view = walk.apply()
     assert view.refused == ((f"/{THP}", "the kernel says EIO"),)
     assert not view.settled
-    assert "1 refused: something is still to improve: see 'look'." in view.text
+    assert "1 refused. Something is still to improve: see 'look'." in view.text
     assert walk.progress.marks["setting"] is False
 
 
@@ -177,6 +179,19 @@ def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, m
 # -- a reboot ---------------------------------------------------------------------------------------------------------
 
 
+def test_what_waits_for_a_boot_is_kept_and_what_was_applied_before_is_not(live: FakeWorkshop, tree: Path) -> None:
+    hands = live._desk.hands = FakeHands(tree, needs_reboot=True)
+    hands._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
+    live.walk("pages").apply()
+    assert hands.holding
+    assert hands._leased == {"governor"}
+
+
+def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
+    check = Assessment("nohz-full", "Tickless CPUs", "improve", None, "nohz_full=1-2", "it ticks", "boot", (), "")
+    assert hostside._fact(check).value == "can be better: nothing → nohz_full=1-2"
+
+
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
     hands = live._desk.hands = FakeHands(tree, needs_reboot=True)
     walk = live.walk("pages")
@@ -184,7 +199,7 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     view = walk.apply()
     assert view.needs_reboot
     assert "take effect with the next boot" in view.text
-    assert hands.calls[-1] == ("keep",)
+    assert hands.calls[-1] == ("keep", *walk.chapter.tunables)
     assert not hands.holding
     assert walk.awaits_reboot
     assert "reboot, then start the workshop again" in walk.rebooted()

@@ -40,6 +40,15 @@ def test_an_empty_tree_has_facts_and_no_traceback(tmp_path: Path) -> None:
     assert facts(View(root, host, topology), LOOK_TOPICS)
 
 
+@pytest.mark.parametrize(("realtime", "shown"), [(True, True), (False, False), (None, False)])
+def test_a_guest_with_the_real_time_kernel_is_told_so(host_tree: Trees, realtime: bool | None, shown: bool) -> None:
+    root = HostRoot(host_tree("guest"))
+    topology, host = look_at(root)
+    (system,) = facts(View(root, replace(host, realtime_kernel=realtime), topology), ("system",))
+    assert ("(PREEMPT_RT)" in system.value) is shown
+    assert "a guest of" in system.value
+
+
 def test_what_spoils_a_measurement_is_said(host_tree: Trees) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)

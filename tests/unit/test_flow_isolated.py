@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,14 @@ from jitter_workshop.flow import hands as handwork
 from jitter_workshop.flow.hands import Hands, place_once
 from jitter_workshop.flow.isolated import NotPlaced, Room, own_cpus, placed_by, room, with_allowed
 from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.plan import plan_on
 from jitter_workshop.flow.resolve import resolve
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.spec import Placement, WorkloadName
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 from tests import hosttrees
+from tests.fakehands import LiveTree
 
 FOUR = CpuSet((0, 1, 2, 3))
 HOT = CpuSet((2, 3))
@@ -63,6 +66,23 @@ def test_a_run_has_the_larger_side_of_the_wall(tmp_path: Path) -> None:
     assert room(root, host(CpuSet((0,)))) == Room(2, HOT, walled=True)
     assert room(root, host(CpuSet())) == Room(2, HOT, walled=False)
     assert room(HostRoot(hosttrees.write(tmp_path / "bare", {})), host(CpuSet((0,)))) == Room(1, CpuSet(), walled=False)
+
+
+@pytest.mark.parametrize(("workload", "threads"), [("spin", 1), ("ring", 2)])
+def test_the_plan_of_a_placement_is_where_the_run_will_be(tmp_path: Path, workload: WorkloadName, threads: int) -> None:
+    request = MeasureRequest(workload=workload)
+    tree(tmp_path, "isolated")
+    planned = plan_on(LiveTree(tmp_path), host(), request, CpuSet())
+    assert len(planned.changes) == threads
+    assert {int(change.after) for change in planned.changes} <= set(HOT)
+    assert planned.text.endswith("Only to enter the isolated set takes root's.")
+    spec = resolve(request, host(), CpuSet(), "/nowhere", within=HOT)
+    assert {spec.placement.sampler, spec.placement.producer} - {None} <= {int(one.after) for one in planned.changes}
+    # With CPUs of their own choice that lie outside, or on a host without a set, it is made outside.
+    outside = plan_on(LiveTree(tmp_path), host(), dataclasses.replace(request, placement="none"), CpuSet())
+    assert outside.changes == ()
+    bare = plan_on(HostRoot(tmp_path / "none"), host(), request, CpuSet())
+    assert {int(change.after) for change in bare.changes} <= set(FOUR - HOT)
 
 
 def test_a_host_without_control_groups_has_no_set(tmp_path: Path) -> None:

@@ -12,12 +12,16 @@ import pytest
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.comparing import same_state
+from jitter_workshop.flow import desk as desks
+from jitter_workshop.flow.comparing import same_state, stack_notes
 from jitter_workshop.flow.desk import Desk
+from jitter_workshop.flow.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.run import PlacementRecord, Run
+from jitter_workshop.model.run import UNSTEADY, PlacementRecord, Run
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.report.text import render
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import encode, stack
 from tests.fakes import FakeWorkshop
@@ -142,3 +146,35 @@ def test_what_waits_for_a_boot_is_not_in_effect(tmp_path: Path) -> None:
     root = HostRoot(tmp_path)
     assert [one["id"] for one in stack(root)] == ["thp", "nohz-full"]
     assert [one["id"] for one in stack(root, in_effect=True)] == ["thp"]
+
+
+def test_what_somebody_else_gave_back_lets_the_host_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_tree: Callable[[str], Path]
+) -> None:
+    stands: list[dict[str, str]] = [{"id": "isolation", "value": ""}]
+    monkeypatch.setattr(desks, "stack", lambda root: tuple(stands))
+    with SessionStore(tmp_path / "sessions").create("one", "host") as handle:
+        root = HostRoot(host_tree("server64"))
+        topology, host = desks.look_at(root)
+        desk = Desk(handle, root, host, Topology((), ()))
+        assert desk.standing() == ({"id": "isolation", "value": ""},)
+        assert (len(desk.topology.cpus), desk.room.cpus) == (0, 0)
+        stands.clear()
+        assert desk.standing() == ()
+        assert (desk.topology, desk.room.cpus) == (topology, len(topology.allowed))
+
+
+def test_a_run_during_which_settings_changed_earns_no_mark_and_is_told(runs: dict[str, Run]) -> None:
+    pinning = chapter("pinning")
+    second = runs["again"]
+    first = runs["measure"] = dataclasses.replace(second, placement=dataclasses.replace(second.placement, mode="none"))
+    assert marks(pinning, runs)["curve"]
+    said = changed_meanwhile(({"id": "thp", "value": ""},), ({"id": "thp", "value": ""}, *GOVERNOR))
+    assert said == "governor changed while it ran: it was not made in one state"
+    assert changed_meanwhile(GOVERNOR, GOVERNOR) == ""
+    unsteady = dataclasses.replace(second, notes={UNSTEADY: said})
+    assert not marks(pinning, {**runs, "again": unsteady})["curve"]
+    assert stack_notes(pinning, first, unsteady) == (f"During the second run {said}.",)
+    assert same_state(first, first)
+    assert not same_state(unsteady, unsteady)
+    assert said in render(unsteady)

@@ -195,6 +195,8 @@ def test_the_spec_carries_what_was_asked() -> None:
     request = dataclasses.replace(ask(), threshold_ns=5_000, noise="spinners", pacing="schedule", interval_ns=20_000)
     spec = resolve(request, TWO, CpuSet(), "/scratch")
     assert (spec.threshold_ns, spec.noise, spec.pacing, spec.interval_ns) == (5_000, "spinners", "schedule", 20_000)
+    assert not spec.threshold_gives_way
+    assert resolve(dataclasses.replace(request, threshold_ns=None), TWO, CpuSet(), "/scratch").threshold_gives_way
     assert (spec.scratch_dir, spec.preset, spec.blocks, spec.duty) == ("/scratch", "quick", 20, 100)
     assert threads(spec) == 2
     check(request)

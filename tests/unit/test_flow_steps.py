@@ -16,7 +16,10 @@ from jitter_workshop.flow.path import entry, in_order, next_entry, reason_not_he
 from jitter_workshop.model.course import STEPS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import PlacementRecord, Run
-from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.tui.plain_views import loop_line
+from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import madeup
 from tests.fakes import short_course
 
@@ -39,6 +42,31 @@ def test_a_fresh_chapter_is_at_its_first_step() -> None:
     assert {states[s] for s in STEPS[1:]} == {"open"}
     baseline = {v.name: v.state for v in loop.views(COURSE.chapters[0], ChapterProgress())}
     assert baseline["plan"] == baseline["apply"] == "left_out"
+
+
+def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
+    progress = ChapterProgress(step="explain", seen=STEPS[:-1], prediction=Prediction(choice="x"))
+    here = {v.name: v.state for v in loop.views(PINNING, progress)}
+    assert (here["plan"], here["apply"], here["measure"]) == ("done", "done", "open")
+    there = {v.name: v.state for v in loop.views(PINNING, progress, rehearsed=True)}
+    assert there == dict.fromkeys(STEPS, "seen") | {"predict": "done", "explain": "now"}
+    over = {v.name: v.state for v in loop.views(PINNING, replace(progress, done=True), rehearsed=True)}
+    assert (over["explain"], over["compare"]) == ("now", "seen")
+    # What was measured here, when this host had the CPUs for it, was measured.
+    earlier = replace(progress, runs={"measure": "x"})
+    assert {v.name: v.state for v in loop.views(PINNING, earlier, rehearsed=True)}["measure"] == "done"
+    fresh = {v.name: v.state for v in loop.views(PINNING, ChapterProgress(), rehearsed=True)}
+    assert fresh == dict.fromkeys(STEPS, "open") | {"look": "now"}
+
+
+def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
+    progress = ChapterProgress(step="compare", seen=STEPS[:6], prediction=Prediction(choice="x"))
+    steps = loop.views(PINNING, progress, rehearsed=True)
+    wanted = "look◌  predict✓  measure◌  plan◌  apply◌  again◌  ▸COMPARE  explain"
+    line = LoopLine()
+    line._steps = steps
+    assert [part.plain for part in line._line(100, PALETTES["dark"])] == [wanted]
+    assert loop_line(PINNING, steps, 100) == [f"{PINNING.title}: {' '.join(wanted.split())}"]
 
 
 def test_what_a_step_waits_for() -> None:

@@ -251,6 +251,51 @@ def test_a_folder_that_is_named_after_the_host_gets_the_stand_in_too() -> None:
     assert scrubber.path("/sys/fs/cgroup/user@bob.service/cpu.max") == "/sys/fs/cgroup/user@removed.service/cpu.max"
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("vm", "/proc/sys/vm/stat_interval"),
+        ("kernel", "/proc/sys/kernel/random/boot_id"),
+        ("system", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        ("net", "/sys/class/net/eth0/queues/rx-0/rps_cpus"),
+        ("queues", "/sys/class/net/eth0/queues/rx-0/rps_cpus"),
+        ("cpu", "/sys/fs/cgroup/lxc/cpu.max"),
+        ("cpus", "/sys/fs/cgroup/cpuset.cpus.effective"),
+        ("cpuset", "/sys/fs/cgroup/cpuset/cpuset.effective_cpus"),
+        ("schemata", "/sys/fs/resctrl/schemata"),
+        ("boot", "/boot/loader/entries/debian.conf"),
+        ("modules", "/lib/modules/6.12.1/config"),
+    ],
+)
+def test_a_host_that_is_called_like_something_of_the_kernels_keeps_the_kernels_names(name: str, path: str) -> None:
+    assert Scrubber(secret=name).path(path) == path
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "text"),
+    [
+        ("cpu", "/proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n"),
+        ("performance", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
+        ("never", "/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"),
+    ],
+)
+def test_a_host_that_is_called_like_a_word_of_the_kernels_keeps_that_word(name: str, path: str, text: str) -> None:
+    assert kept(path, text, Scrubber(secret=name)) == text
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/sys/class/net/web17/mtu", f"/sys/class/net/{HIDDEN_NAME}/mtu"),
+        ("/proc/irq/30/web17", f"/proc/irq/30/{HIDDEN_NAME}"),
+        ("/boot/loader/entries/web17.conf", f"/boot/loader/entries/{HIDDEN_NAME}.conf"),
+        ("/sys/fs/resctrl/web17/schemata", f"/sys/fs/resctrl/{HIDDEN_NAME}/schemata"),
+    ],
+)
+def test_what_people_name_after_a_host_gets_the_stand_in(path: str, expected: str) -> None:
+    assert Scrubber(secret="web17").path(path) == expected
+
+
 @given(st.text(st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=127), min_size=2, max_size=12))
 def test_any_host_name_is_replaced_as_a_whole_word(name: str) -> None:
     assert name not in Scrubber(secret=name).identifiers(f"/{name}/").replace(HIDDEN_NAME, "")

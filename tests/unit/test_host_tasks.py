@@ -75,6 +75,15 @@ def test_this_process_and_its_threads() -> None:
         other.join()
 
 
+def test_who_has_ended_and_waits_to_be_asked_for_is_none_of_them(tmp_path: Path) -> None:
+    files = task(7, "zombie", state="Z", allowed="0-3") | task(8, "lives", allowed="0-3")
+    files |= task(9, "first thread ended", state="Z", allowed="0-3", threads=3)
+    files |= task(10, "lives on", pid=9, allowed="0-3") | task(11, "ended too", pid=9, state="X")
+    root = HostRoot(write(tmp_path, files))
+    assert [t.tid for t in each_process(root)] == [8, 9]
+    assert [t.tid for t in each_thread(root)] == [8, 10]
+
+
 def test_who_is_gone_is_none(tmp_path: Path) -> None:
     root = HostRoot(tmp_path)
     assert read_task(root, 5) is None

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, tally
 
 
 def test_escapes_and_line_breaks_become_blanks() -> None:
@@ -24,3 +24,9 @@ def test_nothing_that_steers_a_terminal_is_left(text: str, limit: int) -> None:
     assert len(shown) <= limit
     assert not any(unicodedata.category(c).startswith("C") for c in shown)
     assert clean(shown, limit) == shown
+
+
+def test_who_counts_says_what() -> None:
+    assert tally(["governor", "thp", "governor"]) == "2 tunables, 3 writes"
+    assert tally(iter(["thp"])) == "1 tunable, 1 write"
+    assert tally(()) == "no tunables, no writes"

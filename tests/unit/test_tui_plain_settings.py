@@ -55,12 +55,14 @@ def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:
     left = (LeftAlone("ksm", "/sys/b", "1", "7", "somebody else changed it"), LeftAlone("ksm", "/c", "1", None, "gone"))
     lines = settings.given_back_lines(RestoreResult(restored, left, True), 100)
     assert lines == [
-        "Given back: 3 settings (thp, ksm).",
+        "Given back: 2 tunables, 3 writes (thp, ksm).",
         "! Left alone: /sys/b: somebody else changed it (it says 7).",
         "! Left alone: /c: gone.",
         "A part of it takes effect with the next boot.",
     ]
-    assert settings.given_back_lines(RestoreResult(restored[:1], (), False), 100) == ["Given back: 1 setting (thp)."]
+    assert settings.given_back_lines(RestoreResult(restored[:1], (), False), 100) == [
+        "Given back: 1 tunable, 1 write (thp)."
+    ]
     assert settings.given_back_lines(RestoreResult((), (), False), 100) == []
 
 

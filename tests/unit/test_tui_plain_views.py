@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.path import in_order
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_input import LONGEST_NS, parse_cpus, parse_time_ns
@@ -108,8 +109,23 @@ def test_the_path_marks_what_is_next_done_and_not_here() -> None:
     assert "setting  curve  guess" in lines[0]
     assert lines[1].split() == ["1", "●", "A", "chapter", "✓", "✓", "✗"]
     assert lines[2].split() == ["2", "▸", "B", "–", "·", "·"]
-    assert lines[3] == "NOT ON THIS HOST"
+    assert lines[3] == "NOT ON THIS HOST AS IT IS"
     assert lines[4].split(maxsplit=3) == ["3", "○", "C", "needs 2 CPUs"]
+
+
+def test_what_is_taught_on_a_recording_is_told_apart_from_what_is_not_here() -> None:
+    path = in_order(
+        (
+            entry(here=False, reason="needs 2 CPUs"),
+            entry(chapter_id="b", title="B", here=False, reason="needs 2 CPUs"),
+            entry(chapter_id="c", title="C", here=False, reason="no cpufreq", rehearsed=True),
+            entry(chapter_id="d", title="D"),
+        )
+    )
+    assert [e.chapter_id for e in path] == ["d", "c", "a", "b"]
+    said = [" ".join(line.split()) for line in views.path_lines(path, None, 80)]
+    assert said[2:4] == ["NOT ON THIS HOST, BUT ON A RECORDING", "2 ○ C no cpufreq"]
+    assert said[4:] == ["NOT ON THIS HOST AS IT IS", "needs 2 CPUs:", "3 ○ A chapter", "4 ○ B"]
 
 
 def test_hostile_names_do_not_reach_the_terminal() -> None:

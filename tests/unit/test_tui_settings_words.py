@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.flow.hands import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
-from jitter_workshop.tui.settings_words import came_back, farewell, named, script_command, stands
+from jitter_workshop.tui.settings_words import apply_command, came_back, farewell, named, script_command, stands
 
 BACK = RestoreResult(
     (Restored("governor", "/a", "performance", "powersave"), Restored("governor", "/b", "performance", "powersave")),
@@ -20,7 +20,7 @@ BACK = RestoreResult(
 
 def test_what_came_back_and_what_was_left_alone() -> None:
     said = came_back(BACK)
-    assert said.startswith("2 settings given back: governor (2). Left alone: /c")
+    assert said.startswith("Given back: 1 tunable, 2 writes (governor). Left alone: /c")
     assert "somebody else has changed it." in said
     assert said.endswith("A part of it takes effect with the next boot.")
     assert "\x1b" not in said
@@ -29,15 +29,17 @@ def test_what_came_back_and_what_was_left_alone() -> None:
 
 def test_many_ids_are_not_all_named() -> None:
     assert named(f"id{n}" for n in range(8)) == "id0, id1, id2, id3, id4, id5 and 2 more"
-    assert named(["thp", "governor", "thp"]) == "thp (2), governor"
+    assert named(["thp", "governor", "thp"]) == "thp, governor"
 
 
 def test_nothing_stands_without_a_word() -> None:
     assert stands(()) == ""
-    assert stands(({"id": "thp", "value": "never"},)) == "Settings stand: thp"
+    assert stands(("governor", "thp", "governor")) == "Applied now: 2 tunables, 3 writes (governor, thp)"
 
 
 def test_the_script_takes_the_words_as_they_are() -> None:
+    assert apply_command(("once:nohz-full", "once:isolcpus")) == "sudo jitter-workshop apply --once nohz-full isolcpus"
+    assert apply_command(("governor", "once:isolcpus")) == "sudo jitter-workshop apply governor once:isolcpus"
     assert script_command(("governor", "boost=off")) == "jitter-workshop plan --sh governor boost=off > plan.sh"
 
 
@@ -45,18 +47,23 @@ def test_the_script_takes_the_words_as_they_are() -> None:
     ("held", "result", "standing", "said"),
     [
         (False, NOTHING, (), ""),
-        (True, RestoreResult(BACK.restored, (), False), (), "2 settings given back: governor (2).\n"),
+        (True, RestoreResult(BACK.restored, (), False), (), "Given back: 1 tunable, 2 writes (governor).\n"),
         (True, NOTHING, (), "What was applied had been given back already.\n"),
         (
             True,
             NOTHING,
-            ({"id": "thp"},),
+            ("thp",),
             "It is not certain that all was given back.\n"
-            "Settings stand: thp. 'jitter-workshop restore' gives them back.\n",
+            "Applied now: 1 tunable, 1 write (thp). 'jitter-workshop restore' gives them back.\n",
         ),
-        (False, NOTHING, ({"id": "thp"},), "Settings stand: thp. 'jitter-workshop restore' gives them back.\n"),
+        (
+            False,
+            NOTHING,
+            ("thp",),
+            "Applied now: 1 tunable, 1 write (thp). 'jitter-workshop restore' gives them back.\n",
+        ),
     ],
 )
 def test_the_plain_terminal_is_told_how_it_ended(held: bool, result: RestoreResult, standing: Any, said: str) -> None:
     hands = SimpleNamespace(holding=held, close=lambda: result)
-    assert farewell(cast("Any", SimpleNamespace(hands=hands, standing=lambda: standing))) == said
+    assert farewell(cast("Any", SimpleNamespace(hands=hands, written=lambda: standing))) == said

@@ -183,3 +183,10 @@ def test_steal_reads_the_same_in_the_column_and_in_the_line(percent: float, word
     host = dataclasses.replace(summarise(HostRoot()), steal_percent=percent)
     assert f"steal {words}" in host_line(host)
     assert any(line.plain.split() == ["steal", *words.split()] for line in host_column(host, 40, DARK))
+
+
+def test_the_host_column_says_ranges_of_cpus_as_the_kernel_does() -> None:
+    host = dataclasses.replace(summarise(HostRoot()), isolated=(1, 2, 3, 5), nohz_full=())
+    lines = [line.plain.split() for line in host_column(host, 40, DARK)]
+    assert ["isolated", "1-3,5"] in lines
+    assert ["nohz_full", "none"] in lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning import applying
 from jitter_workshop.tuning.applying import apply_changes
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.writer import HostWriter
@@ -94,3 +96,18 @@ def test_what_is_no_set_of_cpus_stays(text: str) -> None:
 @given(st.text(max_size=12), sets)
 def test_other_kinds_do_not_depend_on_what_is_online(text: str, gone: CpuSet) -> None:
     assert all(kind_of(name).without(text, gone) == text for name in ("number", "choice", "unit"))
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_did_not_get_into_the_menu_waits_for_no_boot(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    def follow(name: str, root: HostRoot, writer: HostWriter) -> None:
+        if fails:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(applying, "run_then", follow)
+    planned = dataclasses.replace(OFFLINE, when="boot", then="update-grub")
+    done = apply_changes(HostRoot(tree), HostWriter(tree), (planned,), Book())
+    assert [one.path for one in done.refused] == (["update-grub"] if fails else [])
+    assert done.needs_reboot is not fails

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -391,6 +392,35 @@ def test_a_task_that_began_after_the_plan_is_no_refusal(tmp_path: Path) -> None:
     shown, refused = shown_only(after, [digest(change) for change in before])
     assert [(c.path, c.after) for c in shown] == [(c.path, c.after) for c in before]
     assert refused == []
+
+
+def test_a_task_that_has_ended_and_was_not_asked_for_is_not_moved(tmp_path: Path) -> None:
+    """The kernel takes the write for a zombie and leaves it in the top set."""
+    quad_v1(tmp_path)
+    ended = hosttrees.task(30, "gone", allowed="2", state="Z", start=77) | {"proc/30/cgroup": "3:cpuset:/\n"}
+    hosttrees.write(tmp_path, ended)
+    assert not any("30@77" in change.path for change in wanted(tmp_path, "3", "isolation"))
+
+
+class EndsWhileItIsMoved(MadeKernel):
+    def _move(self, path: str, tid: str) -> None:
+        if tid == "30":
+            hosttrees.write(self.top, hosttrees.task(30, "going", allowed="0-3", state="Z", start=77))
+            raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+        super()._move(path, tid)
+
+
+def test_a_task_that_ends_before_or_while_it_is_moved_is_no_refusal(tmp_path: Path) -> None:
+    quad_v1(tmp_path)
+    for tid, start in ((29, 76), (30, 77)):
+        cgroup = {f"proc/{tid}/cgroup": "3:cpuset:/\n"}
+        hosttrees.write(tmp_path, hosttrees.task(tid, "going", allowed="0-3", start=start) | cgroup)
+    changes = wanted(tmp_path, "3", "isolation")
+    hosttrees.write(tmp_path, hosttrees.task(29, "going", allowed="0-3", state="Z", start=76))
+    kernel = EndsWhileItIsMoved(tmp_path, groups={V1: 1})
+    result = apply_changes(kernel.reader, kernel, changes, Remembered())
+    assert result.refused == ()
+    assert len(result.applied) == len(changes) - 2
 
 
 def test_a_partition_that_the_kernel_marks_invalid_is_refused_and_the_rest_done(tmp_path: Path) -> None:

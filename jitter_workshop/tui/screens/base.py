@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, many
 from jitter_workshop.tui.size import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
@@ -85,10 +85,14 @@ class WorkshopScreen(Screen[None]):
     def title_lines(self, width: int, palette: Palette) -> Iterable[Text]:
         """The title line: where we are, which host, and whether anything of it is changed."""
         standing = len(self.workshop.standing())
-        changed = f"{standing} changed" if standing else "nothing changed"
+        changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
         state = "a recorded host: to look at" if self.workshop.recorded else changed
         right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", style=palette.dim)
         yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)
+
+    def going_on(self) -> None:
+        """The process was stopped and goes on: the host may be another one than before, a lease may have run out."""
+        self.sheet("#title").show(self.title_lines)
 
     def sheet(self, selector: str) -> Sheet:
         """A sheet of this screen by its id."""

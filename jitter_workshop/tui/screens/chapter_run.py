@@ -128,6 +128,7 @@ class ChapterRun(ChapterShow):
         if not message.run.complete:
             self._message = f"Stopped after {blocks} blocks; they are kept among the curves."
         self._show()
+        self.workshop_app.run_over()
 
     @on(RunFailed)
     def _run_failed(self, message: RunFailed) -> None:
@@ -136,6 +137,7 @@ class ChapterRun(ChapterShow):
         self._show()
         if not stopped:
             self.workshop_app.show_error(message.error)
+        self.workshop_app.run_over()
 
 
 def _stopped_sentence(error: WorkshopError) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.text import tally
 from jitter_workshop.tui.screens.chapter_run import ChapterRun
 from jitter_workshop.tui.screens.chapter_state import Tried
-from jitter_workshop.tui.settings_words import came_back, counted
+from jitter_workshop.tui.settings_words import came_back
 from jitter_workshop.tui.widgets.sheet import Pane
 
 
@@ -17,8 +18,8 @@ class ChapterSettings(ChapterRun):
         """Make the plan that is on the screen."""
         if self._planned is None:
             return
-        count = len(self._planned.changes)
-        self._tell(f"Applying {counted(count)}…" if count else "Reading the settings again…")
+        changes = self._planned.changes
+        self._tell(f"Applying: {tally(one.tunable for one in changes)}…" if changes else "Reading the settings again…")
         self.have_done(self._apply_and_look, self._applied, self._not_applied)
 
     def _apply_and_look(self) -> Tried:
@@ -37,6 +38,17 @@ class ChapterSettings(ChapterRun):
         self._tried = tried
         self._view = "work"
         self._tell(message)
+        self.query_one("#data", Pane).scroll_home(animate=False)
+
+    def action_boots(self) -> None:
+        """Plan boot parameters for every boot, or for the next one alone."""
+        way = self.walk.boots.way()
+        if self.run_under_way is not None or self.workshop_app.at_work or way is None or not self._other_boots:
+            return
+        self.walk.boots.choose(once=not way.once)
+        self._planned = None
+        self._view = "work"
+        self._tell("")
         self.query_one("#data", Pane).scroll_home(animate=False)
 
     def action_undo(self) -> None:

@@ -10,10 +10,12 @@ from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import BootWay
 from jitter_workshop.tui.screens import chapter_views as views
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.base import TALL
 from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS, ChapterState
+from jitter_workshop.tui.settings_words import NO_RIGHTS, as_root
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.figures import percentile_table
@@ -183,7 +185,7 @@ class ChapterShow(ChapterState):
 
     def _plan_figures(self, width: int, palette: Palette) -> list[Text]:
         walk, tried = self.walk, self._tried
-        words = walk.chapter.tunables
+        words = (self._planned.words if self._planned is not None else ()) or walk.chapter.tunables
         if tried is not None and tried.error is not None:
             return settings_views.not_applied(tried.error, words, width, palette)
         if tried is not None and tried.view is not None:
@@ -193,7 +195,9 @@ class ChapterShow(ChapterState):
             self._planned = walk.plan()
         if walk.chapter.changes != "tunables":
             return views.plan(self._planned, width, palette)
-        return settings_views.plan(self._planned, words, walk.rehearsed, width, palette)
+        return settings_views.plan(
+            self._planned, self._planned.words or walk.chapter.tunables, walk.rehearsed, width, palette
+        )
 
     def _said(self) -> list[str]:
         """What stands above the keys: the newest message, or what this step has to tell."""
@@ -229,9 +233,31 @@ class ChapterShow(ChapterState):
             return ""
         if self.walk.awaits_reboot:
             return "Written already, and this host was not rebooted since. Enter goes home, u gives it back."
+        if self._no_rights:
+            return f"{NO_RIGHTS} Enter shows how somebody with root's rights does it for you."
+        way = self.walk.boots.way()
+        if way is not None:
+            return self._said_of_boots(way)
         if self.walk.applied:
             return "This chapter's settings stand. Enter reads them again, u gives them back."
-        return "Enter writes this, as root. It is given back when you leave, or with u."
+        return f"Enter writes this, {as_root(self.workshop)}. It is given back when you leave, or with u."
+
+    @property
+    def _no_rights(self) -> bool:
+        """Would Enter at ``apply`` write something, and cannot?"""
+        writes = self._planned is None or bool(self._planned.changes)
+        return writes and self.workshop.hands.rights == "none" and not self.walk.applied
+
+    def _said_of_boots(self, way: BootWay) -> str:
+        """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
+        other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
+        if way.this_boot and way.once:
+            return f"Only this boot has it; u takes the entry out of the menu.{other}"
+        if way.this_boot:
+            return f"This boot has it already. Enter writes this, {as_root(self.workshop)}: every boot will have it."
+        which = "the next boot alone" if way.once else "every boot"
+        how = as_root(self.workshop)
+        return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', takes it back."
 
     def _said_of_recording(self) -> list[str]:
         """A rehearsed chapter measures and writes nothing, and says so where that would happen."""
@@ -258,7 +284,9 @@ class ChapterShow(ChapterState):
         if step == "predict" and not self._locked:
             return "keep guess"
         if step == "apply" and self._sets:
-            return "home" if self._reboot_first else "apply" if self._tried is None else "go on"
+            if self._reboot_first or self._tried is not None:
+                return "home" if self._reboot_first else "go on"
+            return "who can" if self._no_rights else "apply"
         if step == "apply" and not self.walk.rehearsed:
             return "agree"
         return "finish" if step == self.walk.chapter.steps[-1] else "go on"
@@ -272,6 +300,9 @@ class ChapterShow(ChapterState):
         shown: list[Shown] = [("chapter.enter", self._enter_label())]
         if step == "apply" and self.walk.chapter.changes == "placement" and not self.walk.rehearsed:
             shown.append(("chapter.cpus", ""))
+        if step in ("plan", "apply") and self._other_boots:
+            way = self.walk.boots.way()
+            shown.append(("chapter.boots", "every boot" if way is not None and way.once else "one boot"))
         if self._sets and step in ("apply", *AFTER) and self.walk.applied:
             shown.append(("chapter.undo", ""))
         if self.walk.measures(step) and self.walk.run_in(step) is not None:
@@ -290,5 +321,4 @@ class ChapterShow(ChapterState):
             shown.append(("chapter.copy", ""))
         if self.walk.chapter.hints:
             shown.append(("chapter.hint", ""))
-        shown += [("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]
-        return shown[:5] + shown[-2:] if len(shown) > 7 else shown
+        return [*shown, ("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]

@@ -79,6 +79,14 @@ class ChapterState(HandWork):
         return self.step == "apply" and self._sets and self.walk.awaits_reboot
 
     @property
+    def _other_boots(self) -> bool:
+        """Can the plan be turned between one boot and every boot?"""
+        if not self._sets or self._tried is not None or self.step not in ("plan", "apply") or self.walk.awaits_reboot:
+            return False
+        way = self.walk.boots.way()
+        return way is not None and not way.why_not
+
+    @property
     def _marking(self) -> bool:
         task = self.walk.chapter.prediction
         return task is not None and task.kind == "mark"

@@ -9,6 +9,7 @@ from rich.text import Text
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import Progress
 from jitter_workshop.model.run import Block
@@ -59,8 +60,8 @@ def host_column(host: HostSummary, width: int, palette: Palette) -> Lines:
         ("CPU", clean(host.cpu_model, 60) if host.cpu_model else "not shown here"),
         ("guest of", clean(host.hypervisor, 30) if host.hypervisor else "nobody seen"),
         ("CPUs", f"{len(host.cpus_allowed)} of {len(host.cpus_online)} ours"),
-        ("isolated", ",".join(map(str, host.isolated)) or "none"),
-        ("nohz_full", ",".join(map(str, host.nohz_full)) or "none"),
+        ("isolated", str(CpuSet(host.isolated)) or "none"),
+        ("nohz_full", str(CpuSet(host.nohz_full)) or "none"),
         ("governor", ", ".join(clean(g, 20) for g in host.governors) or "no cpufreq"),
         ("idle driver", clean(host.cpuidle_driver, 30) if host.cpuidle_driver else "none"),
         ("clock", clean(host.clocksource, 30) if host.clocksource else "not shown"),

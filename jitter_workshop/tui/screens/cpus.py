@@ -84,7 +84,7 @@ class CpuPicker(Page):
             cpu = self.chosen.get(role)
             line.append(f"{SIGNS[role]} ", f"bold {palette.accent}")
             line.append(f"{role} {'auto' if cpu is None else f'CPU {cpu}'}   ", palette.text)
-        yield line
+        yield from wrap(line, width)
         told = " · ".join(about(self._topology, self.query_one(CpuMap).cursor))
         yield from wrap(Text(told, style=palette.dim), width)
         yield Text("× not ours   – offline", style=palette.dim)

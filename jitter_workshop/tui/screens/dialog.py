@@ -44,7 +44,7 @@ class ErrorDialog(Page):
             yield from wrap(Text(clean(self.error.advice, 1_000), style=palette.text), width, "→ ")
         yield Text()
         copied = "in the clipboard, where this terminal allows it" if self._copied else "y copies this text"
-        yield Text(f"Esc closes · {copied}", style=palette.dim)
+        yield from wrap(Text(f"Esc closes · {copied}", style=palette.dim), width)
         yield Text()
 
     def action_copy(self) -> None:

@@ -25,6 +25,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
     ("knee", "where a curve leaves its floor. The rate of a thief decides at which percentile it sits."),
+    ("✓ ◌", "behind a step: done; seen on a recording, where nothing is measured or written."),
     ("hot CPUs", "run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
     ("switched out", "a thread gave up its CPU; by force: the scheduler took it away although it wanted to go on."),

@@ -27,9 +27,6 @@ from jitter_workshop.tui.widgets.path_list import PathList
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-SEVEN_KEYS = 70
-"""So wide is the row of all keys."""
-
 
 class NextCard(Sheet):
     """The card of the next step; a click on it goes there."""
@@ -64,15 +61,13 @@ class HomeScreen(HomeSettings):
             return ()
         entry = self.query_one(PathList).entry
         # What is changed on the host is worth a place more than those of the screen.
-        hands = self.hands_keys()
-        narrow = self.size.width < SEVEN_KEYS
         return (
             ("home.go", ""),
             *((("home.measure", ""),) if entry is None or entry.here else ()),
-            *hands,
-            *(() if hands and narrow else (("app.curves", ""),)),
+            *self.hands_keys(),
             ("app.status", ""),
-            *(() if hands or narrow else (("app.settings", ""),)),
+            ("app.curves", ""),
+            ("app.settings", ""),
             ("app.help", ""),
             ("home.quit", ""),
         )
@@ -88,6 +83,9 @@ class HomeScreen(HomeSettings):
         self.query_one(ChartView).show_curves(self._curves(), highlight=-1)
 
     def on_resize(self) -> None:
+        self._renew()
+
+    def going_on(self) -> None:
         self._renew()
 
     def _renew(self) -> None:
@@ -124,9 +122,12 @@ class HomeScreen(HomeSettings):
             yield from wrap(Text(said, style=palette.text), width, "▸ ")[:2]
 
     def _about(self, width: int, palette: Palette) -> Iterable[Text]:
-        """What the chapter under the cursor is about."""
+        """What the chapter under the cursor is about, or why it can be shown neither here nor on a recording."""
         entry = self.query_one(PathList).entry
-        return wrap(Text(clean(entry.summary, 240), style=palette.dim), width, "  ") if entry is not None else ()
+        if entry is None:
+            return ()
+        lost = not entry.here and not entry.rehearsed
+        return wrap(Text(clean(entry.reason if lost else entry.summary, 400), style=palette.dim), width, "  ")
 
     def _host(self, width: int, palette: Palette) -> Iterable[Text]:
         """What there is room for on a wide screen only."""
@@ -150,7 +151,9 @@ class HomeScreen(HomeSettings):
     def _next_card(self, width: int, palette: Palette) -> Iterable[Text]:
         following = self.workshop.next_chapter()
         if following is None:
-            yield Text("All chapters are done. Enter opens one again; c shows all curves.", style=palette.text)
+            every = all(entry.done for entry in self.workshop.path())
+            done = "All chapters are done." if every else "All that this host can do now is done."
+            yield Text(f"{done} Enter opens one again; c shows all curves.", style=palette.text)
             yield from self._offer(palette)
         else:
             left = Text.assemble(

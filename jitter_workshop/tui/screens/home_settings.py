@@ -13,7 +13,15 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.handwork import HandWork
 from jitter_workshop.tui.screens.question import Question
-from jitter_workshop.tui.settings_words import came_back, counted, named, stands
+from jitter_workshop.tui.settings_words import (
+    GIVEN_BACK_MEANWHILE,
+    NO_RIGHTS,
+    as_root,
+    came_back,
+    counted,
+    named,
+    stands,
+)
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.prose import wrap
@@ -23,6 +31,8 @@ class HomeSettings(HandWork):
     """The home screen's hands. ``_renew`` shows everything anew."""
 
     _hands_message = ""
+    _stood: tuple[dict[str, str], ...] = ()
+    """What stood when that was said."""
 
     def _renew(self) -> None:
         raise NotImplementedError
@@ -32,9 +42,14 @@ class HomeSettings(HandWork):
         said = [self._hands_message] if self._hands_message else []
         if self.workshop_app.at_work:
             return said
-        standing = stands(self.workshop.standing())
+        # What came of a key is true until something else happens to the host: a lease may run out, a chapter may apply.
+        if self.workshop.standing() != self._stood:
+            self._hands_message, said = "", []
+        standing = stands(self.workshop.written())
         said += [f"{standing}.   u gives all back"] if standing else []
         again = self.workshop.resumable()
+        if again and not standing and self.workshop.hands.holding:
+            said.append(GIVEN_BACK_MEANWHILE)
         if again:
             said.append(
                 f"This session had applied {named(word.partition('=')[0] for word in again)}.   a applies again"
@@ -48,8 +63,12 @@ class HomeSettings(HandWork):
         return (("home.resume", ""),) if self.workshop.resumable() else ()
 
     def _say_of_hands(self, message: str) -> None:
-        self._hands_message = message
+        self._remember(message)
         self._renew()
+
+    def _remember(self, message: str) -> None:
+        self._hands_message = message
+        self._stood = self.workshop.standing()
 
     # -- giving all back -------------------------------------------------------------------------------------------
 
@@ -74,7 +93,7 @@ class HomeSettings(HandWork):
         self._renew()
 
     def _undone(self, result: RestoreResult) -> None:
-        self._hands_message = came_back(result)
+        self._remember(came_back(result))
 
     # -- applying again --------------------------------------------------------------------------------------------
 
@@ -92,7 +111,9 @@ class HomeSettings(HandWork):
         def about(width: int, palette: Palette) -> Iterable[Text]:
             return settings_views.plan(view, words, self.workshop.recorded, width, palette)
 
-        keys = "Enter applies this, as root · ↑ ↓ scroll · Esc changes nothing"
+        barred = self.workshop.hands.rights == "none"
+        enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
+        keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
         title = "Apply again what this session had applied?"
         self.app.push_screen(Question(title, about, keys, lambda: self._resume(view)))
 
@@ -102,10 +123,10 @@ class HomeSettings(HandWork):
         self._renew()
 
     def _resumed(self, result: ApplyResult) -> None:
-        said = [f"{counted(len(result.applied))} made and read back."]
+        said = [f"Applied and read back: {counted([one.tunable for one in result.applied])}."]
         said += [f"Refused: {clean(one.path or one.tunable, 100)}: {clean(one.reason, 200)}." for one in result.refused]
         said += ["Part of it takes effect with the next boot."] if result.needs_reboot else []
-        self._hands_message = " ".join(said)
+        self._remember(" ".join(said))
 
     def _failed(self, error: WorkshopError) -> None:
         self._hands_message = ""

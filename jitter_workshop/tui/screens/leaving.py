@@ -26,7 +26,7 @@ def leave_question(app: WorkshopApp, leave: Callable[[], None]) -> Question:
     """What is asked; ``leave`` is called after either answer but Escape."""
 
     def about(width: int, palette: Palette) -> Iterable[Text]:
-        yield from wrap(Text(f"{stands(app.workshop.standing())}.", style=palette.text), width)
+        yield from wrap(Text(f"{stands(app.workshop.written())}.", style=palette.text), width)
         yield Text()
         yield from wrap(Text(ABOUT, style=palette.dim), width)
 

@@ -20,8 +20,8 @@ from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_FIRST_ROW = 2
-_ROWS_EACH = 3
+_NAME = 18
+"""So wide is the column of the settings' names."""
 
 
 class SettingsPage(Page):
@@ -33,6 +33,7 @@ class SettingsPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._cursor = 0
+        self._rows: list[int | None] = []
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="frame"), Pane():
@@ -40,22 +41,27 @@ class SettingsPage(Page):
 
     def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
         settings = self.workshop_app.settings
-        yield Text.assemble(
-            ("SETTINGS", f"bold {palette.text}"), ("   ↑ ↓ choose · Enter changes · Esc closes", palette.dim)
-        )
-        yield Text()
+        keys = Text("↑ ↓ choose · Enter changes · Esc closes", style=palette.dim)
+        lines = [*wrap(keys, width, "SETTINGS   "), Text()]
+        lines[0].stylize(f"bold {palette.text}", 0, len("SETTINGS"))
+        self._rows = [None] * len(lines)
         for number, (key, choices) in enumerate(CHOICES.items()):
             title, meaning = TITLES[key]
             under = number == self._cursor
             line = Text("▸ " if under else "  ", style=palette.accent)
-            line.append(f"{title:<16}", f"bold {palette.text}" if under else palette.text)
+            line.append(f"{title:<{_NAME - 2}}", f"bold {palette.text}" if under else palette.text)
+            made = [line]
             for choice in choices:
                 chosen = choice == getattr(settings, key)
-                line.append(f"{'●' if chosen else '○'} {_word(choice)}  ", palette.accent if chosen else palette.dim)
-            yield line
-            yield Text("  " + meaning, style=palette.dim)
-            yield Text()
-        yield from wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", style=palette.dim), width)
+                shown = f"{'●' if chosen else '○'} {_word(choice)}  "
+                if line.cell_len + len(shown.rstrip()) > width:
+                    line = Text(" " * _NAME)
+                    made.append(line)
+                line.append(shown, palette.accent if chosen else palette.dim)
+            made += wrap(Text(meaning, style=palette.dim), width, "  ")
+            lines += [*made, Text()]
+            self._rows += [*[number] * len(made), None]
+        return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", style=palette.dim), width)]
 
     def _change(self, by: int) -> None:
         key = list(CHOICES)[self._cursor]
@@ -86,8 +92,8 @@ class SettingsPage(Page):
         position = event.get_content_offset(self.query_one("#settings-sheet", Sheet))
         if position is None:
             return
-        row, within = divmod(position.y - _FIRST_ROW, _ROWS_EACH)
-        if 0 <= row < len(CHOICES) and within < 2:
+        row = self._rows[position.y] if 0 <= position.y < len(self._rows) else None
+        if row is not None:
             self._cursor = row
             self._change(+1)
 

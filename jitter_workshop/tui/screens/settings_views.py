@@ -15,7 +15,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, PredictionOutcome, RunCurve, SettingChange
 from jitter_workshop.tui.screens.chapter_views import Lines, facts, heading
-from jitter_workshop.tui.settings_words import script_command
+from jitter_workshop.tui.settings_words import apply_command, for_one_boot, script_command
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.figures import table
 from jitter_workshop.tui.widgets.prose import styled, wrap
@@ -61,7 +61,8 @@ def _tunable(tunable: str, changes: Sequence[Change], width: int, palette: Palet
     head = Text(clean(tunable, 40), style=f"bold {palette.cool}")
     head.append(f"   risk {worst}", colour)
     if changes[0].when == "boot":
-        head.append("   takes effect with the next boot", palette.accent)
+        alone = " alone" if any(c.kind == "grub-once" for c in changes) else ""
+        head.append(f"   takes effect with the next boot{alone}", palette.accent)
     lines: Lines = [head]
     for why in dict.fromkeys(clean(c.why, 400) for c in changes if c.why):
         lines += wrap(Text(why, style=palette.dim), width, "  ")
@@ -86,6 +87,9 @@ def _change(change: Change, width: int, palette: Palette) -> Lines:
 
 def no_rights(words: Sequence[str], width: int, palette: Palette) -> Lines:
     """The way out for who is not root here."""
+    if for_one_boot(words):
+        once = f"No root's rights here? Somebody who has them does exactly this by `{apply_command(words)}`."
+        return wrap(styled(once, palette, palette.dim), width)
     text = f"No root's rights here? `{script_command(words)}` makes a script of exactly this, with its undo, "
     return wrap(styled(text + "for somebody who has them.", palette, palette.dim), width)
 
@@ -113,11 +117,16 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette:
     if error.advice and "plan --sh" not in error.advice:
         lines += wrap(Text(_sentence(error.advice), style=palette.text), width, "→ ")
     lines += [Text(), *wrap(styled("Somebody with root's rights can do it for you:", palette), width)]
-    for command, why in (
+    by_apply = (
+        (apply_command(words), "shows the plan, asks, and makes the changes"),
+        ("sudo jitter-workshop restore", "gives them back"),
+    )
+    by_script = (
         (script_command(words), "writes the plan down as a script; look at it"),
         ("sudo sh plan.sh apply", "makes the changes, and says so where the host is no longer as planned"),
         ("sudo sh plan.sh undo", "gives them back"),
-    ):
+    )
+    for command, why in by_apply if for_one_boot(words) else by_script:
         lines += wrap(Text(command, style=palette.code), width, "  $ ", "    ")
         lines += wrap(Text(why, style=palette.dim), width, "    ")
     tail = "Enter goes on without it: the second run then shows this host as it is. b and Enter come back here."
@@ -127,8 +136,8 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette:
 def settings_compared(changes: Sequence[SettingChange], width: int, palette: Palette) -> Lines:
     """A rehearsed chapter's tunables before and after, as the two recordings say."""
     if not changes:
-        none = "Nothing is measured on a recording, and this chapter has no second one to set beside the first."
-        return [heading("NOTHING TO COMPARE", palette), *wrap(Text(none, style=palette.text), width)]
+        none = "This chapter sets nothing, so the recordings are alike, and nothing is measured on them."
+        return [heading("NO SETTINGS TO COMPARE", palette), *wrap(Text(none, style=palette.text), width)]
     lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS", palette)]
     rows = [["", "before", "", "after", ""]]
     rows += [

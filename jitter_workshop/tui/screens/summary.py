@@ -170,9 +170,10 @@ class SummaryScreen(WorkshopScreen):
             for line in (*words.not_finished(summary), words.NOTE):
                 yield from wrap(Text(line, style=palette.dim), width)
             yield Text()
+        where = ", ON A RECORDING" if summary.recorded else ""
         for title, told in (
             ("WHAT STANDS ON THIS HOST NOW", words.standing(summary)),
-            (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE", words.open_chapters(summary)),
+            (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE{where}", words.open_chapters(summary)),
             ("WHAT COULD STILL BE BETTER", words.open_checks(summary)),
             ("YOUR PREDICTIONS", words.predictions(summary)),
         ):

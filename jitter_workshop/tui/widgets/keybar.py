@@ -1,9 +1,11 @@
-"""The footer: at most seven keys, each with a tooltip and a click; all others are on the help page."""
+"""The footer: at most seven keys and no more than have room, each with a tooltip and a click; all others are on the
+help page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.containers import Horizontal
@@ -12,9 +14,25 @@ from textual.widget import Widget
 from jitter_workshop.tui.actions import BY_ID
 
 MOST_KEYS = 7
+_PADDING = 1
+"""Blanks on either side of a key, as the style below has them."""
 
 Shown = tuple[str, str]
 """An action's id and the label it has at this moment ("" = its usual one)."""
+
+
+def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
+    """At most seven keys, as many as a row of ``width`` cells shows whole. The first ones and the last two (help and
+    the way out) are worth most: what gives way is the one before those two."""
+    kept = list(keys)
+    while len(kept) > 1 and (len(kept) > MOST_KEYS or sum(map(_cells, kept)) > width):
+        del kept[-3 if len(kept) > 3 else -2]
+    return tuple(kept)
+
+
+def _cells(key: Shown) -> int:
+    action = BY_ID[key[0]]
+    return cell_len(action.shown) + 1 + cell_len(key[1] or action.label) + 2 * _PADDING
 
 
 class KeyHint(Widget):
@@ -47,16 +65,22 @@ class KeyBar(Horizontal):
 
     def __init__(self) -> None:
         super().__init__()
+        self._offered: tuple[Shown, ...] = ()
         self._shown: tuple[Shown, ...] = ()
 
     async def show(self, keys: Sequence[Shown]) -> None:
         """Put other keys there; nothing happens when they are the same."""
-        wanted = tuple(keys)[:MOST_KEYS]
+        self._offered = tuple(keys)
+        # It is as wide as the terminal; before its first layout it has no width of its own.
+        wanted = fitting(self._offered, self.app.size.width)
         if wanted == self._shown:
             return
         self._shown = wanted
         await self.remove_children()
         await self.mount_all([KeyHint(ident, label) for ident, label in wanted])
+
+    def on_resize(self) -> None:
+        self.call_next(self.show, self._offered)
 
     @property
     def shown(self) -> tuple[Shown, ...]:

@@ -10,13 +10,14 @@ from textual import events
 from textual.message import Message
 
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.walk import StepView
+from jitter_workshop.model.walk import STEP_SIGNS, StepView
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 
 class LoopLine(Sheet):
-    """✓ behind what is done, ▸ and capitals where we are; what a chapter leaves out is named at the end."""
+    """✓ behind what is done, ◌ behind what was seen on a recording, ▸ and capitals where we are; what a
+    chapter leaves out is named at the end."""
 
     @dataclass
     class Wanted(Message):
@@ -43,8 +44,10 @@ class LoopLine(Sheet):
             if self._spans:
                 line.append("  ")
             name = f"▸{step.name.upper()}" if step.state == "now" else step.name
-            name += "✓" if step.state == "done" else ""
-            style = {"now": f"bold {palette.accent}", "done": palette.good}.get(step.state, palette.dim)
+            name += STEP_SIGNS.get(step.state, "")
+            style = {"now": f"bold {palette.accent}", "done": palette.good, "seen": palette.text}.get(
+                step.state, palette.dim
+            )
             self._spans.append((line.cell_len, line.cell_len + len(name), step.name))
             line.append(name, style)
         left_out = [step.name for step in self._steps if step.state == "left_out"]

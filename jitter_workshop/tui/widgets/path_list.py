@@ -11,6 +11,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.widget import Widget
 
+from jitter_workshop.flow.path import in_groups
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.tui.theme import PALETTES, Palette
@@ -18,9 +19,11 @@ from jitter_workshop.tui.theme import PALETTES, Palette
 _COLUMNS = ("setting", "curve", "guess")
 _COLUMN_WIDTH = 9
 
+_HEADINGS = {"here": "PATH FOR THIS HOST", "recording": "ON A RECORDING", "neither": "NOT ON THIS HOST AS IT IS"}
+
 
 class PathList(Widget):
-    """Rows: a head, the chapters to do here, then those that can only be seen on a recording."""
+    """Rows: the chapters to do here, those that can only be seen on a recording, and the rest, each below its head."""
 
     DEFAULT_CSS = "PathList { width: 1fr; height: auto; }"
 
@@ -65,19 +68,16 @@ class PathList(Widget):
 
     def _rows(self) -> list[int | str]:
         """What each line is: an index into the entries, a title, or (indented) what is said below it."""
-        here = [i for i, entry in enumerate(self._entries) if entry.here]
-        recorded = [i for i, entry in enumerate(self._entries) if not entry.here]
-        rows: list[int | str] = ["PATH FOR THIS HOST", *here] if here or not recorded else []
-        if recorded:
-            rows += ["ON A RECORDING", *([f"  {self._said_once}"] if self._said_once else []), *recorded]
-        return rows
+        rows: list[int | str] = []
+        for group in in_groups(self._entries):
+            said_once = [f"  {clean(group.reason, 200)}"] if group.reason else []
+            rows += [_HEADINGS[group.state], *said_once, *(index for index, _ in group.entries)]
+        return rows or [_HEADINGS["here"]]
 
-    @property
-    def _said_once(self) -> str:
-        """The reason that all chapters on a recording share, to be said below their heading; "" where each
-        tells its own."""
-        reasons = [entry.reason for entry in self._entries if not entry.here]
-        return clean(reasons[0], 200) if len(reasons) > 1 and len(set(reasons)) == 1 else ""
+    def _aside(self, index: int) -> str:
+        """Why a chapter cannot be done here, where that is not said for its whole group."""
+        group = next(g for g in in_groups(self._entries) if any(index == i for i, _ in g.entries))
+        return "" if group.reason else self._entries[index].reason
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._rows())
@@ -109,7 +109,7 @@ class PathList(Widget):
         line = Text()
         line.append(f"{sign} ", palette.accent if under else palette.good if entry.done else palette.dim)
         line.append(clean(entry.title, 40), style)
-        aside = clean(entry.reason, 60) if entry.reason and not self._said_once else ""
+        aside = clean(self._aside(index), 60)
         if not aside:
             aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
         line.append("   " + aside, palette.dim)

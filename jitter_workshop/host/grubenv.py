@@ -1,0 +1,43 @@
+"""GRUB's environment block (GNU GRUB manual, "Environment block"): 1,024 bytes in which GRUB keeps a little from one
+boot to the next. It can write into the file's own blocks only, so the file keeps its size and its place."""
+
+from __future__ import annotations
+
+SIZE = 1024
+_HEADER = b"# GRUB Environment Block\n"
+
+
+def variables(block: bytes) -> dict[str, str]:
+    """Name → value. Raises ValueError with the reason where it is no block as ``grub-editenv`` makes it."""
+    found = {}
+    for line in _lines(block):
+        name, equals, value = line.partition(b"=")
+        if equals and not line.startswith(b"#"):
+            found[name.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
+    return found
+
+
+def with_variable(block: bytes, name: str, value: str) -> bytes:
+    """The block with one variable set, or without it where ``value`` is "". Raises ValueError as ``variables`` does,
+    and where it does not fit."""
+    key = f"{name}=".encode()
+    if "\n" in value or "\\" in value:
+        raise ValueError("a value that GRUB would have to escape")
+    lines = [line for line in _lines(block) if not line.startswith(key)]
+    if value:
+        lines.append(key + value.encode())
+    data = b"".join(line + b"\n" for line in lines)
+    if len(data) > SIZE:
+        raise ValueError("GRUB's environment block is full")
+    return data.ljust(SIZE, b"#")
+
+
+def _lines(block: bytes) -> list[bytes]:
+    if len(block) != SIZE or not block.startswith(_HEADER):
+        raise ValueError("it is no environment block of 1,024 bytes")
+    if b"\\" in block or b"\0" in block:
+        raise ValueError("it holds an escaped value")
+    text = block.rstrip(b"#")
+    if not text.endswith(b"\n"):
+        raise ValueError("its last line has no end")
+    return text.split(b"\n")[:-1]

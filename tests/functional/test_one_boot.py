@@ -1,0 +1,340 @@
+"""Boot parameters for one boot on a made host with GRUB's files: by the agent, the verbs, a chapter on the screen and
+line by line. GRUB's own tools check what is written; the boots are those of ``tests.madegrub.boots``."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.cli import main
+from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.host.oneboot import ENTRY_ID, next_entry, own_entry
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tuning import journal
+from tests import livehost, madegrub
+from tests.fakes import FakeWorkshop
+from tests.screens import settled
+from tests.settings_screen import SIZES, offered
+from tests.talking import talk
+from tests.tuned_tree import Agent, contents, journals, planned
+
+WORDS = ("once:nohz-full", "once:rcu-nocbs")
+CUSTOM = "boot/grub/custom.cfg"
+DROPINS = "etc/default/grub.d"
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not here (install grub-common)")
+    return found
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return madegrub.box(tmp_path / "tree", cpus=4)
+
+
+@pytest.fixture
+def live(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
+    workshop = open_again(tree, monkeypatch)
+    yield workshop
+    workshop.close()
+
+
+def open_again(tree: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    workshop = livehost.open_live(tree, builtin_course(), monkeypatch)
+    livehost.give_agent(workshop, tree, monkeypatch)
+    return workshop
+
+
+def at_apply(workshop: FakeWorkshop) -> None:
+    """As a session would have left the chapter at its step."""
+    walk = workshop.walk("tick")
+    seen = walk.chapter.steps[: walk.chapter.steps.index("apply")]
+    walk._save(dataclasses.replace(walk.progress, step="apply", seen=seen))
+
+
+def parameters(tree: Path) -> str:
+    """What our entry adds, by the plan that made it."""
+    own = own_entry(HostRoot(tree), "/boot/grub")
+    return " ".join(own.added) if own is not None else ""
+
+
+# -- the agent --------------------------------------------------------------------------------------------------------
+
+
+def test_one_boot_has_it_the_next_has_not_and_restore_takes_the_entry_away(tree: Path) -> None:
+    before, drawn = contents(tree), planned(tree, WORDS)
+    with Agent(tree) as agent:
+        result = agent.apply(drawn, WORDS)
+        assert result["refused"] == []
+        assert result["needs_reboot"] is True
+    assert [one["id"] for one in journal.stack(HostRoot(tree))] == ["nohz-full", "rcu-nocbs"]
+    assert journal.stack(HostRoot(tree), in_effect=True) == ()
+    assert journal.profile(journal.stack(HostRoot(tree))) == "once:nohz-full\nonce:rcu-nocbs\n"
+    assert madegrub.boots(tree).endswith(" nohz_full=2-3 rcu_nocbs=2-3")
+    assert len(journal.stack(HostRoot(tree), in_effect=True)) == 2
+    assert madegrub.boots(tree) == "root=UUID=1 ro console=ttyS0,115200 quiet"
+    assert journal.stack(HostRoot(tree), in_effect=True) == ()
+    with Agent(tree) as agent:
+        back = agent.ask("restore")
+        assert (back["left_alone"], back["needs_reboot"]) == ([], False)
+    assert not (tree / CUSTOM).exists()
+    assert set(contents(tree)) == set(before)
+    assert journals(tree) == []
+
+
+def test_given_back_before_the_boot_nothing_was(tree: Path) -> None:
+    before, drawn = contents(tree), planned(tree, WORDS)
+    with Agent(tree) as agent:
+        agent.apply(drawn, WORDS)
+        back = agent.ask("restore")
+        assert (len(back["restored"]), back["left_alone"], back["needs_reboot"]) == (4, [], False)
+    assert contents(tree) == before
+
+
+def test_one_of_two_is_given_back_and_the_entry_stays_for_the_other(tree: Path) -> None:
+    before, drawn = contents(tree), planned(tree, WORDS)
+    with Agent(tree) as agent:
+        agent.apply(drawn, WORDS)
+        back = agent.ask("restore", tunables=["nohz-full"])
+        assert [(one["path"], one["reason"]) for one in back["left_alone"]] == [
+            (f"/{CUSTOM}", "the entry still has rcu_nocbs=2-3")
+        ]
+        assert parameters(tree) == "rcu_nocbs=2-3"
+        assert agent.ask("restore")["left_alone"] == []
+    assert contents(tree) == before
+
+
+def test_what_somebody_else_chose_since_is_left_to_them(tree: Path) -> None:
+    with Agent(tree) as agent:
+        agent.apply(planned(tree, WORDS), WORDS)
+        block = tree / "boot/grub/grubenv"
+        block.write_text(madegrub.block(next_entry="2"))
+        back = agent.ask("restore")
+        assert [one["path"] for one in back["left_alone"]] == ["/boot/grub/grubenv(next_entry)"]
+    assert block.read_text() == madegrub.block(next_entry="2")
+    assert not (tree / CUSTOM).exists()
+
+
+def test_a_kill_anywhere_leaves_nothing_and_never_chooses_an_entry_that_is_not_there(
+    tree: Path, tmp_path: Path
+) -> None:
+    before = contents(tree)
+    log = tmp_path / "steps"
+    with Agent(tree, f"log={log}") as agent:
+        agent.apply(planned(tree, WORDS), WORDS)
+    with Agent(tree) as agent:
+        agent.ask("restore")
+    steps = log.read_text().splitlines()
+    assert sum(step.startswith("overwrite ") for step in steps) == 1
+    for moment in range(2 * len(steps)):
+        killed = Agent(tree, f"kill={moment}")
+        assert killed.apply(planned(tree, WORDS), WORDS) is None, moment
+        assert killed.end() == -signal.SIGKILL
+        if next_entry(HostRoot(tree), "/boot/grub") == ENTRY_ID:
+            assert parameters(tree).startswith("nohz_full=2-3"), moment
+        with Agent(tree) as agent:
+            assert agent.ask("restore")["left_alone"] == [], moment
+        assert contents(tree) == before, moment
+
+
+def test_the_default_entry_changed_between_the_plan_and_the_write(tree: Path) -> None:
+    drawn = planned(tree, WORDS)
+    (tree / "boot/grub/grub.cfg").write_text(madegrub.menu("1>1"))
+    before = contents(tree)
+    with Agent(tree) as agent:
+        result = agent.apply(drawn, WORDS)
+        # What was not shown is not written, and without the entry nothing is added to it or chosen.
+        assert result["applied"] == []
+        assert len(result["refused"]) == 4
+    assert contents(tree) == before
+
+
+# -- GRUB's own tools -------------------------------------------------------------------------------------------------
+
+
+def test_grub_understands_what_is_written(tree: Path) -> None:
+    check, edit = tool("grub-script-check"), tool("grub-editenv")
+    block = tree / "boot/grub/grubenv"
+    block.unlink()
+    for words in (["create"], ["set", "saved_entry=1>1"]):
+        subprocess.run([edit, str(block), *words], check=True, timeout=30)
+    made = block.read_bytes()
+    (tree / "boot/grub/grub.cfg").write_text(madegrub.menu("${saved_entry}"))
+    with Agent(tree) as agent:
+        assert agent.apply(planned(tree, WORDS), WORDS)["refused"] == []
+        for name in ("grub.cfg", "custom.cfg"):
+            subprocess.run([check, str(tree / "boot/grub" / name)], check=True, timeout=30)
+        assert "/boot/vmlinuz-6.1.0-1 " in (tree / CUSTOM).read_text()
+        told = subprocess.run([edit, str(block), "list"], capture_output=True, text=True, check=True, timeout=30)
+        assert told.stdout == f"saved_entry=1>1\nnext_entry={ENTRY_ID}\n"
+        # As grub-editenv itself would have left it.
+        by_grub = tree / "by-grub"
+        by_grub.write_bytes(made)
+        subprocess.run([edit, str(by_grub), "set", f"next_entry={ENTRY_ID}"], check=True, timeout=30)
+        assert block.read_bytes() == by_grub.read_bytes()
+        agent.ask("restore")
+    assert block.read_bytes() == made
+
+
+# -- the verbs --------------------------------------------------------------------------------------------------------
+
+
+def test_plan_once_shows_the_files_and_no_script(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--root", str(tree), "--once", "nohz-full", "--cpus", "2-3"]) == 0
+    said = capsys.readouterr().out
+    assert "/boot/grub/custom.cfg(nohz_full)  (empty) → nohz_full=2-3" in said
+    assert f"/boot/grub/grubenv(next_entry)  (empty) → {ENTRY_ID}" in said
+    assert "takes effect with the next boot alone" in said
+    assert "undone by switching off and on" in " ".join(said.split())
+    assert main(["plan", "--root", str(tree), "--once", "--sh", "nohz-full"]) == 2
+    assert "apply --once" in capsys.readouterr().err
+    assert main(["plan", "--root", str(tree), "--once", "thp"]) == 2
+    assert "no boot parameter" in capsys.readouterr().err
+
+
+# -- a chapter --------------------------------------------------------------------------------------------------------
+
+
+def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk = live.walk("tick")
+    way = walk.boots.way()
+    assert way is not None
+    assert (way.once, way.why_not, way.this_boot) == (True, "", False)
+    plan = walk.plan()
+    assert plan.text.startswith("For the next boot alone: a boot that hangs is undone by switching off and on.")
+    assert (plan.host_files, plan.words) == (2, WORDS)
+    view = walk.apply()
+    assert (view.applied, view.refused, view.needs_reboot) == (4, (), True)
+    assert "The next boot has them, and no other: reboot" in view.text
+    assert walk.awaits_reboot
+    assert live.close().restored == (), "what waits for a boot is not given back on leaving"
+
+    assert "nohz_full=" in madegrub.boots(tree)
+    again = open_again(tree, monkeypatch)
+    walk = again.walk("tick")
+    assert "they are in effect, in this boot alone" in walk.rebooted()
+    assert walk.progress.marks["setting"] is True
+    assert not walk.plan().changes
+    walk.boots.choose(once=False)
+    kept = walk.plan()
+    assert [change.kind for change in kept.changes] == ["grub", "grub"]
+    assert kept.text.startswith("For every boot from the next one on.")
+    view = walk.apply()
+    assert (view.settled, view.needs_reboot) == (True, False)
+    assert "in effect already, and from now on in every boot" in view.text
+    assert not walk.awaits_reboot
+    assert again.close().restored == ()
+    assert len(list((tree / DROPINS).glob("zz-jitter-workshop-*"))) == 2
+    with Agent(tree) as agent:
+        assert agent.ask("restore")["left_alone"] == []
+    assert not (tree / CUSTOM).exists()
+    assert not list((tree / DROPINS).glob("zz-*"))
+
+
+def test_after_a_boot_that_hung_the_chapter_goes_on_and_chooses_it_anew(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.walk("tick").apply()
+    live.close()
+    madegrub.boots(tree)
+    madegrub.boots(tree)  # switched off and on
+    again = open_again(tree, monkeypatch)
+    walk = again.walk("tick")
+    assert "not all of them are in effect" in walk.rebooted()
+    assert [change.kind for change in walk.plan().changes] == ["grub-next"]
+    assert walk.apply().applied == 1
+    assert "nohz_full=" in madegrub.boots(tree)
+    assert again.undo_all().left_alone == ()
+    again.close()
+
+
+def test_given_back_before_the_boot_it_can_be_planned_for_every_boot(live: FakeWorkshop, tree: Path) -> None:
+    walk = live.walk("tick")
+    walk.apply()
+    assert walk.undo().left_alone == ()
+    assert not walk.awaits_reboot
+    assert live.resumable() == ()
+    walk.boots.choose(once=False)
+    assert walk.apply().needs_reboot
+    assert (tree / DROPINS / "zz-jitter-workshop-nohz-full.cfg").is_file()
+    assert not (tree / CUSTOM).exists()
+
+
+def test_where_it_cannot_be_every_boot_is_planned_and_the_reason_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = madegrub.box(tmp_path / "lvm", cpus=4, device="dm-0")
+    walk = open_again(tree, monkeypatch).walk("tick")
+    plan = walk.plan()
+    assert [change.kind for change in plan.changes] == ["grub", "grub"]
+    assert "Left out: one boot alone: GRUB can forget an entry only on a plain disk, not on dm-0." in plan.text
+
+
+def test_a_grub_without_drop_ins_takes_one_boot_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = madegrub.box(tmp_path / "arch", cpus=4)
+    (tree / "usr/sbin/update-grub").unlink()
+    walk = open_again(tree, monkeypatch).walk("tick")
+    assert not walk.rehearsed
+    assert walk.apply().applied == 4
+    walk = open_again(madegrub.box(tmp_path / "b", cpus=4, device="dm-0"), monkeypatch).walk("tick")
+    assert not walk.rehearsed
+    (tmp_path / "b/usr/sbin/update-grub").unlink()
+    assert open_again(tmp_path / "b", monkeypatch).walk("tick").rehearsed
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, size: tuple[int, int]) -> None:
+    at_apply(live)
+    app = WorkshopApp(live, "tick")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+
+        def shown() -> str:
+            return " ".join(screen.sheet("#data-sheet").plain().split())
+
+        def said() -> str:
+            return " ".join(screen.sheet("#say").plain().split())
+
+        assert "takes effect with the next boot alone" in shown()
+        assert "sudo jitter-workshop apply --once nohz-full rcu-nocbs" in shown()
+        assert "for the next boot alone. n plans it for every boot." in said()
+        assert offered(app)["chapter.boots"] == "every boot"
+        await pilot.press("n")
+        await settled(pilot)
+        assert f"/{DROPINS}/zz-jitter-workshop-nohz-full.cfg" in shown().replace(" ", "")
+        assert "plan --sh nohz-full rcu-nocbs" in shown()
+        assert offered(app)["chapter.boots"] == "one boot"
+        await pilot.press("n", "enter")
+        await settled(pilot)
+        assert "The next boot has them, and no other" in shown()
+        assert "chapter.boots" not in offered(app)
+        assert offered(app)["chapter.enter"] == "home"
+    assert parameters(tree).startswith("nohz_full=")
+    assert not list((tree / DROPINS).glob("zz-*"))
+
+
+def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Path) -> None:
+    at_apply(live)
+    said = talk(live, "every|once||q", chapter="tick")
+    flat = " ".join(said.split())
+    assert "every = for every boot" in flat
+    assert "For every boot from the next one on." in flat
+    assert "once = for the next boot alone" in flat
+    assert "The next boot has them, and no other" in flat
+    assert "Leave with q, reboot, and start the workshop again" in flat
+    assert parameters(tree).startswith("nohz_full=")

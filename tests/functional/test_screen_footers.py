@@ -1,0 +1,141 @@
+"""The keys that a screen names are whole, and the way out is among them, also on the narrowest terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.tui.actions import BY_ID
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint, fitting
+from tests import madecourse, tuned_tree
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.livehost import open_live
+from tests.screens import settled, text_of
+from tests.settings_screen import applied, offered
+
+SIZES = pytest.mark.parametrize("size", [(60, 16), (80, 24)])
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    """With something applied, so that ``u`` is offered wherever it is."""
+    tree = tuned_tree.make(tmp_path / "tree")
+    live = open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
+    applied(live, tree, monkeypatch)
+    return live
+
+
+async def whole(pilot: Pilot[None], last: str, *more: str) -> None:
+    """``last``: the way out; ``more``: what else must be there."""
+    await settled(pilot)
+    hints = list(pilot.app.screen.query(KeyHint))
+    bar = pilot.app.screen.query_one(KeyBar).shown
+    assert max(hint.region.right for hint in hints) <= pilot.app.size.width
+    row = text_of(pilot.app).splitlines()[-1]
+    for ident, label in bar:
+        assert f" {BY_ID[ident].shown} {label or BY_ID[ident].label} " in f"{row} "
+    assert bar[-1][0] == last
+    assert {ident for ident, _ in bar} >= {*more, bar[0][0]}
+
+
+@SIZES
+async def test_where_something_is_applied(live: FakeWorkshop, size: tuple[int, int]) -> None:
+    app = WorkshopApp(live)
+    async with app.run_test(size=size) as pilot:
+        await whole(pilot, "home.quit", "home.go", "home.undo", "app.help")
+        for key, last in (("s", "status.close"), ("c", "runs.close")):
+            await pilot.press(key)
+            await whole(pilot, last, "app.help")
+            await pilot.press("escape")
+        app.action_summary()
+        await whole(pilot, "summary.close", "app.help")
+        await pilot.press("escape")
+        app.open_chapter("pages")
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        for measured in (False, True):
+            for step in screen.walk.chapter.steps:
+                screen.walk._save(dataclasses.replace(screen.walk.progress, step=step))
+                screen._enter_step()
+                undo = ("chapter.undo",) if step in ("apply", "again", "compare", "explain") else ()
+                await whole(pilot, "chapter.home", "app.help", *undo)
+                if measured and step in ("measure", "again"):
+                    await pilot.press("m")
+                    await whole(pilot, "chapter.home", "app.help", *undo)
+                await pilot.press("tab")
+                await whole(pilot, "chapter.home", "app.help", *undo)
+
+
+@SIZES
+async def test_pages_that_name_their_keys_in_words(live: FakeWorkshop, size: tuple[int, int]) -> None:
+    app = WorkshopApp(live)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        for ask, words in (
+            (lambda: pilot.press("u"), "Enter gives all of this back · Esc leaves it as it is"),
+            (lambda: pilot.press("q"), "Enter gives back and leaves · k keeps and leaves · Esc stays"),
+            (lambda: pilot.press("question_mark"), "↑ ↓ scroll · Esc closes"),
+            (lambda: pilot.press("e"), "↑ ↓ choose · Enter changes · Esc closes"),
+            (lambda: shown(app), "Esc closes · y copies this text"),
+            (lambda: pilot.press("y"), "Esc closes · in the clipboard, where this terminal allows it"),
+        ):
+            await ask()
+            await settled(pilot)
+            assert words in framed(app)
+            if words != "Esc closes · y copies this text":
+                await pilot.press("escape")
+        assert live.undo_all().restored
+        await pilot.press("a")
+        await settled(pilot)
+
+
+def framed(app: WorkshopApp) -> str:
+    """What stands in the frame over the screen, in a line."""
+    return " ".join(" ".join(line.split("│")[1] for line in text_of(app).splitlines() if line.count("│") > 1).split())
+
+
+async def shown(app: WorkshopApp) -> None:
+    app.show_error(HostError("nothing", "nothing"))
+
+
+@SIZES
+async def test_the_choice_of_cpus(size: tuple[int, int], host_tree: Callable[[str], Path]) -> None:
+    app = WorkshopApp(open_workshop(host_tree("guest")), "pinning")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("p")
+        await settled(pilot)
+        said = " ".join(text_of(app).split())
+        for role in ("producer", "accumulator", "journaller"):
+            assert f"{role} auto" in said
+
+
+async def test_a_terminal_that_changes_its_width_has_the_keys_that_fit(live: FakeWorkshop) -> None:
+    app = WorkshopApp(live)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        wide = offered(app)
+        await pilot.resize_terminal(60, 16)
+        await whole(pilot, "home.quit", "home.undo", "app.help")
+        assert len(offered(app)) < len(wide)
+        await pilot.resize_terminal(160, 48)
+        await settled(pilot)
+        assert offered(app) == wide
+
+
+def test_what_gives_way_is_neither_the_first_nor_the_way_out() -> None:
+    keys = tuple((ident, "") for ident in ("home.go", "home.undo", "app.status", "app.curves", "app.help", "home.quit"))
+    assert fitting(keys, 500) == keys
+    assert [ident for ident, _ in fitting(keys, 45)] == ["home.go", "home.undo", "app.help", "home.quit"]
+    for width in range(60):
+        kept = fitting(keys, width)
+        assert kept[-1] == ("home.quit", "")
+    assert len(fitting(keys * 3, 500)) == MOST_KEYS
