@@ -96,8 +96,8 @@ def is_main(what: What, piece: Piece) -> bool:
 
 
 def reach(burst: Burst, what: What, rate: Rate) -> tuple[int, int]:
-    """Where a burst may be found, in ticks. What was ordered for a moment comes late; what a call brought about was over
-    when the call returned."""
+    """Where a burst may be found, in ticks. What was ordered for a moment comes late; what a call brought about was
+    over when the call returned."""
     late = EDGE_NS
     if what.length == "measured":
         late = LATE_NS if burst.taken_ns >= burst.length_ns else 0
