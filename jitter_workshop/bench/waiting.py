@@ -35,7 +35,7 @@ class Wakeup:
         error = ffi.new("int *")
         self._wakeup = lib.jw_wakeup_new(config, error)
         if self._wakeup == ffi.NULL:
-            raise _not_made(-error[0])
+            raise not_made(-error[0])
         status = lib.jw_wakeup_start(self._wakeup)
         if status != 0:
             lib.jw_wakeup_free(self._wakeup)
@@ -108,7 +108,7 @@ class Ack:
         error = ffi.new("int *")
         self._ack = lib.jw_ack_new(config, error)
         if self._ack == ffi.NULL:
-            raise _not_made(-error[0])
+            raise not_made(-error[0])
         status = lib.jw_ack_start(self._ack, error)
         if status != 0:
             lib.jw_ack_free(self._ack)
@@ -174,7 +174,8 @@ def idle_limit(cpu: int, limit: ResumeLatency) -> str:
     return f"pm_qos_resume_latency_us of CPU {cpu} is {what.get(limit.text, f'{limit.text} µs')}"
 
 
-def _not_made(number: int) -> HostError | UsageError:
+def not_made(number: int) -> HostError | UsageError:
+    """Why there is no sleeper, or no connection between sender and receiver (``number``: an errno)."""
     if number == errno.ENOMEM:
         return HostError("there is not enough memory for the stamps of a block", "measure shorter blocks")
     if number == errno.EINVAL:

@@ -6,7 +6,7 @@ speaks for all below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 
 from jitter_workshop.bench.runner import RunResult
@@ -14,6 +14,7 @@ from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import Block, Run, ThreadRecord
 from jitter_workshop.model.spec import TWO_THREADS, RunSpec
 from jitter_workshop.model.text import clean
+from jitter_workshop.tuning.cpu_idle import PmQosFd
 
 _UNSEEN = "this host does not show it"
 _MUCH_STOLEN = 0.01 * 1e9
@@ -25,10 +26,9 @@ def with_notes(
 ) -> Run:
     """The run with a reason for everything that it does not know. The child's own reasons come first."""
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
-    held = next((one for one in run.applied if one.get("id") == "pm-qos-fd"), None)
-    if run.workload == "wakeup" and held is not None:
-        limit_us = held.get("value") or "0"
-        notes["pm_qos"] = "; ".join(filter(None, (notes.get("pm_qos"), _held(limit_us))))
+    held = held_limit(run.applied)
+    if run.workload == "wakeup" and held:
+        notes["pm_qos"] = "; ".join(filter(None, (notes.get("pm_qos"), held)))
     for name, reason in _reasons(run, spec):
         notes.setdefault(name, reason)
     if not run.complete:
@@ -43,7 +43,12 @@ def with_notes(
     return replace(run, notes=notes)
 
 
-def _held(limit_us: str) -> str:
+def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
+    """The limit on idle states that this tool holds for all CPUs (``pm-qos-fd``), or ""."""
+    held = next((one for one in applied if one.get("id") == PmQosFd.id), None)
+    if held is None:
+        return ""
+    limit_us = held.get("value") or PmQosFd.default
     return f"this tool holds /dev/cpu_dma_latency at {clean(limit_us, 12)} µs, for all CPUs"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +97,21 @@ def test_what_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str], argu
     told = capsys.readouterr()
     assert words in told.err
     assert told.out == ""
+
+
+@TWO
+def test_without_a_loopback_device_there_is_one_sentence() -> None:
+    # A network namespace of its own begins with the device down.
+    alone = ["unshare", "--map-root-user", "--net"]
+    try:
+        able = subprocess.run([*alone, "true"], capture_output=True, check=False, timeout=60).returncode == 0
+    except OSError:
+        able = False
+    if not able:
+        pytest.skip("no network namespaces for this user")
+    command = [*alone, sys.executable, "-m", "jitter_workshop", "measure", "--workload", "ack", *QUICK]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert "loopback device (lo) is not up" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""

@@ -10,6 +10,7 @@ import pytest
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.comparing import stack_notes
+from jitter_workshop.flow.notes import held_limit
 
 GOVERNOR = {"id": "governor", "value": "performance"}
 IDLE = {"id": "idle-states", "value": "2"}
@@ -42,3 +43,16 @@ def test_a_chapter_that_sets_nothing_only_tells_what_changed(make_run: Callable[
     assert stack_notes(chapter, run, run) == ()
     (note,) = stack_notes(chapter, run, replace(run, applied=(GOVERNOR,)))
     assert "governor changed" in note
+
+
+@pytest.mark.parametrize(
+    ("applied", "said"),
+    [
+        ((), ""),
+        (({"id": "governor", "value": "performance"},), ""),
+        (({"id": "pm-qos-fd", "value": ""},), "this tool holds /dev/cpu_dma_latency at 2 µs, for all CPUs"),
+        (({"id": "pm-qos-fd", "value": "20"},), "this tool holds /dev/cpu_dma_latency at 20 µs, for all CPUs"),
+    ],
+)
+def test_a_limit_that_is_held_for_all_cpus_is_said(applied: tuple[dict[str, str], ...], said: str) -> None:
+    assert held_limit(applied) == said

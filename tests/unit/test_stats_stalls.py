@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.run import Stall
 from jitter_workshop.stats import stalls
+from jitter_workshop.stats.poisson import rate_limits
 
 WINDOWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda w: (w[0], w[0] + w[1])), max_size=20)
 
@@ -46,3 +47,13 @@ def test_the_worst_are_kept_longest_first() -> None:
     found = stalls.of_run(1_000, [Total(1_000, 3, 70)], listed, 1.0, keep=2)
     assert [s.start_ns for s in found.worst] == [0, 1]
     assert found.count == 3
+
+
+def test_a_run_says_how_sure_its_rate_is() -> None:
+    found = stalls.of_run(1_000, [Total(1_000, 3, 30_000)], [], 2.0)
+    assert (found.per_second_low, found.per_second_high) == rate_limits(3, 2.0)
+    none = stalls.of_run(1_000, [Total(1_000, 0, 0)], [], 1_000.0)
+    assert none.per_second_low == 0
+    assert none.per_second_high is not None
+    assert round(none.per_second_high * 1_000, 2) == 3.0
+    assert stalls.of_run(1_000, [], [], 0.0).per_second_high is None
