@@ -123,21 +123,32 @@ static int64_t flushes(const interrupts *own, int cpu) {
     return (int64_t)count;
 }
 
-/* mprotect(2) takes the right to write away; the kernel waits until the other CPUs have flushed (x86: by an IPI). Not
- * each call interrupts the CPU: it may run another process, and in a guest the flush of a CPU that the hypervisor does
- * not run is left to it (arch/x86/kernel/kvm.c). Then both moments are 0. */
-static jw_moments take_right_away(jw_noise_thread *self) {
+/* Takes the page's right to be written away, or gives it back: either way the kernel waits until the other CPUs have
+ * flushed (x86: by an IPI). Not each call interrupts the CPU: it may run another process, and in a guest the flush of a
+ * CPU that the hypervisor does not run is left to it (arch/x86/kernel/kvm.c). Then both moments are 0. */
+static jw_moments change_right(const jw_noise_thread *self, int right) {
     const region *own = self->kept;
     const int source = self->config->clock.source;
+    const int64_t before = flushes(&own->seen, self->config->hot);
     jw_moments at;
     unsigned cpu;
-    *(volatile unsigned char *)own->memory = 1;
-    const int64_t before = flushes(&own->seen, self->config->hot);
     at.from = jw_now_ordered(source, &cpu);
-    (void)mprotect(own->memory, own->page, PROT_READ);
+    (void)mprotect(own->memory, own->page, right);
     at.until = jw_now_ordered(source, &cpu);
-    (void)mprotect(own->memory, own->page, PROT_READ | PROT_WRITE);
     return flushes(&own->seen, self->config->hot) > before ? at : (jw_moments){0, 0};
+}
+
+/* A page that was written to, so that there is something to forget. */
+static jw_moments take_right_away(jw_noise_thread *self) {
+    const region *own = self->kept;
+    *(volatile unsigned char *)own->memory = 1;
+    return change_right(self, PROT_READ);
+}
+
+static jw_moments take_and_give_back(jw_noise_thread *self) {
+    const jw_moments at = take_right_away(self);
+    (void)change_right(self, PROT_READ | PROT_WRITE);
+    return at;
 }
 
 static int map_page(jw_noise_thread *self) {
@@ -151,14 +162,18 @@ static int map_page(jw_noise_thread *self) {
     if (own->seen.fd < 0 || own->seen.text == NULL || flushes(&own->seen, self->config->hot) < 0) {
         return -ENOTSUP;
     }
-    return jw_noise_measure(self, self->config->hot, take_right_away);
+    return jw_noise_measure(self, self->config->hot, take_and_give_back);
 }
 
-static void shoot(jw_noise_thread *self) {
-    const jw_moments at = take_right_away(self);
+static void log_call(jw_noise_thread *self, jw_moments at) {
     if (at.until > 0) {
         jw_noise_log(self, at.from, at.until, self->length_ticks, self->config->hot, JW_BURST_MAIN);
     }
+}
+
+static void shoot(jw_noise_thread *self) {
+    log_call(self, take_right_away(self));
+    log_call(self, change_right(self, PROT_READ | PROT_WRITE));
 }
 
 const jw_noise_act jw_act_shootdown = {

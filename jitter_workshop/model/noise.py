@@ -142,7 +142,7 @@ NOISES = (
     Noise(
         "shootdown",
         "TLB shootdowns",
-        "Another thread of the measuring process takes a page's right to be written away, 200 times a second.",
+        "Another thread of the measuring process takes a page's right to be written away and back, 200 times a second.",
         "TLB shootdowns grow on the hot CPU (TLB in /proc/interrupts), sent by a thread of the same process.",
         "What shares memory with a hot thread must not unmap or protect memory while it counts.",
         (What((("vector", "flush_tlb_func"), ("vector", "call_function*")), "measured"),),
