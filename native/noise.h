@@ -49,6 +49,7 @@ extern const jw_noise_act jw_act_fault;     /* noise_memory.c */
 extern const jw_noise_act jw_act_shootdown;
 extern const jw_noise_act jw_act_stream;
 
+const char *jw_noise_name(const jw_noise_thread *self);
 bool jw_noise_stopped(const jw_noise_thread *self);
 bool jw_noise_over(const jw_noise_thread *self);
 int32_t jw_noise_target(const jw_noise_thread *self, size_t nth);
