@@ -16,7 +16,7 @@ from jitter_workshop.agent.helping import Held
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host import tracekinds
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.symbols import KALLSYMS, read_symbols
+from jitter_workshop.host.symbols import KALLSYMS, kernel_symbols
 from jitter_workshop.host.traceevents import Decoder, read_strings
 from jitter_workshop.host.traceformat import PageFormat, parse_page
 from jitter_workshop.model.cpuset import CpuSet
@@ -197,7 +197,7 @@ class Capture:
         """Learn the binary form of what is enabled; those events that are understood. Raises HostError."""
         read, events = self._root.text, f"{self._tracefs}/events"
         header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
-        symbols = read_symbols(self._root)
+        symbols = kernel_symbols(self._root)
         if symbols.reason:
             missing[KALLSYMS] = f"functions have no names: {symbols.reason}"
         try:

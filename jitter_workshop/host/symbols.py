@@ -63,7 +63,8 @@ class Symbols:
         return UNKNOWN, 0
 
 
-def read_symbols(root: HostRoot) -> Symbols:
-    """The kernel's table as this process may see it."""
+def kernel_symbols(root: HostRoot) -> Symbols:
+    """The kernel's table as this process may see it. Not called read_…: a recording of a host has no kernel addresses
+    (``everything``)."""
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)

@@ -238,3 +238,10 @@ def test_what_was_not_permitted_is_said_again(tmp_path: Path) -> None:
     copy = HostRoot(tmp_path / "copy")
     assert copy.reading("/sys/kernel/debug/sched/preempt").reason == "not permitted"
     assert copy.reading("/sys/kernel/other").reason == "no such file"
+
+
+def test_no_kernel_addresses_are_recorded(host_tree: Callable[[str], Path], tmp_path: Path) -> None:
+    tree = host_tree("server64")
+    (tree / "proc/kallsyms").write_text("ffffffff81000000 T _text\n")
+    record(tree, tmp_path / "copy")
+    assert not (tmp_path / "copy/proc/kallsyms").exists()
