@@ -11,6 +11,7 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.flow import hands
+from jitter_workshop.host.root import HostRoot
 from tests.fakehands import FakeHands, LiveTree
 from tests.fakes import FakeWorkshop, open_workshop
 
@@ -36,3 +37,13 @@ def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(hands, "connect", lambda ask=True: AgentClient(command))
     monkeypatch.setattr(hands, "HostRoot", lambda: LiveTree(tree))
     workshop._desk.hands = hands.Hands()
+
+
+def shut(monkeypatch: pytest.MonkeyPatch, *paths: str) -> None:
+    """In this process only root may read these; the agent is another one."""
+    reads = HostRoot._bytes
+
+    def barred(self: HostRoot, path: str, limit: int, *, whole: bool) -> tuple[bytes | None, str]:
+        return (None, "not permitted") if path in paths else reads(self, path, limit, whole=whole)
+
+    monkeypatch.setattr(HostRoot, "_bytes", barred)

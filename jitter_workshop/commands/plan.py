@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.commands.base import add_json, print_json, say
 from jitter_workshop.errors import UsageError
 
 
@@ -43,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
 
         made = time.strftime("%Y-%m-%d %H:%M:%S %Z")
         sys.stdout.write(plan_script.render(drawn.plan, drawn.host.kernel.hostname, made))
+        for sentence in plan_script.nothing_written(drawn.plan):
+            say(sentence)
     else:
         from jitter_workshop.report import plan_text
         from jitter_workshop.report.terminal import output_style

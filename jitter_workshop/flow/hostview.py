@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jitter_workshop.host.kernel import read_tick_hz
+from jitter_workshop.host.limits import read_limits
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.scheduler import read_scheduler
 from jitter_workshop.host.summary import steal_words
@@ -69,7 +70,7 @@ def _cpus(view: View) -> Fact:
     if online == 1:
         meaning = "whatever else runs takes its time from ours"
     elif online == 2:
-        meaning = "our two threads want both, so everybody else is in the way of one of them"
+        meaning = "one of our threads leaves one CPU to everybody else, two leave none"
     return Fact("CPUs", value, meaning, "/sys/devices/system/cpu")
 
 
@@ -77,11 +78,14 @@ def _allowed(view: View) -> Fact:
     allowed = view.topology.allowed
     barred = view.topology.online - allowed
     value = f"any of {allowed}"
-    meaning = "the scheduler may move our threads between these at any time"
+    balanced = allowed - CpuSet(view.host.isolated)
+    meaning = f"the scheduler may move a thread that is not pinned between CPUs {balanced} at any time"
     if len(allowed) == 1:
         value, meaning = f"only {allowed}", "nothing can migrate on one CPU"
-    elif barred:
-        meaning += f"; {barred} are outside our mask"
+    elif len(balanced) < 2:
+        meaning = "nothing migrates between isolated CPUs by itself"
+    if barred and len(allowed) > 1:
+        meaning += f"; {barred} {'is' if len(barred) == 1 else 'are'} outside our mask"
     return Fact("May run on", value, meaning, "/proc/self/status: Cpus_allowed_list")
 
 
@@ -124,8 +128,11 @@ def _frequency(view: View) -> Fact:
         meaning = "in a guest the host decides" if view.host.hypervisor else "the firmware scales it, or nobody does"
         return Fact("CPU frequency", "no cpufreq here", meaning, where)
     value = "governor " + ", ".join(clean(g, 20) for g in governors[:4])
-    steady = set(governors) == {"performance"}
-    meaning = "asks for full speed at all times" if steady else "speed mostly follows load: an idle CPU starts slowly"
+    meaning = "speed mostly follows load: an idle CPU starts slowly"
+    if set(governors) == {"performance"}:
+        meaning = "asks for full speed at all times"
+    elif "performance" in governors:
+        meaning = "performance asks for full speed at all times; elsewhere speed mostly follows load"
     return Fact("CPU frequency", value, meaning, where)
 
 
@@ -185,7 +192,7 @@ def _isolation(view: View) -> Fact:
     isolated, full = CpuSet(view.host.isolated), CpuSet(view.host.nohz_full)
     where = "/sys/devices/system/cpu/isolated, nohz_full"
     if not isolated and not full:
-        return Fact("Isolated CPUs", "none set at boot", "every CPU is anybody's, as far as this shows", where)
+        return Fact("Isolated CPUs", "none", "every CPU is anybody's, as far as this shows", where)
     parts = [f"isolated {isolated}"] if isolated else []
     if full:
         parts.append(f"tickless {full}")
@@ -206,9 +213,9 @@ def _neighbours(view: View) -> Fact | None:
 
 def _memlock(view: View) -> Fact | None:
     limit = view.host.memlock_limit_bytes
-    if limit is None or limit >= 64 << 20:
-        return None
-    meaning = "memory may not be locked, so that a page fault can show as a stall"
+    if limit is None or limit >= 64 << 20 or read_limits(view.root).may_lock:
+        return None  # CAP_IPC_LOCK lifts the limit
+    meaning = "more may not be locked, so that a page fault can show as a stall"
     return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
 
 

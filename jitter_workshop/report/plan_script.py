@@ -20,7 +20,8 @@ def render(plan: Plan, host: str, made: str) -> str:
     forward = [step(change, undo=False) for change in plan.changes]
     back = [step(change, undo=True) for change in reversed(plan.changes)]
     after = _afterwards(plan)
-    apply = [*_same_boot(plan, undo=False), *_with_reasons(plan, forward), *after]
+    nothing = [f"say {quote(line)}" for line in nothing_written(plan)]
+    apply = [*_same_boot(plan, undo=False), *_with_reasons(plan, forward), *after, *nothing]
     undo = [*_undo(plan, back, after)]
     called = {line.split(" ", 1)[0] for line in (*forward, *back, *after)}
     return "".join(
@@ -34,6 +35,14 @@ def render(plan: Plan, host: str, made: str) -> str:
             _FOOT,
         )
     )
+
+
+def nothing_written(plan: Plan) -> list[str]:
+    """A sentence for each tunable of a plan without a write: why; [] for any other plan."""
+    if plan.changes:
+        return []
+    found = [f"nothing is written: {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
+    return found or ["nothing is written: nothing was to be improved"]
 
 
 _FOOT = """
@@ -51,11 +60,13 @@ exit "$failed"
 
 def _head(plan: Plan, host: str, made: str, works: bool) -> str:
     count = len(plan.changes)
+    nothing = [f"# {line}" for line in nothing_written(plan)]
     lines = [
         "#!/bin/sh",
         f"# Less latency jitter: {count} {'write' if count == 1 else 'writes'} for {clean(host, 60) or 'a host'}",
         f"#   made {clean(made, 60)} by 'jitter-workshop plan --sh'",
         f"#   boot {clean(plan.boot_id or 'not known', 60)}, hot CPUs {CpuSet(plan.hot_cpus)}",
+        *nothing,
         "#",
         "#   sh plan.sh apply    writes them, each only where it still says what it said then",
         "#   sh plan.sh undo     writes back what stood there, in reverse order",

@@ -93,8 +93,9 @@ def _change(change: Change, style: Style) -> list[str]:
 def _after(plan: Plan, style: Style) -> list[str]:
     then = list(dict.fromkeys(change.then for change in plan.changes if change.then))
     lines = [f"Then, once: {clean(command, 200)}" for command in then]
-    if any(change.when == "boot" for change in plan.changes):
-        lines += wrap("A part of it takes effect with the next boot only.", style.width)
+    later = [change.when == "boot" for change in plan.changes]
+    if any(later):
+        lines.append(f"{'All' if all(later) else 'A part'} of it takes effect with the next boot only.")
     return ["", *lines] if lines else []
 
 

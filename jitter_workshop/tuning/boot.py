@@ -70,7 +70,7 @@ class NohzFull(BootParameter):
         if len(host.hot) and not set(host.hot) - set(now):
             return True, "the tick stops on the hot CPUs while each runs one task"
         if asked is not None and set(host.hot) <= set(asked):
-            return False, "nohz_full= was given and silently dropped: this kernel cannot do it, or forbade these CPUs"
+            return False, "nohz_full= was given and dropped: this kernel cannot do it, or not there; its log says why"
         return False, f"the tick goes on on CPU {host.hot - now}"
 
 

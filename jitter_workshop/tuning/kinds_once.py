@@ -10,7 +10,7 @@ import errno
 from jitter_workshop.host.cmdline import parse_command_line, read_command_line
 from jitter_workshop.host.grubcfg import NotUnderstood
 from jitter_workshop.host.grubenv import variables, with_variable
-from jitter_workshop.host.oneboot import ENTRY_ID, OwnEntry, one_boot, own_entry, render
+from jitter_workshop.host.oneboot import ENTRY_ID, OwnEntry, next_entry, one_boot, own_entry, render
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.tuning.kinds import Kind
 from jitter_workshop.tuning.kinds_system import checked_parameters
@@ -50,7 +50,9 @@ class GrubEntry(_OneBoot):
         own = _own_or_refuse(writer, path)
         if not value:
             if own is not None and own.added:
-                raise OSError(errno.ENOTEMPTY, f"the entry still has {' '.join(own.added)}")
+                raise OSError(
+                    errno.ENOTEMPTY, f"the entry still has {' '.join(own.added)}{_chosen(writer.reader, path)}"
+                )
             writer.replace_file(path, None)
             return
         offer = one_boot(writer.reader)
@@ -130,6 +132,15 @@ class GrubNext(_OneBoot):
 def file_of(path: str) -> str:
     """``/boot/grub/custom.cfg`` of ``/boot/grub/custom.cfg(nohz_full)``."""
     return path.partition("(")[0]
+
+
+def _chosen(root: HostRoot, path: str) -> str:
+    """What is to be said of an entry that stays, where GRUB does not boot it next any more."""
+    try:
+        chosen = next_entry(root, file_of(path).rpartition("/")[0]) == ENTRY_ID
+    except NotUnderstood:
+        return ""
+    return "" if chosen else ", and is not chosen for the next boot any more: 'apply --once' chooses it again"
 
 
 def _names(path: str) -> list[str]:

@@ -108,9 +108,25 @@ def test_one_of_two_is_given_back_and_the_entry_stays_for_the_other(tree: Path) 
         agent.apply(drawn, WORDS)
         back = agent.ask("restore", tunables=["nohz-full"])
         assert [(one["path"], one["reason"]) for one in back["left_alone"]] == [
-            (f"/{CUSTOM}", "the entry still has rcu_nocbs=2-3")
+            (
+                f"/{CUSTOM}",
+                "the entry still has rcu_nocbs=2-3, and is not chosen for the next boot any more: 'apply --once' "
+                "chooses it again",
+            )
         ]
         assert parameters(tree) == "rcu_nocbs=2-3"
+        agent.apply(planned(tree, ("once:rcu-nocbs",)), ("once:rcu-nocbs",))
+        assert next_entry(HostRoot(tree), "/boot/grub") == ENTRY_ID
+        back = agent.ask("restore", tunables=["nohz-full"])
+        assert back["left_alone"] == [
+            {
+                "tunable": "nohz-full",
+                "path": f"/{CUSTOM}",
+                "expected": drawn.changes[0].after,
+                "found": drawn.changes[0].after,
+                "reason": "the entry still has rcu_nocbs=2-3",
+            }
+        ]
         assert agent.ask("restore")["left_alone"] == []
     assert contents(tree) == before
 
@@ -190,7 +206,9 @@ def test_grub_understands_what_is_written(tree: Path) -> None:
 # -- the verbs --------------------------------------------------------------------------------------------------------
 
 
-def test_plan_once_shows_the_files_and_no_script(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_once_shows_the_files_and_no_script(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert main(["plan", "--root", str(tree), "--once", "nohz-full", "--cpus", "2-3"]) == 0
     said = capsys.readouterr().out
     assert "/boot/grub/custom.cfg(nohz_full)  (empty) → nohz_full=2-3" in said
@@ -199,6 +217,12 @@ def test_plan_once_shows_the_files_and_no_script(tree: Path, capsys: pytest.Capt
     assert "undone by switching off and on" in " ".join(said.split())
     assert main(["plan", "--root", str(tree), "--once", "--sh", "nohz-full"]) == 2
     assert "apply --once" in capsys.readouterr().err
+    livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
+    assert main(["plan", "--root", str(tree), "--once", "--sh", "nohz-full", "--cpus", "2-3"]) == 0
+    script, warned = capsys.readouterr()
+    nothing = "nothing is written: nohz-full: not for one boot alone: only root can read /boot/grub/grub.cfg"
+    assert f"# {nothing}\n" in script
+    assert f"{nothing}\n" == warned
     assert main(["plan", "--root", str(tree), "--once", "thp"]) == 2
     assert "no boot parameter" in capsys.readouterr().err
 

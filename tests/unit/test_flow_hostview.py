@@ -11,8 +11,10 @@ import pytest
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.desk import look_at
 from jitter_workshop.flow.hostview import TOPICS, View, facts
+from jitter_workshop.host.limits import read_limits
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import LOOK_TOPICS
+from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 
 Trees = Callable[[str], Path]
@@ -58,6 +60,54 @@ def test_what_spoils_a_measurement_is_said(host_tree: Trees) -> None:
     assert said["Locked memory"].value == "at most 64 KiB"
     free = replace(host, cpu_max_quota_us=None, cpu_max_period_us=None, memlock_limit_bytes=None)
     assert not {"CPU limit", "Locked memory"} & {f.title for f in facts(View(root, free, topology), LOOK_TOPICS)}
+
+
+def test_who_may_lock_everything_is_not_bound_by_the_limit(host_tree: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = HostRoot(host_tree("guest"))
+    topology, host = look_at(root)
+    view = View(root, replace(host, memlock_limit_bytes=65_536), topology)
+    for may_lock in (False, True):
+        limits = replace(read_limits(root), may_lock=may_lock)
+        monkeypatch.setattr("jitter_workshop.flow.hostview.read_limits", lambda root, limits=limits: limits)
+        assert bool(facts(view, ("memlock",))) is not may_lock
+
+
+def test_between_which_cpus_the_scheduler_moves_threads(host_tree: Trees) -> None:
+    root = HostRoot(host_tree("server64"))
+    topology, host = look_at(root)
+
+    def told(isolated: tuple[int, ...]) -> str:
+        (fact,) = facts(View(root, replace(host, isolated=isolated), topology), ("allowed",))
+        return fact.meaning
+
+    free = topology.allowed
+    assert f"not pinned between CPUs {free} at any time" in told(())
+    last = free.cpus[-2:]
+    assert f"not pinned between CPUs {free - CpuSet(last)} at any time" in told(last)
+    assert "nothing migrates between isolated CPUs" in told(free.cpus[1:])
+
+
+def test_two_cpus_are_said_for_one_thread_and_for_two(host_tree: Trees) -> None:
+    root = HostRoot(host_tree("guest"))
+    topology, host = look_at(root)
+    assert len(topology.online) == 2
+    (fact,) = facts(View(root, host, topology), ("cpus",))
+    assert fact.meaning == "one of our threads leaves one CPU to everybody else, two leave none"
+
+
+@pytest.mark.parametrize(
+    ("governors", "said"),
+    [
+        (("performance",), "asks for full speed"),
+        (("performance", "schedutil"), "elsewhere speed mostly follows load"),
+        (("schedutil",), "an idle CPU starts slowly"),
+    ],
+)
+def test_what_governors_mean(host_tree: Trees, governors: tuple[str, ...], said: str) -> None:
+    root = HostRoot(host_tree("server64"))
+    topology, host = look_at(root)
+    (fact,) = facts(View(root, replace(host, governors=governors), topology), ("frequency",))
+    assert said in fact.meaning
 
 
 def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:

@@ -307,6 +307,24 @@ def test_an_empty_plan_and_what_follows_are_said() -> None:
     assert "(empty) → a" in text
 
 
+def test_what_waits_for_the_boot_is_all_of_a_plan_or_a_part() -> None:
+    boot = change(1, "/etc/x", "", "a", when="boot")
+    assert "\nAll of it takes effect with the next boot only.\n" in plan_text.render(plan_of(boot), Style(80))
+    both = plan_text.render(plan_of(boot, change(2, "/sys/number", "1", "2")), Style(80))
+    assert "\nA part of it takes effect with the next boot only.\n" in both
+
+
+def test_a_script_of_no_writes_says_so_and_why(tree: Path) -> None:
+    why = "not for one boot alone: only root can read /boot/grub/grub.cfg"
+    script = plan_script.render(plan_of(skipped=(Skipped("nohz-full", why),)), "lab03", "today")
+    assert f"# nothing is written: nohz-full: {why}\n" in script
+    done = sh(script, "apply", tree)
+    assert (done.returncode, done.stderr) == (0, f"nothing is written: nohz-full: {why}\n")
+    assert "nothing was to be improved" in sh(plan_script.render(plan_of(), "lab03", "today"), "apply", tree).stderr
+    full = plan_script.render(plan_of(change(1, "/sys/number", "0500", "1", kind="number")), "lab03", "today")
+    assert "nothing is written" not in full
+
+
 def test_names_in_a_plan_do_not_steer_the_terminal() -> None:
     text = plan_text.render(plan_of(change(1, "/sys/\x1b[31mx", "a\x07", "b\u202e")), Style(80))
     assert all(c == "\n" or c.isprintable() for c in text)
