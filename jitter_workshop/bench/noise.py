@@ -22,7 +22,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.codec import to_plain
 
 _LONGEST_LINE = 65_536
-_ORDER_WITHIN_S = 30.0
+_ORDER_WITHIN_S = 60.0
 
 
 class Lines:

@@ -17,7 +17,7 @@ from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.noise import MOST_BURSTS, Bursts, noise, unpack_bursts
 from jitter_workshop.model.text import clean
 
-_ANSWER_WITHIN_S = 10.0
+_ANSWER_WITHIN_S = 60.0
 _LARGEST_LOG = 64 * MOST_BURSTS
 
 

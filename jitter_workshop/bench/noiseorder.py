@@ -18,7 +18,7 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.text import clean
 
 STAT_REFRESH = "/proc/sys/vm/stat_refresh"
-LONGEST_S = 172_800
+LONGEST_S = 604_800
 _LONGEST_NAME = 15
 
 

@@ -173,7 +173,8 @@ def _truth(folder: Path, hands: Hands) -> list[Figure]:
     figures.append(
         Figure("interruptions over 1 µs by the trace in no gap of spin", share, "%", 0, f"{unfelt} of {felt:,}")
     )
-    figures.append(Figure("events for which the trace had no room", lost, "", 0, f"{len(kept['noises'])} noises"))
+    how = f"{len(kept['noises'])} noises of {len(NOISES)}; load average {os.getloadavg()[0]:.1f} at the end"
+    figures.append(Figure("events for which the trace had no room", lost, "", 0, how))
     for kind, why in kept["not here"].items():
         print(f"  {kind}: {why}")
     keep(folder, "attribution", kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import json
 import os
@@ -20,6 +21,7 @@ import pytest
 
 from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.noiseorder import NoiseOrder
 from jitter_workshop.bench.protocol import NoiseLog
 from jitter_workshop.bench.stall import STALL_NS
 from jitter_workshop.errors import HostError, MeasureError, UsageError
@@ -230,20 +232,20 @@ def test_stalls_count_from_the_threshold_that_a_slow_clock_allows() -> None:
 
 
 def test_a_noise_outlasts_a_run_that_takes_much_longer_than_expected(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, ...]] = []
+    asked: list[NoiseOrder] = []
 
-    def command(module: str, *arguments: str) -> list[str]:
-        asked.append(arguments)
-        return [sys.executable, "-c", "print(flush=True); input()"]
+    def begin(order: NoiseOrder) -> contextlib.nullcontext[None]:
+        asked.append(order)
+        return contextlib.nullcontext()
 
-    monkeypatch.setattr(launch, "command", command)
+    monkeypatch.setattr(runner, "NoiseChild", begin)
     spec = dataclasses.replace(SPEC, noise="spinners")
     with runner._noise(spec):
         pass
-    assert asked[0][0] == "spinners"
+    assert asked[0].kind == "spinners"
     # A quick run is 20 blocks of 0.25 s, and an emulated machine takes about 20 times as long for one.
-    assert int(asked[0][1]) >= 20 * 20 * 0.25
-    assert int(asked[0][1]) >= 20 * runner.expected_seconds(spec)
+    assert asked[0].seconds >= 20 * 20 * 0.25
+    assert asked[0].seconds >= 20 * runner.expected_seconds(spec)
 
 
 def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
