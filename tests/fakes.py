@@ -55,6 +55,7 @@ class FakeWorkshop(Workshop):
     gate: threading.Event | None = None
     fail: MeasureError | None = None
     measured = 0
+    asked: MeasureRequest | None = None
     look_every_s = 0.01
     reached_gate: threading.Event
 
@@ -86,6 +87,7 @@ class FakeWorkshop(Workshop):
         if self.fail is not None:
             raise self.fail
         self.measured += 1
+        self.asked = request
         seed = self.measured
         blocks = [values(seed * 100 + i, pinned=request.placement != "none") for i in range(BLOCKS)]
         spec = RunSpec("ring", Placement("none"), BLOCKS, 250_000_000)

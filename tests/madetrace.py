@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from jitter_workshop.model.trace import TraceEvent
+from jitter_workshop.model.run import Stall
+from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
+from jitter_workshop.session.traces import RunTrace, TracedBlock
 
 MEASURED = 100
 """The thread that traces are about, on CPU 1."""
@@ -81,3 +83,12 @@ def block(number: int, *, cpus: Iterable[int] = (1, 2), seed: int = 1, step: int
                 found += pair(ts, ts + 500, "csd", "flush_tlb_func", number=0, **where)
             clocks[cpu] = ts + step + rand.randrange(step)
     return sorted(found, key=lambda e: e.ts)
+
+
+def trace_of(events: list[TraceEvent], stalls: tuple[Stall, ...]) -> RunTrace:
+    """One block of 100,000 ticks of a ns each."""
+    strings = Strings()
+    packed = pack(events, strings)
+    info = TraceInfo("x86-tsc", (1,), ("sched:sched_switch",), {"csd:csd_function_entry": "not in this kernel"}, 64)
+    block = TracedBlock(0, 0, 100_000, 0, 100_000, stalls, {}, packed)
+    return RunTrace(info, TIDS, tuple(strings.all), (block,))

@@ -12,6 +12,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow import measure as measuring
+from jitter_workshop.flow.causes import explain
 from jitter_workshop.flow.desk import Desk, look_at
 from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
@@ -27,6 +28,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import Run
@@ -37,6 +39,9 @@ from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active, word_of
+
+MOST_STALLS = 40
+"""How many of a run's worst stalls its page of causes has."""
 
 
 class Workshop:
@@ -156,7 +161,7 @@ class Workshop:
             raise HostError("a recorded host can be looked at, not measured", "leave out --root")
         desk = self._desk
         try:
-            run = measuring.measure(request, desk.handle, observer, cancel, queued, desk.hands.place)
+            run = measuring.measure(request, desk.handle, observer, cancel, queued, desk.hands.place, desk.hands.tracer)
         except measuring.RunNotKept as error:
             desk.notices.append(f"{error.title}: {error.sentence()}.")
             run = error.run
@@ -169,6 +174,14 @@ class Workshop:
     def runs(self) -> tuple[Run, ...]:
         """All runs of the session, oldest first."""
         return self._desk.runs()
+
+    def traced(self, run: Run) -> bool:
+        """Whether the kernel's trace was recorded beside a run."""
+        return self._desk.handle.has_trace(run.id)
+
+    def causes(self, run: Run) -> EvidenceReport:
+        """Who took the time of a run's stalls; takes a second or two for a noisy run. Raises SessionError."""
+        return explain(self._desk.handle, run, MOST_STALLS)
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
         """Curves of runs (all when None), oldest first."""

@@ -18,6 +18,7 @@ CAUSES, VISITORS, FULL = 14, 12, 3
 
 SHADES = "█▓▒░"
 REST = "·"
+ITEM = "- "
 """A stall's timeline: the four that took most of it, darkest first, and everything else."""
 
 _KINDS = {
@@ -153,15 +154,22 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
             f"The last column says what it would be without that cause and what is around it.",
             style.width,
         )
+    for text in explanations(report):
+        first, *more = wrap(text.removeprefix(ITEM), style.width - (4 if text.startswith(ITEM) else 0))
+        indent = "    " if text.startswith(ITEM) else ""
+        lines += [f"  {ITEM}{first}" if indent else first, *(f"{indent}{line}" for line in more)]
+    return lines
+
+
+def explanations(report: EvidenceReport) -> Iterator[str]:
+    """What the kinds among a report's causes mean that are no names, in sentences; those that begin with ITEM are
+    candidates for a gap without an event."""
     for kind, text in _ABOUT.items():
         if any(cause.kind == kind and (kind != "no_event" or cause.name == words.NOTHING) for cause in report.causes):
-            lines += wrap(text, style.width)
+            yield text
             if kind == "no_event" and report.candidates:
-                lines += wrap("It may have been one of these; the trace cannot tell:", style.width)
-                for candidate in report.candidates:
-                    first, *more = wrap(clean(candidate, 200), style.width - 4)
-                    lines += [f"  - {first}", *(f"    {line}" for line in more)]
-    return lines
+                yield "It may have been one of these; the trace cannot tell:"
+                yield from (f"{ITEM}{clean(candidate, 200)}" for candidate in report.candidates)
 
 
 def _numbers(cause: Cause) -> str:
@@ -245,11 +253,18 @@ def _present(present: Residence | None, style: Style) -> list[str]:
         for t in present.threads[:VISITORS]:
             cells = f"{t.cpu:>5}{nice_ns(t.ran_ns):>12}{nice_ns(t.kept_waiting_ns):>12}{t.times_preempted:>12,}"
             lines.append(clean(t.thread, name - 1).ljust(name) + cells)
-    others = [*_frequencies(present), *_kept(present), *_deeds(present.deeds)]
+    others = [*deeds(present)]
     lines += [""] if others else []
     lines += [line for text in others for line in wrap(text, style.width)]
     hand = by_hand(present.proof.cpus)
     return lines + (["", style.paint("the same by hand", "dim"), *(f"  {line}" for line in hand)] if hand else [])
+
+
+def deeds(present: Residence) -> Iterator[str]:
+    """Frequencies that were asked for, what kept the tick, who sent interrupts and moved threads, in sentences."""
+    yield from _frequencies(present)
+    yield from _kept(present)
+    yield from _deeds(present.deeds)
 
 
 def _frequencies(present: Residence) -> Iterator[str]:

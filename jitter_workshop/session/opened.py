@@ -130,6 +130,10 @@ class OpenSession:
         ident = ids.lookup("run", wanted, [(r.id, r.label) for r in self.runs()], "see 'jitter-workshop sessions show'")
         return self._runs[ident]
 
+    def has_trace(self, run_id: str) -> bool:
+        """Whether a run was traced; whether the trace can be read is not looked at."""
+        return (self._run_folder(run_id) / TRACE_FILE).is_file()
+
     def trace(self, run_id: str) -> RunTrace | None:
         """What the kernel did during a run; None where it was not recorded. Raises SessionError where it is damaged."""
         path = self._run_folder(run_id) / TRACE_FILE

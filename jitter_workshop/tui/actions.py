@@ -7,13 +7,16 @@ from typing import Literal
 
 from textual.binding import Binding
 
-Scope = Literal["app", "home", "chapter", "runs", "cpus", "settings", "status", "summary", "dialog", "question"]
+Scope = Literal[
+    "app", "home", "chapter", "runs", "causes", "cpus", "settings", "status", "summary", "dialog", "question"
+]
 
 SCOPE_TITLES: dict[Scope, str] = {
     "app": "EVERYWHERE",
     "home": "HOME",
     "chapter": "IN A CHAPTER",
     "runs": "ALL CURVES",
+    "causes": "WHO TOOK THE TIME",
     "cpus": "CHOOSING CPUs",
     "settings": "SETTINGS",
     "status": "STATUS",
@@ -72,6 +75,14 @@ ACTIONS: tuple[Action, ...] = (
     _a("chapter", "noise", "w", "w", "wake a thief", "Measure with tasks that steal time, where the host is too quiet"),
     _a("chapter", "cpus", "p", "p", "pick CPUs", "Choose the CPUs of the measured threads"),
     _a("chapter", "published", "o", "o", "2015", "Show or hide the curves published in 2015"),
+    _a(
+        "chapter",
+        "causes",
+        "v",
+        "v",
+        "causes",
+        "Who took the time, by the kernel's trace (one more run makes one)",
+    ),
     _a("chapter", "copy", "y", "y", "copy", "Copy the commands of this step"),
     _a("chapter", "boots", "n", "n", "one boot", "Plan boot parameters for the next boot alone, or for every boot"),
     _a("chapter", "undo", "u", "u", "undo", "Give back what this chapter has set on this host"),
@@ -87,9 +98,25 @@ ACTIONS: tuple[Action, ...] = (
     _a("runs", "table", "t", "t", "table", "The same numbers as a table"),
     _a("runs", "published", "o", "o", "2015", "Show or hide the curves published in 2015"),
     _a("runs", "all", "a", "a", "all/none", "Draw all runs (the newest six), or none"),
+    _a("runs", "causes", "v", "v", "causes", "Who took the time of the run under the cursor, where it was traced"),
     _a("runs", "up", "up,k", "↑", "up", "Run above", palette=False),
     _a("runs", "down", "down,j", "↓", "down", "Run below", palette=False),
     _a("runs", "close", "escape,q", "Esc", "back", "Back to where you were", palette=False),
+    _a(
+        "causes",
+        "turn",
+        "tab",
+        "Tab",
+        "stalls",
+        "Turn between causes, the worst stalls, and who else ran",
+        palette=False,
+    ),
+    _a("causes", "copy", "y", "y", "copy", "Copy the commands that show the same by hand"),
+    _a("causes", "up", "up,k", "↑", "up", "Scroll; the stall above", palette=False),
+    _a("causes", "down", "down,j", "↓", "down", "Scroll; the stall below", palette=False),
+    _a("causes", "page_up", "pageup", "PgUp", "page up", "Scroll a page up", palette=False),
+    _a("causes", "page_down", "pagedown,space", "PgDn", "page down", "Scroll a page down", palette=False),
+    _a("causes", "close", "escape,q", "Esc", "back", "Back to where you were", palette=False),
     _a("cpus", "producer", "p", "p", "producer", "Put the producer on the CPU under the cursor", palette=False),
     _a("cpus", "accumulator", "a", "a", "accumulator", "Put the accumulator there", palette=False),
     _a("cpus", "journaller", "j", "j", "journaller", "Put the journaller there", palette=False),

@@ -25,6 +25,7 @@ from jitter_workshop.tui.theme import PALETTES, THEMES, Palette, textual_theme
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.workshop import Workshop
+    from jitter_workshop.model.run import Run
 
 T = TypeVar("T")
 
@@ -252,6 +253,12 @@ class WorkshopApp(App[None]):
 
         if not isinstance(self.screen, RunsScreen) and not self.screen.is_modal:
             self.push_screen(RunsScreen())
+
+    def show_causes(self, run: Run) -> None:
+        """The screen of who took a run's time."""
+        from jitter_workshop.tui.screens.evidence import EvidenceScreen
+
+        self.push_screen(EvidenceScreen(run))
 
     def action_status(self) -> None:
         from jitter_workshop.tui.screens.status import StatusScreen

@@ -66,9 +66,10 @@ class BlockMeasured(Message):
 
 @dataclass
 class RunDone(Message):
-    """The run came to its end, or was stopped after some blocks (``run.complete`` is False)."""
+    """The run came to its end, or was stopped after some blocks (``run.complete`` is False). ``slot``: None for a run
+    that is of no step."""
 
-    slot: StepName
+    slot: StepName | None
     run: Run
 
 
@@ -82,7 +83,7 @@ class RunFailed(Message):
 class Measuring:
     """One run under way: the observer that the runner calls, and the way to stop it. Thread-safe."""
 
-    def __init__(self, target: MessagePump, slot: StepName, request: MeasureRequest) -> None:
+    def __init__(self, target: MessagePump, slot: StepName | None, request: MeasureRequest) -> None:
         self.slot = slot
         self.request = request
         self.cancel = CancelToken()

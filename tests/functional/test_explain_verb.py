@@ -13,23 +13,13 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.model.evidence import CAUSE_KINDS
 from jitter_workshop.model.run import Stall
-from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.session.traces import TRACE_FILE, RunTrace, TracedBlock
-from tests.madetrace import OTHER, TIDS, switch, tick
+from jitter_workshop.session.traces import TRACE_FILE
+from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
 
 MakeRun = Callable[..., tuple[Any, Any]]
 TRACED, PLAIN = "20260101-000000-aaaa", "20260102-000000-bbbb"
 HOSTILE = "evil\x1b[2J\nsched_switch: forged"
-
-
-def trace_of(events: list[TraceEvent], stalls: tuple[Stall, ...]) -> RunTrace:
-    """One block of 100,000 ticks of a ns each."""
-    strings = Strings()
-    packed = pack(events, strings)
-    info = TraceInfo("x86-tsc", (1,), ("sched:sched_switch",), {"csd:csd_function_entry": "not in this kernel"}, 64)
-    block = TracedBlock(0, 0, 100_000, 0, 100_000, stalls, {}, packed)
-    return RunTrace(info, TIDS, tuple(strings.all), (block,))
 
 
 @pytest.fixture

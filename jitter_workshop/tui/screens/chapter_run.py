@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 
 from textual import on
@@ -9,11 +10,15 @@ from textual import on
 from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.model.course import StepName
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import remark
 from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
 from jitter_workshop.tui.screens.chapter_show import ChapterShow
-from jitter_workshop.tui.screens.chapter_state import SLOTS
+from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS
+
+TRACED = ", traced"
+"""Behind the name of a run that was made once more to be traced."""
 
 
 class ChapterRun(ChapterShow):
@@ -50,17 +55,38 @@ class ChapterRun(ChapterShow):
             self._enter_step()
             self._measure("measure")
 
-    def _measure(self, slot: StepName) -> None:
+    def action_causes(self) -> None:
+        """Who took the time: of this chapter's newest run that was traced; where none was, one more run with a trace,
+        which takes no step's place."""
+        if self.run_under_way is not None or self.walk.rehearsed or self.step not in AFTER:
+            return
+        measured = [s for s in SLOTS if self.walk.run_in(s) is not None]
+        traced = [run for run in self.workshop.runs() if self.workshop.traced(run) and self._is_ours(run)]
+        if traced:
+            self.workshop_app.show_causes(traced[-1])
+        elif measured:
+            self._measure(measured[-1], traced=True)
+        else:
+            self._tell("Measure first: without a run there is nothing to explain.")
+
+    def _is_ours(self, run: Run) -> bool:
+        """Whether a run is of one of this chapter's measurements, by its name."""
+        labels = {f"{m.label}{TRACED}" for m in self.walk.chapter.measurements}
+        return run.label in labels or run.id in self.walk.progress.runs.values()
+
+    def _measure(self, slot: StepName, *, traced: bool = False) -> None:
         try:
             request = self._request(slot)
         except WorkshopError as error:
             self.workshop_app.show_error(error)
             return
+        if traced:
+            request = dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
         self._message = ""
         self._table = False
         self._highlight = None
         self._view = "work"
-        running = Measuring(self, slot, request)
+        running = Measuring(self, None if traced else slot, request)
         self.run_under_way = running
         app = self.workshop_app
         app.stop_run, app.suspend_run, app.run_goes_on = running.stop, running.suspend, self._goes_on
@@ -119,16 +145,21 @@ class ChapterRun(ChapterShow):
     @on(RunDone)
     def _run_done(self, message: RunDone) -> None:
         self._run_over()
-        try:
-            self.walk.record(message.slot, message.run)
-        except WorkshopError as error:
-            self.workshop_app.show_error(error)
+        if message.slot is not None:
+            try:
+                self.walk.record(message.slot, message.run)
+            except WorkshopError as error:
+                self.workshop_app.show_error(error)
         blocks = len(message.run.blocks)
         self._message = remark(message.run)
         if not message.run.complete:
             self._message = f"Stopped after {blocks} blocks; they are kept among the curves."
+        if message.slot is None:
+            self._message = clean(message.run.notes.get("evidence", ""), 300) or self._message
         self._show()
         self.workshop_app.run_over()
+        if message.slot is None and self.workshop.traced(message.run):
+            self.workshop_app.show_causes(message.run)
 
     @on(RunFailed)
     def _run_failed(self, message: RunFailed) -> None:

@@ -318,7 +318,7 @@ class ChapterShow(ChapterState):
         elif self.wide:
             shown.append(("chapter.lesson", "scroll figures" if self._view == "lesson" else "scroll lesson"))
         if step == "explain":
-            shown.append(("chapter.copy", ""))
+            shown += [("chapter.copy", "")] if self.walk.rehearsed else [("chapter.causes", ""), ("chapter.copy", "")]
         if self.walk.chapter.hints:
             shown.append(("chapter.hint", ""))
         return [*shown, ("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]

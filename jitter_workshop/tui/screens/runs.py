@@ -92,9 +92,14 @@ class RunsScreen(WorkshopScreen):
             ("runs.table", "chart" if self._table else "table"),
             ("runs.published", "hide 2015" if self._with_published else "show 2015"),
             ("runs.all", ""),
+            *((("runs.causes", ""),) if self._under_is_traced else ()),
             ("app.help", ""),
             ("runs.close", ""),
         )
+
+    @property
+    def _under_is_traced(self) -> bool:
+        return bool(self._runs) and self.workshop.traced(self._runs[self._cursor])
 
     @property
     def _with_published(self) -> bool:
@@ -230,6 +235,16 @@ class RunsScreen(WorkshopScreen):
     def action_published(self) -> None:
         self._published = not self._with_published
         self._redraw()
+
+    def action_causes(self) -> None:
+        if not self._runs:
+            return
+        run = self._runs[self._cursor]
+        if self.workshop.traced(run):
+            self.workshop_app.show_causes(run)
+        else:
+            self._said = "This run has no trace: 'v' in a chapter's explain step, or measure --evidence, makes one."
+            self._redraw()
 
     def action_close(self) -> None:
         self.app.pop_screen()

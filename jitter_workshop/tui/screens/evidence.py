@@ -1,0 +1,181 @@
+"""Who took a run's time: causes, the worst stalls as bars of time, and who else was on the measured CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.geometry import Region
+from textual.message import Message
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.evidence_text import by_hand
+from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.screens import evidence_views as views
+from jitter_workshop.tui.screens.base import WorkshopScreen
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.prose import wrap
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+Page = Literal["causes", "stalls", "others"]
+PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
+_NEXT: dict[Page, str] = {"causes": "stalls", "stalls": "who else ran", "others": "causes"}
+
+
+class EvidenceScreen(WorkshopScreen):
+    """A run's causes. They are found on a thread: a noisy run takes a second or two."""
+
+    scope: ClassVar[Scope] = "causes"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
+
+    @dataclass
+    class Explained(Message):
+        """What the thread found, or why there is nothing."""
+
+        report: EvidenceReport | None
+        error: WorkshopError | None = None
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.shown_run = run
+        self._report: EvidenceReport | None = None
+        self._page: Page = "causes"
+        self._cursor = 0
+        self._said = ""
+
+    def body(self) -> ComposeResult:
+        yield Sheet(self._head, id="causes-head")
+        with Horizontal(id="causes-main"):
+            with Pane(id="causes-list"):
+                yield Sheet(self._causes, id="causes-sheet")
+            with Vertical(id="causes-stalls"):
+                with Pane(id="causes-stalls-list"):
+                    yield Sheet(self._stalls, id="causes-stalls-sheet")
+                with Pane(id="causes-stall-page"):
+                    yield Sheet(self._stall, id="causes-stall")
+            with Pane(id="causes-others"):
+                yield Sheet(self._others, id="causes-others-sheet")
+        yield Sheet(self._say, id="say")
+
+    def heading(self) -> str:
+        return f"Who took the time · {clean(self.shown_run.label or self.shown_run.id, 40)}"
+
+    def keys(self) -> Sequence[Shown]:
+        return (("causes.turn", _NEXT[self._page]), ("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
+
+    def on_mount(self) -> None:
+        self._redraw()
+        self.run_worker(self._explain, thread=True, exclusive=True, group="explain")
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def _explain(self) -> None:
+        """On the worker's thread."""
+        try:
+            self.post_message(self.Explained(self.workshop.causes(self.shown_run)))
+        except WorkshopError as error:
+            self.post_message(self.Explained(None, error))
+
+    @on(Explained)
+    def _explained(self, message: Explained) -> None:
+        self._report = message.report
+        self._said = message.error.sentence() if message.error is not None else ""
+        self._redraw()
+
+    # -- what stands where -----------------------------------------------------------------------------------------
+
+    def _redraw(self) -> None:
+        for page in PAGES:
+            self.set_class(self._page == page, f"-{page}")
+        for selector, build in (
+            ("#causes-head", self._head),
+            ("#causes-sheet", self._causes),
+            ("#causes-stalls-sheet", self._stalls),
+            ("#causes-stall", self._stall),
+            ("#causes-others-sheet", self._others),
+            ("#say", self._say),
+        ):
+            self.sheet(selector).show(build)
+        self.sheet("#say").set_class(not self._said, "-empty")
+        self.refresh_keys()
+
+    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._report is None:
+            return [Text("Nothing is known." if self._said else "Reading the trace…", style=palette.dim)]
+        return views.head(self._report, width, palette)
+
+    def _causes(self, width: int, palette: Palette) -> Iterable[Text]:
+        return views.causes(self._report, width, palette) if self._report is not None else ()
+
+    def _stalls(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._report is None:
+            return
+        yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", style=f"bold {palette.dim}")
+        for index, stall in enumerate(self._report.worst):
+            yield views.stall_line(index + 1, stall, index == self._cursor, width, palette)
+
+    def _stall(self, width: int, palette: Palette) -> Iterable[Text]:
+        """The stall under the cursor, in full."""
+        if self._report is None or not self._report.worst:
+            return
+        yield from views.stall_page(self._report.worst[self._cursor], width, palette)
+
+    def _others(self, width: int, palette: Palette) -> Iterable[Text]:
+        return views.visitors(self._report, width, palette) if self._report is not None else ()
+
+    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._said:
+            yield from wrap(Text(clean(self._said, 400), style=palette.text), width, "▸ ")
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def _pane(self) -> Pane:
+        return self.query_one(
+            {"causes": "#causes-list", "others": "#causes-others"}.get(self._page, "#causes-stalls-list"), Pane
+        )
+
+    def _vertical(self, by: int) -> None:
+        if self._page != "stalls":
+            self._pane().scroll_relative(y=by, animate=False)
+        elif self._report is not None and self._report.worst:
+            self._cursor = max(0, min(self._cursor + by, len(self._report.worst) - 1))
+            self._redraw()
+            self._pane().scroll_to_region(Region(0, self._cursor, 1, 3), animate=False)
+
+    def action_up(self) -> None:
+        self._vertical(-1)
+
+    def action_down(self) -> None:
+        self._vertical(+1)
+
+    def action_page_up(self) -> None:
+        self._pane().scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self._pane().scroll_page_down(animate=False)
+
+    def action_turn(self) -> None:
+        self._page = PAGES[(PAGES.index(self._page) + 1) % len(PAGES)]
+        self._redraw()
+
+    def action_copy(self) -> None:
+        present = self._report.residence if self._report is not None else None
+        commands = by_hand(present.proof.cpus) if present is not None else ()
+        if commands:
+            self.app.copy_to_clipboard("\n".join(commands))
+            self._said = "The commands that show it by hand are in the clipboard, where this terminal allows it."
+            self._redraw()
+
+    def action_close(self) -> None:
+        self.app.pop_screen()

@@ -1,0 +1,135 @@
+"""The screen of a run's causes, by key presses: from the list of runs and from a chapter."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jitter_workshop.model.run import Stall
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.evidence import EvidenceScreen
+from tests import madeup
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
+from tests.screens import settled, text_of
+
+HOSTILE = "evil[red]\x1b[2J"
+
+
+def with_a_trace(label: str = "traced") -> FakeWorkshop:
+    """A session with a run without a trace, and a newer one in which a task took 20 µs and a tick 4 µs."""
+    workshop = open_workshop()
+    events = [
+        switch(10_000, TIDS["sampler"], OTHER, stays=True, names=("", HOSTILE)),
+        switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
+        *tick(50_000, 4_000),
+    ]
+    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 50_000, 54_000, 1))
+    run, blocks = madeup.make_run(run_id="20260101-000000-aaaa", label="plain")
+    workshop._desk.handle.add_run(run, blocks)
+    run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label=label, name="spin_gap", workload="spin")
+    later = dataclasses.replace(run, started_at="2026-01-02T00:00:00.000Z")
+    workshop._desk.handle.add_run(later, blocks, trace=trace_of(events, stalls))
+    return workshop
+
+
+async def explained(app: WorkshopApp, pilot: object) -> EvidenceScreen:
+    """The screen, once its thread has found the causes."""
+    screen = app.screen
+    assert isinstance(screen, EvidenceScreen)
+    await app.workers.wait_for_complete()
+    await settled(pilot)  # type: ignore[arg-type]
+    return screen
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
+async def test_a_run_says_who_took_its_time(size: tuple[int, int]) -> None:
+    app = WorkshopApp(with_a_trace())
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "v")
+        await explained(app, pilot)
+        text = text_of(app)
+        assert "Who took the time · traced" in text
+        assert "2 stalls over 1 µs" in text
+        assert "task evil[red]" in text
+        assert "20 µs" in text
+        await pilot.press("tab")
+        await settled(pilot)
+        stalls = text_of(app)
+        assert "THE WORST STALLS" in stalls
+        assert "sampler on CPU 1" in stalls
+        assert "22 µs at 9 µs" in stalls
+        await pilot.press("down")
+        await settled(pilot)
+        assert "4 µs at 50 µs" in text_of(app)
+        await pilot.press("tab")
+        await settled(pilot)
+        assert "WHO ELSE RAN THERE" in text_of(app)
+        await pilot.press("y", "escape")
+        await settled(pilot)
+        assert "All curves of this session" in text_of(app)
+
+
+async def test_a_run_without_a_trace_says_how_to_get_one() -> None:
+    app = WorkshopApp(with_a_trace())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "down", "v")
+        await settled(pilot)
+        assert not isinstance(app.screen, EvidenceScreen)
+        assert "This run has no trace" in text_of(app)
+
+
+async def test_a_damaged_trace_is_a_sentence() -> None:
+    workshop = with_a_trace()
+    (path,) = workshop._desk.handle.folder.glob("runs/*/trace.bin")
+    path.write_bytes(path.read_bytes()[:50])
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "v")
+        await explained(app, pilot)
+        text = text_of(app)
+        assert "Nothing is known." in text
+        assert "the trace is damaged" in text
+
+
+async def test_a_chapter_makes_one_more_run_where_none_was_traced() -> None:
+    workshop = open_workshop()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        walk = workshop.walk("baseline")
+        for _ in range(20):
+            if walk.current == "explain":
+                break
+            await pilot.press("enter")
+            await settled(pilot)
+        kept = dict(walk.progress.runs)
+        await pilot.press("v")
+        await settled(pilot)
+        newest = workshop.runs()[-1]
+        assert newest.label.endswith(", traced")
+        assert workshop.asked is not None
+        assert workshop.asked.evidence
+        assert walk.progress.runs == kept
+        assert walk.current == "explain"
+
+
+async def test_a_chapter_shows_the_causes_of_its_traced_run() -> None:
+    workshop = with_a_trace("baseline, traced")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        walk = workshop.walk("baseline")
+        for _ in range(20):
+            if walk.current == "explain":
+                break
+            await pilot.press("enter")
+            await settled(pilot)
+        assert "v causes" in text_of(app)
+        await pilot.press("v")
+        await explained(app, pilot)
+        assert "Who took the time · baseline, traced" in text_of(app)
