@@ -195,10 +195,20 @@ def _figures(noise: Noise, some: list[Truth]) -> list[Figure]:
     beside = f"; blamed where no burst was: {100 * outside / (inside + outside):.2g} %" if inside + outside else ""
     said = f"{cause:,} of {bursts:,} bursts{beside}"
     figures = [Figure(f"{name}, not found by cause", 100 * (bursts - cause) / bursts, "%", 5, said)]
-    if known:
-        off = [abs(m.found_ns - m.burst.taken_ns) for truth in some for m in truth.matches if m.length is not None]
-        how = f"{length:,} of {known:,}; off by {statistics.median(off) / 1000:.2g} µs (median)"
-        figures.append(Figure(f"{name}, not of that length", 100 * (known - length) / known, "%", 5, how))
+    if not known:
+        return figures
+    sure = [m for truth in some for m in truth.matches if m.took_ns is not None]
+    off = [abs(m.found_ns - (m.took_ns or 0)) for m in sure]
+    how = f"{length:,} of {known:,}; off by {statistics.median(off) / 1000:.2g} µs (median)"
+    figures.append(Figure(f"{name}, not of its length", 100 * (known - length) / known, "%", 5, how))
+    if some[0].what.length == "measured":
+        typical = sure[0].burst.taken_ns
+        like = sum(m.as_before for m in sure)
+        found = sorted(m.found_ns for m in sure)
+        low, middle, high = (found[len(found) * tenths // 10] / 1000 for tenths in (1, 5, 9))
+        how = f"{typical / 1000:.3g} µs then; found {low:.3g}, {middle:.3g}, {high:.3g} µs (10, 50, 90 %)"
+        share = 100 * (known - like) / known
+        figures.append(Figure(f"{name}, not as long as one beforehand", share, "%", None, how))
     return figures
 
 
@@ -242,7 +252,9 @@ def _plain(truth: Truth, one: Traced) -> dict[str, Any]:
         "unseen": truth.unseen,
         "inside_ns": truth.inside_ns,
         "outside_ns": truth.outside_ns,
-        "bursts": [[m.burst.length_ns, m.burst.taken_ns, m.found_ns, m.cause, m.length] for m in truth.matches],
+        "bursts": [
+            [m.burst.length_ns, m.burst.taken_ns, m.took_ns, m.found_ns, m.cause, m.length] for m in truth.matches
+        ],
         "not matched": [_near(m, one) for m in bad[:_SHOWN]],
     }
 
@@ -260,6 +272,7 @@ def _near(match: Match, one: Traced) -> dict[str, Any]:
     return {
         "length_ns": burst.length_ns,
         "taken_ns": burst.taken_ns,
+        "took_ns": match.took_ns,
         "found_ns": match.found_ns,
         "pieces": [
             [piece.kind, piece.name, ns(piece.start), rate.to_ns(piece.ticks)]

@@ -1,8 +1,10 @@
 """What a noise logged of itself, held against what the trace's attribution says of the same time.
 
 A burst is matched by cause where a piece of a stall has a cause of the kind that the burst was to be found as, while it
-lasted; and in length where the pieces with its causes take as long as the burst's own log says, within the larger of
-10 % and 2 µs. Plain arithmetic: the pieces come from wherever stalls were split.
+lasted; and in length where the pieces with its causes take as long as the burst took, within the larger of 10 % and
+2 µs. A thread's burst took what its log says. An interrupt cannot time itself, and none is as long as the next: it took
+what the sampler felt, by its clock, from where nothing is known before it until where nothing is known behind it; the
+log has what one took beforehand. Plain arithmetic: the pieces come from wherever stalls were split.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from itertools import accumulate
 from jitter_workshop.evidence.attribution import Piece
 from jitter_workshop.evidence.explain import ExplainedBlock
 from jitter_workshop.evidence.tracks import TASK, UNKNOWN
-from jitter_workshop.model.evidence import LOST, Rate
+from jitter_workshop.model.evidence import LOST, NOTHING, Rate
 from jitter_workshop.model.noise import Burst, Bursts, What, is_cause
 
 SHARE, LEAST_NS = 10, 2_000
@@ -32,16 +34,26 @@ LATE_NS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One burst. ``pieces``: those with a cause of its; ``found_ns``: what they sum to. ``length``: None where the
-    noise does not know how long the burst was. ``held_ns``: between this burst and the next the trace saw no event, so
-    its cause had the CPU, but the noise itself did not run (a hypervisor's doing); it is no part of ``found_ns``."""
+    """One burst. ``pieces``: those with a cause of its; ``found_ns``: what they sum to. ``took_ns``: how long it was by
+    somebody else; ``length``: whether both agree; None where nobody knows. ``held_ns``: between this burst and the next
+    the trace saw no event, so its cause had the CPU, but the noise itself did not run (a hypervisor's doing); it is no
+    part of ``found_ns``."""
 
     burst: Burst
     pieces: tuple[Piece, ...]
     found_ns: int
     cause: bool
-    length: bool | None
+    took_ns: int | None
     held_ns: int = 0
+
+    @property
+    def length(self) -> bool | None:
+        return None if self.took_ns is None else length_fits(self.found_ns, self.took_ns)
+
+    @property
+    def as_before(self) -> bool:
+        """Whether it is as long as one took beforehand."""
+        return length_fits(self.found_ns, self.burst.taken_ns)
 
 
 @dataclass(slots=True)
@@ -117,8 +129,20 @@ def match(burst: Burst, what: What, pieces: Sequence[Piece], rate: Rate, between
         held += max(0, after - burst.end) if piece.end > after else 0
     found_ns = rate.to_ns(ticks)
     cause = any(is_main(what, piece) for piece in mine)
-    length = length_fits(found_ns, burst.taken_ns) if burst.taken_ns else None
-    return Match(burst, tuple(mine), found_ns, cause, length, rate.to_ns(held))
+    took_ns = burst.taken_ns or None
+    if what.length == "measured":
+        took_ns = rate.to_ns(ticks + _beside(mine, pieces))
+    return Match(burst, tuple(mine), found_ns, cause, took_ns, rate.to_ns(held))
+
+
+def _beside(mine: Sequence[Piece], pieces: Sequence[Piece]) -> int:
+    """Ticks without an event that touch a burst's pieces: the sampler felt them together with it."""
+    edges = {piece.start for piece in mine} | {piece.end for piece in mine}
+    return sum(
+        piece.ticks
+        for piece in pieces
+        if piece.kind == NO_EVENT and piece.name == NOTHING and (piece.start in edges or piece.end in edges)
+    )
 
 
 def truths(bursts: Bursts, blocks: Iterable[ExplainedBlock], wanted: Callable[[Burst], bool]) -> list[Truth]:
