@@ -28,8 +28,12 @@ NO_EVENT, AROUND = "no_event", "around"
 EDGE_NS = 10_000
 """How far from its own clock readings a burst may be found: bringing a thread to a CPU, and its first steps there,
 happen before it reads a clock."""
+WOKEN_NS = 20_000
+"""From the end of the function that wakes a thread to the switch to it, where nothing comes between them."""
 LATE_NS = 200_000
 """The same behind a moment for which something was ordered (a timer): it comes when the CPU takes interrupts."""
+_AHEAD = 8
+"""Pieces before a thread's burst among which what woke it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,14 @@ def reach(burst: Burst, what: What, rate: Rate) -> tuple[int, int]:
     return burst.start - rate.to_ticks(EDGE_NS), burst.end + rate.to_ticks(late)
 
 
-def match(burst: Burst, what: What, pieces: Sequence[Piece], rate: Rate, between: tuple[int, int]) -> Match:
+def match(
+    burst: Burst,
+    what: What,
+    pieces: Sequence[Piece],
+    rate: Rate,
+    between: tuple[int, int],
+    ahead: Sequence[Piece] = (),
+) -> Match:
     """One burst against the pieces near it. ``between``: the end of the burst before and the start of the one after. A
     piece counts as a whole, but one that reaches into another burst ends where this one does."""
     before, after = between
@@ -132,7 +143,18 @@ def match(burst: Burst, what: What, pieces: Sequence[Piece], rate: Rate, between
     took_ns = burst.taken_ns or None
     if what.length == "measured":
         took_ns = rate.to_ns(ticks + _beside(mine, pieces))
+    elif took_ns is not None and mine:
+        took_ns = max(took_ns - rate.to_ns(_waking(mine[0], (*ahead, *pieces), rate)), 1)
     return Match(burst, tuple(mine), found_ns, cause, took_ns, rate.to_ns(held))
+
+
+def _waking(first: Piece, pieces: Sequence[Piece], rate: Rate) -> int:
+    """Ticks that a thread's own clock counts before it has the CPU. Where a timer's interrupt wakes a thread and the
+    scheduler takes it at once, it does not read its clock again but charges the thread from its waking on
+    (``rq_clock_skip_update`` in kernel/sched/core.c of Linux): for the rest of an interrupt that is not its own."""
+    woken = [p for p in pieces if (p.kind, p.name) == ("timer", "hrtimer_wakeup") and p.end <= first.start]
+    since = first.start - woken[-1].end if woken else 0
+    return since if rate.to_ns(since) <= WOKEN_NS else 0
 
 
 def _beside(mine: Sequence[Piece], pieces: Sequence[Piece]) -> int:
@@ -181,7 +203,7 @@ def _match_block(
         place = places[burst]
         before = min(sort[place - 1].end if place else block.span.start, burst.start)
         after = max(sort[place + 1].start if place + 1 < len(sort) else block.span.end, burst.end)
-        one = match(burst, truth.what, near, rate, (before, after))
+        one = match(burst, truth.what, near, rate, (before, after), pieces[max(first - _AHEAD, 0) : first])
         claimed.update(id(piece) for piece in one.pieces)
         truth.matches.append(one)
     # A burst that is cut by the block's edge is no match, but what it took is nobody's error.

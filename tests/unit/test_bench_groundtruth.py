@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from tests.bench.groundtruth import (
     EDGE_NS,
     LATE_NS,
     LEAST_NS,
+    WOKEN_NS,
     Truth,
     blamed_ns,
     interruptions,
@@ -176,6 +178,16 @@ def test_what_a_call_brought_about_is_over_when_it_returns() -> None:
     again = [Piece("vector", "flush_tlb_func", START + 28_000, START + 35_000)]
     found = only(log(call, kind="shootdown"), block(pieces, again))
     assert (found.matches[0].found_ns, found.in_length, found.outside_ns) == (7_000, 1, 7_000)
+
+
+@pytest.mark.parametrize(("gap", "counted"), [(WOKEN_NS, 100_000), (WOKEN_NS + 1, 107_000)])
+def test_a_woken_thread_is_charged_for_the_interrupt_that_woke_it(gap: int, counted: int) -> None:
+    woken = Piece("timer", "hrtimer_wakeup", START - 45_000 - gap, START - 40_000 - gap)
+    rest = Piece("vector", "local_timer", woken.end, woken.end + gap)
+    made = block([woken, rest, greedy(rest.end, 100_000)])
+    took = 100_000 + (gap if counted == 100_000 else 7_000)
+    (match,) = only(log(burst(START, 60_000, taken=took)), made).matches
+    assert (match.found_ns, match.took_ns) == (100_000, counted)
 
 
 def test_the_rest_of_a_bursts_causes_alone_is_no_match() -> None:
