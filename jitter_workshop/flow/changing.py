@@ -11,7 +11,7 @@ from jitter_workshop.agent.client import AgentClient, connect
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.checkup import DrawnPlan, draw_up
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import Applied, ApplyResult, Plan, Refused, RestoreResult
+from jitter_workshop.model.change import ONCE, Applied, ApplyResult, Plan, Refused, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import SessionStore
@@ -81,6 +81,12 @@ class Changing:
     def notice(self) -> str:
         """Whose code runs as root, where that is worth saying."""
         return self._agent.notice if self._agent is not None else ""
+
+    @property
+    def worth_asking(self) -> bool:
+        """Whether to plan again as root: something would be written, or only root can tell."""
+        once = any(word.startswith(ONCE) for word in self.words)
+        return bool(self.plan.changes) or (once and self.drawn.host.one_boot.shut)
 
     def connect(self) -> Plan:
         """Start the agent and plan again with its eyes: root sees more. Raises HostError without root's rights."""

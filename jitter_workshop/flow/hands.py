@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from jitter_workshop.agent.client import AgentClient, NeedsPassword, Rights, connect, rights
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ONCE, ApplyResult, Change, RestoreResult
+from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.planning import digest
@@ -51,6 +51,10 @@ class Hands:
     def notice(self) -> str:
         """Whose code runs as root, where that is worth saying."""
         return self._agent.notice if self._agent is not None else ""
+
+    def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
+        """The plan as root sees it. Raises HostError where root's rights are not to be had."""
+        return self._connected().plan(words, str(cpus))
 
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         """Make the changes that were shown, and no others. Raises HostError where root's rights are not to be had, the

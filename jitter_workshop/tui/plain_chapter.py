@@ -122,7 +122,7 @@ class PlainChapter:
     def _boots(self) -> str:
         """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
         way = self._walk.boots.way()
-        if way is None or way.why_not:
+        if way is None or (way.why_not and not way.root_first):
             return ""
         return "every = for every boot · " if way.once else "once = for the next boot alone · "
 

@@ -130,10 +130,14 @@ def choose_boots(walk: Walk, talk: Talk, word: str) -> bool:
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
         return False
-    if word == "once" and way.why_not:
+    if word == "once" and way.why_not and not way.root_first:
         talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")
         return False
-    walk.boots.choose(once=word == "once")
+    try:
+        walk.boots.choose(once=word == "once")
+    except WorkshopError as error:
+        talk.refused(error)
+        return False
     return True
 
 
