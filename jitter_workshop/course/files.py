@@ -14,6 +14,10 @@ MAX_BYTES = 64 * 1024
 """No lesson file is longer; pages are short by design."""
 
 _REFUSED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+_LOOK_EMPTY = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and a sign that draw nothing: Hangul fillers, Braille without dots."""
+_MOST_MARKS = 4
+"""Accents on one letter; scripts that stack them need no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,25 @@ def first_control(text: str) -> int | None:
     read otherwise than it is (bidirectional overrides, zero-width joiners).
     """
     for position, char in enumerate(text):
-        if char not in "\n\t" and unicodedata.category(char) in _REFUSED_CATEGORIES:
+        if char in _LOOK_EMPTY or (char not in "\n\t" and unicodedata.category(char) in _REFUSED_CATEGORIES):
             return position
     return None
+
+
+def heaped_marks(text: str) -> bool:
+    """Whether accents stand on nothing, or so many on one letter that they would be drawn over other lines."""
+    row = _MOST_MARKS
+    for char in text:
+        row = row + 1 if unicodedata.category(char) in ("Mn", "Me", "Mc") else _MOST_MARKS if char.isspace() else 0
+        if row > _MOST_MARKS:
+            return True
+    return False
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes: wide characters take two, accents none."""
+    width = 0
+    for char in text:
+        if unicodedata.category(char) not in ("Mn", "Me"):
+            width += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return width

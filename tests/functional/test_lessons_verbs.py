@@ -112,6 +112,19 @@ def test_a_link_to_a_course_file_is_not_followed(tmp_path: Path) -> None:
     assert away.read_bytes() == before
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_to_a_courses_folder_is_not_followed(tmp_path: Path, there: bool) -> None:
+    away = tmp_path / "away"
+    if there:
+        away.mkdir()
+    (tmp_path / "c").symlink_to(away)
+    code, out, err = lessons("new", "one", "--course", tmp_path / "c")
+    assert (code, out) == (2, "")
+    assert "is a link" in err
+    assert list(away.glob("*")) == []
+    assert away.exists() == there
+
+
 def test_the_rights_of_a_course_file_stay(tmp_path: Path) -> None:
     assert lessons("new", "one", "--course", tmp_path / "c")[0] == 0
     top = tmp_path / "c" / "course.toml"
