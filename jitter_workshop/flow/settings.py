@@ -119,7 +119,10 @@ def plan_view(
     said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
     said += [f"Left out: {one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:
-        said.insert(0, "A recorded host: nothing is written.")
+        by_hand = (
+            " Nothing could be, either: why, and what is left to do by hand, stands here." if drawn.skipped else ""
+        )
+        said.insert(0, f"A recorded host: nothing is written.{'' if drawn.changes else by_hand}")
     elif not drawn.changes:
         said.insert(0, "Nothing is to be written here.")
     if way is not None and drawn.changes:

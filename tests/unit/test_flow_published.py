@@ -10,15 +10,19 @@ from typing import Any
 import pytest
 
 from jitter_workshop.course.loader import load_course
+from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.course.problems import Problems
 from jitter_workshop.flow.lessoncheck import check
 from jitter_workshop.flow.published import ORIGIN, RECORDED, published_curves, recorded_in, recorded_runs
 from jitter_workshop.flow.recordedruns import FILE, misfits, read_recorded
-from jitter_workshop.flow.recordings import assets
+from jitter_workshop.flow.recordings import assets, recorded_host
 from jitter_workshop.model.course import Chapter
+from jitter_workshop.tui.screens.settings_views import nothing_measured
+from jitter_workshop.tui.theme import PALETTES
 from tests.bench import course_runs
 from tests.fakes import open_workshop
+from tests.talking import talk
 
 NOT_MEASURED = ("tick",)
 """Boot parameters: the machine that the runs are from is given its kernel's line by somebody else."""
@@ -125,6 +129,22 @@ def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_
     monkeypatch.setattr(Nothing, "applied", 2)
     assert course_runs.chapter(workshop, "pinning") == {"measure": {}, "again": {}}
     workshop.close()
+
+
+def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_do_by_hand() -> None:
+    workshop = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
+    walk = workshop.walk("tick")
+    plan = walk.plan()
+    assert plan.changes == ()
+    assert plan.text.startswith("A recorded host: nothing is written. Nothing could be, either: ")
+    for word in ("nohz_full=1-2", "rcu_nocbs=1-2"):
+        assert f"ask whoever starts this machine to add '{word}'" in plan.text
+    tick, idle_states = (" ".join(talk(workshop, f"{number}|3|q").split()) for number in (10, 9))
+    none = "No run of it on another machine comes with the course."
+    assert none in tick
+    assert none not in idle_states
+    measured = "".join(line.plain for line in nothing_measured((), 200, PALETTES["dark"]))
+    assert "no run of this chapter on another machine comes with the course" in measured
 
 
 def test_another_courses_chapter_of_the_same_id_has_none_of_the_built_in_runs(own: tuple[Path, Chapter]) -> None:

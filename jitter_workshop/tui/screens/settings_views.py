@@ -169,8 +169,8 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int,
 def nothing_measured(shown: Sequence[RunCurve], width: int, palette: Palette) -> Lines:
     """Instead of a run, in a rehearsed chapter."""
     lines: Lines = [heading("NO RUN HERE", palette)]
-    text = "Nothing is measured on a recording: a curve says something only of the host it was measured on."
-    text += " t turns to the published curve." if shown else ""
+    none = ", and no run of this chapter on another machine comes with the course."
+    text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
     return [*lines, *wrap(Text(text, style=palette.text), width)]
 
 
