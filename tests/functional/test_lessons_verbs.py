@@ -15,6 +15,7 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow.published import recorded_runs
 from jitter_workshop.model import course as words
 from jitter_workshop.model.spec import DUTIES, PRESETS
 from jitter_workshop.tuning import registry
@@ -144,6 +145,17 @@ def test_where_nothing_can_be_made(tmp_path: Path) -> None:
         code, out, err = lessons(*typed)
         assert (code, out) == (2, "")
         assert sentence in err
+
+
+def test_the_recorded_runs_of_the_document_are_those_of_its_chapter(tmp_path: Path) -> None:
+    follow(tmp_path)
+    ((name, text),) = blocks("json")
+    (tmp_path / name).write_text(text)
+    assert found(tmp_path / "my-course") == []
+    chapter = load_course(tmp_path / "my-course").chapters[0]
+    curves, source = recorded_runs(chapter, str(tmp_path / "my-course"), "my-course")
+    assert [curve.label for curve in curves] == [m.label for m in chapter.measurements]
+    assert source.startswith("measured on 2026-03-14")
 
 
 # list -------------------------------------------------------------------------------------------------------------
