@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.walk import Walk
@@ -14,6 +15,7 @@ from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_talk import Talk
+from jitter_workshop.tui.plan_overview import overview
 from jitter_workshop.tui.settings_words import (
     GIVEN_BACK_MEANWHILE,
     GONE_ALREADY,
@@ -32,7 +34,8 @@ _REBOOT = "A part of it takes effect with the next boot."
 
 
 def plan_lines(plan: PlanView, width: int) -> list[str]:
-    """Every write below the reason for it, as ``plan`` shows them."""
+    """Every write below the reason for it, as ``plan`` shows them; below that, nearest to the question that follows,
+    what it comes to."""
     lines: list[str] = []
     for line in plan_text.changes(plan.changes, Style(width)):
         indent = " " * min(len(line) - len(line.lstrip()), 8)
@@ -40,7 +43,11 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
     for command in dict.fromkeys(change.then for change in plan.changes if change.then):
         lines += ["", *views.wrap(f"Then, once: {clean(command, 200)}", width)]
     if lines:
-        lines += ["", *views.wrap(f"{writes(plan)}.", width), ""]
+        lines += ["", *views.wrap(f"{writes(plan)}.", width)]
+        for _, group in groupby(plan.changes, key=lambda change: change.tunable):
+            if said := overview(list(group)):
+                lines += views.wrap(f"{said}.", width, "  ", "    ")
+        lines.append("")
     return lines + views.wrap(plan.text, width)
 
 
