@@ -92,10 +92,13 @@ def first_control(text: str) -> int | None:
     Control characters (newline and tab excepted), and the invisible format characters with which text can be made to
     read otherwise than it is (bidirectional overrides, zero-width joiners).
     """
-    for position, char in enumerate(text):
-        if char in _LOOK_EMPTY or (char not in "\n\t" and unicodedata.category(char) in _REFUSED_CATEGORIES):
-            return position
-    return None
+    # A text has few different characters, and is read at each start.
+    refused = {
+        char
+        for char in set(text)
+        if char in _LOOK_EMPTY or (char not in "\n\t" and unicodedata.category(char) in _REFUSED_CATEGORIES)
+    }
+    return next((position for position, char in enumerate(text) if char in refused), None) if refused else None
 
 
 def heaped_marks(text: str) -> bool:

@@ -62,7 +62,7 @@ def recorded_in(step: StepName, chapter: Chapter, course_dir: str, course_id: st
     if step == "measure":
         return curves[:1], source
     lacking = len(curves) == 1 and chapter.measurement("again") is not None
-    return curves, f"{source}; there is none with the change" if lacking else source
+    return curves, f"{source}; no run with the change was recorded" if lacking else source
 
 
 def _recorded(key: str, run: RecordedRun) -> RunCurve:

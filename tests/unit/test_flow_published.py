@@ -102,8 +102,8 @@ def test_a_chapter_without_a_second_run_says_so_where_that_would_stand() -> None
     for step in ("again", "compare"):
         curves, source = recorded_in(step, chapter("idle-states"), "", "jitter")  # type: ignore[arg-type]
         assert [c.label for c in curves] == ["before"]
-        assert source.endswith("; there is none with the change")
-    assert "none" not in recorded_in("measure", chapter("idle-states"), "", "jitter")[1]
+        assert source.endswith("; no run with the change was recorded")
+    assert "no run" not in recorded_in("measure", chapter("idle-states"), "", "jitter")[1]
     assert recorded_in("look", chapter("memory"), "", "jitter") == ((), "")
 
 
