@@ -16,6 +16,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.applying import count_ended
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.registry import for_one_boot, parse_wanted
@@ -113,6 +114,7 @@ class Changing:
         shown = [digest(change) for change in self.plan.changes]
         result = self._agent.apply(self.words, str(CpuSet(self.plan.hot_cpus)), shown, lease)
         self._leased = lease
+        result = count_ended(HostRoot(HERE), self.plan.changes, result)
         return dataclasses.replace(result, refused=(*self.not_here(), *result.refused))
 
     def wait(self) -> None:

@@ -14,6 +14,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.applying import count_ended
 from jitter_workshop.tuning.planning import digest
 
 Ask = Callable[[Callable[[], AgentClient]], AgentClient]
@@ -62,7 +63,7 @@ class Hands:
         result = self._connected().apply(words, str(cpus), [digest(change) for change in shown], lease=True)
         if result.applied:
             self._leased |= _ids(words)
-        return result
+        return count_ended(HostRoot(), shown, result)
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
         """Give back these tunables, or all. Raises HostError."""

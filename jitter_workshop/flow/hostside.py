@@ -16,7 +16,7 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.text import clean, fell_away, tally
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
@@ -197,6 +197,7 @@ def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
         return "Nothing was to be written." + (" It is as it should be." if settled else "")
     said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
     said += f", {len(result.refused)} refused" if result.refused else ""
+    said += f". {fell_away(result.ended)[:-1]}" if result.ended else ""
     if waits and once:
         return f"{said}. The next boot has them, and no other: reboot, then start the workshop again."
     if waits:

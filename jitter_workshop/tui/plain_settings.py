@@ -9,7 +9,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.text import clean, many, tally
+from jitter_workshop.model.text import clean, fell_away, many, tally
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
@@ -213,7 +213,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         return
     talk.notices([workshop.hands.notice])
     made = counted([one.tunable for one in result.applied])
-    talk.tell(f"Applied and read back: {made}. They are given back when you leave.")
+    fewer = f" {fell_away(result.ended)}" if result.ended else ""
+    talk.tell(f"Applied and read back: {made}.{fewer} They are given back when you leave.")
     for one in result.refused:
         where, reason = clean(one.path or one.tunable, 200), clean(one.reason, 400)
         talk.tell(f"! Refused: {where}: {reason}", "", "  ")
