@@ -55,6 +55,7 @@ class FakeHands(Hands):
         self.calls: list[tuple[str, ...]] = []
         self.made: list[Change] = []
         self.fail: HostError | None = None
+        self.ended = 0
 
     @property
     def rights(self) -> Rights:
@@ -74,7 +75,7 @@ class FakeHands(Hands):
             self._leased |= {word.partition("=")[0] for word in words}
         applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
         refused = tuple(Refused(c.tunable, c.path, "the kernel says EIO") for c in shown if c.path in self.refuse)
-        return ApplyResult("made-up" if made else None, applied, refused, self.needs_reboot)
+        return ApplyResult("made-up" if made else None, applied, refused, self.needs_reboot, self.ended)
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
         self.calls.append(("restore", *tunables))

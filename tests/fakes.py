@@ -20,7 +20,7 @@ from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
-from jitter_workshop.model.run import Run, ThreadRecord
+from jitter_workshop.model.run import MAIN_HISTOGRAM, PlacementRecord, Run, ThreadRecord
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.topology import Cache, Cpu, Topology
 from jitter_workshop.stats import histogram as hg
@@ -148,6 +148,12 @@ def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
         "started_at": f"2026-01-01T00:{seed:02d}:00.000Z",
         "threads": threads,
         "noise": request.noise,
+        "workload": request.workload,
+        "name": MAIN_HISTOGRAM[request.workload],
+        "placement": PlacementRecord(request.placement, None, None, None, None, (), (), "made up"),
+        "sched": f"fifo:{request.sched_priority}" if request.sched_priority else "other",
+        "pacing": request.pacing or "spin",
+        "duty": request.duty,
     }
 
 

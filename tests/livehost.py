@@ -30,13 +30,18 @@ def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
 
 def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
     """The real hands and a real agent, which works on the tree and not on this host (see ``tests.agent_on_tree``)."""
-    code = (
-        f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]; from tests import agent_on_tree as a; a.main(*sys.argv[1:])"
-    )
-    command = (sys.executable, "-c", code, str(tree), *options)
+    command = agent_command(tree, *options)
     monkeypatch.setattr(hands, "connect", lambda ask=True: AgentClient(command))
     monkeypatch.setattr(hands, "HostRoot", lambda: LiveTree(tree))
     workshop._desk.hands = hands.Hands()
+
+
+def agent_command(tree: Path, *options: str) -> tuple[str, ...]:
+    """What starts an agent that works on a tree."""
+    code = (
+        f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]; from tests import agent_on_tree as a; a.main(*sys.argv[1:])"
+    )
+    return (sys.executable, "-c", code, str(tree), *options)
 
 
 def shut(monkeypatch: pytest.MonkeyPatch, *paths: str) -> None:

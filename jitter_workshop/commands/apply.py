@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--hold and a command are two ways to say how long", "leave one of them out")
     lease = args.hold or bool(command)
     with Changing(words, args.cpus, once=args.once) as changing:
-        if changing.plan.changes:
+        if changing.worth_asking:
             changing.connect()
             if changing.notice:
                 say(changing.notice)

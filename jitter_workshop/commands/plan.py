@@ -3,6 +3,8 @@
 TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. Without one: all that status
 would improve and that can be changed while the host runs. Nothing is written, and no rights are needed.
 
+With --once: boot parameters for the next boot alone. Where only root can read the boot loader's menu, run it by sudo.
+
 With --sh the plan is a shell script for somebody who has the rights: 'sh plan.sh apply' and 'sh plan.sh undo'. It
 writes only where a file still says what it said when the plan was made.
 """

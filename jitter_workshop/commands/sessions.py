@@ -149,6 +149,10 @@ def _run_json(run: Run) -> dict[str, Any]:
         "main_histogram": run.main_histogram,
         "percentiles": main.percentiles if main else None,
         "max": main.max if main else None,
+        "min": main.min if main else None,
+        "mean": main.mean if main else None,
+        "count": main.count if main else None,
+        "applied": run.applied,
     }
 
 

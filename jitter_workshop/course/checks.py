@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jitter_workshop.model.course import Chapter, Check
+from jitter_workshop.model.course import Chapter, Check, Measurement
 from jitter_workshop.model.run import UNSTEADY, Run
 
 
@@ -21,11 +21,11 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
                 continue
             holds = settled[check.tunable]
         else:
-            holds = _holds(check, runs) and (check.slot != "again" or _in_state(chapter, runs, settled))
+            holds = _holds(chapter, check, runs) and (check.slot != "again" or _in_state(chapter, runs, settled))
         earned[check.mark] = earned.get(check.mark, True) and holds
     if "curve" not in earned:
         slots = [m.slot for m in chapter.measurements]
-        held = bool(slots) and all(_holds(Check("curve", slot), runs) for slot in slots)
+        held = bool(slots) and all(_holds(chapter, Check("curve", slot), runs) for slot in slots)
         earned["curve"] = held and ("again" not in slots or _in_state(chapter, runs, settled))
     return earned
 
@@ -41,10 +41,25 @@ def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, b
     return stood or (bool(settled) and all((settled or {}).values()))
 
 
-def _holds(check: Check, runs: Mapping[str, Run]) -> bool:
-    run = runs.get(check.slot or "")
-    if run is None or not run.complete or UNSTEADY in run.notes:
+def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
+    run, asked = runs.get(check.slot or ""), chapter.measurement(check.slot or "")
+    if run is None or asked is None or not run.complete or UNSTEADY in run.notes or not _as_asked(asked, run):
         return False
     mode = run.placement.mode
     # CPUs that the learner chose are as good as those chosen for them.
-    return check.placement in (None, mode) or (check.placement == "auto" and mode == "chosen")
+    return all(
+        wanted in (None, mode) or (wanted == "auto" and mode == "chosen")
+        for wanted in (check.placement, asked.placement)
+    )
+
+
+def _as_asked(asked: Measurement, run: Run) -> bool:
+    """Whether a run measured what the lesson asks for: the same work, asked for in the same way. How long it took is
+    the learner's choice, and so is a thief where the lesson has none."""
+    # Where a run has one CPU, spin takes the place of the ring.
+    if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
+        return False
+    sched = f"fifo:{asked.sched_priority}" if asked.sched_priority else "other"
+    paced = run.workload != "ring" or run.pacing == (asked.pacing or "spin")
+    busy = run.workload != asked.workload or run.duty == asked.duty
+    return paced and busy and run.sched == sched and asked.noise in (None, run.noise)

@@ -14,6 +14,10 @@ MAX_BYTES = 64 * 1024
 """No lesson file is longer; pages are short by design."""
 
 _REFUSED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+_LOOK_EMPTY = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and a sign that draw nothing: Hangul fillers, Braille without dots."""
+_MOST_MARKS = 4
+"""Accents on one letter; scripts that stack them need no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,29 @@ def first_control(text: str) -> int | None:
     Control characters (newline and tab excepted), and the invisible format characters with which text can be made to
     read otherwise than it is (bidirectional overrides, zero-width joiners).
     """
-    for position, char in enumerate(text):
-        if char not in "\n\t" and unicodedata.category(char) in _REFUSED_CATEGORIES:
-            return position
-    return None
+    # A text has few different characters, and is read at each start.
+    refused = {
+        char
+        for char in set(text)
+        if char in _LOOK_EMPTY or (char not in "\n\t" and unicodedata.category(char) in _REFUSED_CATEGORIES)
+    }
+    return next((position for position, char in enumerate(text) if char in refused), None) if refused else None
+
+
+def heaped_marks(text: str) -> bool:
+    """Whether accents stand on nothing, or so many on one letter that they would be drawn over other lines."""
+    row = _MOST_MARKS
+    for char in text:
+        row = row + 1 if unicodedata.category(char) in ("Mn", "Me", "Mc") else _MOST_MARKS if char.isspace() else 0
+        if row > _MOST_MARKS:
+            return True
+    return False
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes: wide characters take two, accents none."""
+    width = 0
+    for char in text:
+        if unicodedata.category(char) not in ("Mn", "Me"):
+            width += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return width

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from jitter_workshop.errors import LessonError
 
+BUILTIN_ID = "jitter"
+"""The id of the built-in course, and of editions of it in other folders."""
+
 
 def builtin_course() -> Path:
     """The folder of the built-in course. Raises LessonError when the installation lacks it."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.listing import with_chapter
 from jitter_workshop.course.loader import MAX_CHAPTERS, read_course
+from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.course.skeleton import course_file, lesson_files
 from jitter_workshop.errors import LessonError, UsageError
 from jitter_workshop.model.text import clean
@@ -43,6 +44,8 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
     if not ID_PATTERN.fullmatch(ident):
         shown = clean(ident, 40)
         raise UsageError(f"'{shown}' is no id", "an id begins with a letter and holds small letters, digits, hyphens")
+    if course.is_symlink():
+        raise UsageError(f"{clean(course, 200)} is a link", "--course takes the folder itself: name where it leads to")
     with _explained("make the folder", course):
         course.mkdir(parents=True, exist_ok=True)
     number = _number(ident, course)
@@ -78,7 +81,8 @@ def _number(ident: str, course: Path) -> int:
 
 def _course_id(course: Path) -> str:
     name = course.resolve().name.lower()
-    return name if ID_PATTERN.fullmatch(name) else "my-course"
+    # Under the built-in course's id its progress would be taken for this one's.
+    return name if ID_PATTERN.fullmatch(name) and name != BUILTIN_ID else "my-course"
 
 
 def _write_folder(folder: Path, files: dict[str, str]) -> None:

@@ -8,18 +8,21 @@ from pathlib import Path
 from jitter_workshop.course.files import SourceText
 from jitter_workshop.course.problems import Problems, nearest
 from jitter_workshop.model.course import STEPS
+from jitter_workshop.model.fences import Kind, split_code
 
 MAX_PAGE_LINES = 60
 
 _WEB = re.compile(r"https?://[^/?#:@]")
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\#?]")
-_FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
+_FENCE_LIKE = re.compile(r"\s*(?:(?:[>*+-]|\d{1,9}[.)])\s*)*(?:```|~~~)")
 _HEADING = re.compile(r"^##\s+(.*?)\s*#*\s*$")
+_LEAD = re.compile(r"^\s*(?:(?:>|(?:[*+-]|\d{1,9}[.)])(?=\s))\s*)*")
+"""The marks of quotes and lists, behind which a line begins anew."""
 _LINK = re.compile(r"\]\(\s*<?([^)>\s]*)")
-_REFERENCE = re.compile(r"^\s{0,3}\[[^\]]+\]:\s*<?([^>\s]+)")
-_HTML = re.compile(r"<(?:[A-Za-z/!?][^>]*)>")
+_REFERENCE = re.compile(r"^\[[^\]]+\]:\s*<?([^>\s]+)", re.MULTILINE)
+_HTML = re.compile(r"<[A-Za-z/!?][^>]*>|^<[A-Za-z/!?]", re.MULTILINE)
 _AUTOLINK = re.compile(r"<https?://[^\s<>]+>")
-_CODE_SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1")
+_ESCAPED_OR_CODE = re.compile(r"\\[^\n]|(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
 def read_pages(
@@ -33,23 +36,19 @@ def read_pages(
     pages: dict[str, list[str]] = {}
     starts: dict[str, int] = {}
     current: list[str] | None = None
-    fence = ""
-    fence_line = 0
-    for number, line in enumerate(source.text.split("\n"), start=1):
-        if (mark := _FENCE.match(line)) and (not fence or mark.group(1).startswith(fence)):
-            fence, fence_line = ("", 0) if fence else (mark.group(1), number)
-        elif not fence and (heading := _HEADING.match(line)):
+    markup = _Markup(source.file, 1, problems, folder)
+    for number, (line, kind) in enumerate(split_code(source.text.split("\n")), start=1):
+        heading = _HEADING.match(line) if kind == "text" else None
+        markup.take(number, "" if heading else line, kind)
+        if heading:
             current = _begin(source, number, heading.group(1), pages, starts, problems)
             continue
-        elif not fence:
-            _check_markup(source.file, number, line, problems, folder)
         if current is not None:
             current.append(line)
         elif line.strip() and not line.startswith("# "):
             problems.add(source.file, number, "text before the first page; a page begins with `## step`")
             current = []
-    if fence:
-        problems.add(source.file, fence_line, "a code block that is never closed")
+    markup.end()
     for step, lines in pages.items():
         if len(lines) > MAX_PAGE_LINES:
             problems.add(source.file, starts[step], f"the page {step!r} is longer than {MAX_PAGE_LINES} lines")
@@ -78,28 +77,61 @@ def _begin(
 
 def check_text(file: str, line: int, text: str, problems: Problems, folder: Path | None = None) -> None:
     """The same rules for Markdown that is added to a page; ``line`` is where it begins in ``file``."""
-    fence = ""
-    fence_line = line
-    for number, part in enumerate(text.split("\n"), start=line):
-        if (mark := _FENCE.match(part)) and (not fence or mark.group(1).startswith(fence)):
-            fence, fence_line = ("", line) if fence else (mark.group(1), number)
-        elif not fence:
-            _check_markup(file, number, part, problems, folder)
-    if fence:
-        problems.add(file, fence_line, "a code block that is never closed")
+    markup = _Markup(file, line, problems, folder)
+    for number, (part, kind) in enumerate(split_code(text.split("\n")), start=line):
+        markup.take(number, part, kind)
+    markup.end()
 
 
-def _check_markup(file: str, number: int, line: str, problems: Problems, folder: Path | None) -> None:
-    """Links lead to the web, into the chapter's folder or nowhere; pictures and HTML have no place in a terminal."""
-    plain = _CODE_SPAN.sub("", line)
-    if "![" in plain:
-        problems.add(file, number, "a picture; a page is text")
-    for target in (*_LINK.findall(plain), *_REFERENCE.findall(plain)):
-        wrong = "" if _WEB.match(target) else _wrong_link(target, folder)
-        if wrong:
-            problems.add(file, number, f"a link must begin with https:// or http://, or name a file beside it: {wrong}")
-    if _HTML.search(_AUTOLINK.sub("", plain)):
-        problems.add(file, number, "an HTML tag; write it in `backticks` if it is meant to be seen")
+class _Markup:
+    """Links lead to the web, into the chapter's folder or nowhere; pictures and HTML have no place in a terminal. What
+    stands between two blank lines is looked at as a whole: a tag or a link may go on in the next line."""
+
+    def __init__(self, file: str, line: int, problems: Problems, folder: Path | None) -> None:
+        self._file = file
+        self._problems = problems
+        self._folder = folder
+        self._block: list[str] = []
+        self._first = line
+        self._open = 0
+
+    def take(self, number: int, line: str, kind: Kind) -> None:
+        if kind == "fence":
+            self._open = 0 if self._open else number
+        if kind == "text" and line.strip():
+            if _FENCE_LIKE.match(line):
+                message = "a code block begins with ``` at the start of its line, with at most a word behind it"
+                self._problems.add(self._file, number, message)
+            self._first = self._first if self._block else number
+            self._block.append(line[_LEAD.match(line).end() :])  # type: ignore[union-attr]  # it matches nothing, too
+        else:
+            self._check()
+
+    def end(self) -> None:
+        self._check()
+        if self._open:
+            self._problems.add(self._file, self._open, "a code block that is never closed")
+
+    def _check(self) -> None:
+        # What is taken out leaves its ends of lines, so that a mistake behind it keeps its line.
+        plain = _ESCAPED_OR_CODE.sub(_line_ends, "\n".join(self._block))
+        self._block = []
+        if (at := plain.find("![")) >= 0:
+            self._wrong(plain, at, "a picture; a page is text")
+        for found in (*_LINK.finditer(plain), *_REFERENCE.finditer(plain)):
+            target = found[1]
+            if wrong := "" if _WEB.match(target) else _wrong_link(target, self._folder):
+                beside = "a link must begin with https:// or http://, or name a file beside it"
+                self._wrong(plain, found.start(1), f"{beside}: {wrong}")
+        if tag := _HTML.search(_AUTOLINK.sub("", plain)):
+            self._wrong(plain, tag.start(), "an HTML tag; write it in `backticks` if it is meant to be seen")
+
+    def _wrong(self, plain: str, at: int, message: str) -> None:
+        self._problems.add(self._file, self._first + plain.count("\n", 0, at), message)
+
+
+def _line_ends(found: re.Match[str]) -> str:
+    return "\n" * found[0].count("\n")
 
 
 def _wrong_link(target: str, folder: Path | None) -> str:

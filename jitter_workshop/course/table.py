@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitter_workshop.course.files import SourceText
+from jitter_workshop.course.files import SourceText, columns, first_control, heaped_marks
 from jitter_workshop.course.problems import Problems, nearest
 from jitter_workshop.course.toml_lines import KeyPath, key_lines, line_of, line_of_word
 
@@ -152,9 +152,13 @@ class Table:
             self.wrong(key, f"{key} is empty")
         elif len(value) > limit:
             self.wrong(key, f"{key} is longer than {limit} characters")
+        elif columns(value) > limit:
+            self.wrong(key, f"{key} is wider than {limit} columns: its characters take two each")
         # TOML's \u escapes can write characters that the file itself does not hold.
-        elif not all(c.isprintable() or c in "\n\t" for c in value):
+        elif not all(c.isprintable() or c in "\n\t" for c in value) or first_control(value) is not None:
             self.wrong(key, f"{key} holds a control or invisible character")
+        elif heaped_marks(value):
+            self.wrong(key, f"{key} holds accents that stand on nothing, or too many on one letter")
         else:
             return value
         return ""

@@ -11,11 +11,12 @@ from jitter_workshop.agent.client import AgentClient, connect
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.checkup import DrawnPlan, draw_up
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import Applied, ApplyResult, Plan, Refused, RestoreResult
+from jitter_workshop.model.change import ONCE, Applied, ApplyResult, Plan, Refused, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.applying import count_ended
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.registry import for_one_boot, parse_wanted
@@ -82,6 +83,12 @@ class Changing:
         """Whose code runs as root, where that is worth saying."""
         return self._agent.notice if self._agent is not None else ""
 
+    @property
+    def worth_asking(self) -> bool:
+        """Whether to plan again as root: something would be written, or only root can tell."""
+        once = any(word.startswith(ONCE) for word in self.words)
+        return bool(self.plan.changes) or (once and self.drawn.host.one_boot.shut)
+
     def connect(self) -> Plan:
         """Start the agent and plan again with its eyes: root sees more. Raises HostError without root's rights."""
         if self._agent is None:
@@ -107,6 +114,7 @@ class Changing:
         shown = [digest(change) for change in self.plan.changes]
         result = self._agent.apply(self.words, str(CpuSet(self.plan.hot_cpus)), shown, lease)
         self._leased = lease
+        result = count_ended(HostRoot(HERE), self.plan.changes, result)
         return dataclasses.replace(result, refused=(*self.not_here(), *result.refused))
 
     def wait(self) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.isolated import Room, room
@@ -38,6 +39,7 @@ class Desk:
     notices: list[str] = field(default_factory=list)
     hands: Hands = field(default_factory=Hands)
     course_dir: str = ""
+    course_id: str = BUILTIN_ID
     _room: Room | None = None
     _stood: tuple[dict[str, str], ...] | None = None
     _unsaved: Session | None = None
@@ -98,14 +100,16 @@ class Desk:
         return self._room
 
     def progress(self, chapter_id: str) -> ChapterProgress:
-        return self.session.chapters.get(chapter_id, ChapterProgress())
+        return progress_of(self.session, self.course_id, chapter_id)
 
     def save_progress(self, chapter_id: str, progress: ChapterProgress, *, entered: bool = True) -> None:
         """``entered``: it becomes the chapter that one is in."""
         session = self.session
-        chapters = {**session.chapters, chapter_id: progress}
-        current = chapter_id if entered else session.current_chapter
-        self.save(dataclasses.replace(session, chapters=chapters, current_chapter=current))
+        chapters = {**session.chapters, _key(self.course_id, chapter_id): progress}
+        session = dataclasses.replace(session, chapters=chapters)
+        if entered:
+            session = dataclasses.replace(session, course=self.course_id, current_chapter=chapter_id)
+        self.save(session)
 
     def remember(self, run: Run) -> None:
         """Know a run that may not be on disk (a full disk loses the file, not what is on the screen)."""
@@ -146,6 +150,21 @@ class Desk:
 
     def curves(self, runs: tuple[Run, ...]) -> tuple[RunCurve, ...]:
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
+
+
+def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterProgress:
+    """How far a course's chapter is: two courses may have chapters of the same id."""
+    return session.chapters.get(_key(course_id, chapter_id), ChapterProgress())
+
+
+def current_chapter(session: Session, course_id: str) -> str | None:
+    """The chapter of this course that one is in; None where one is in another course."""
+    return session.current_chapter if (session.course or BUILTIN_ID) == course_id else None
+
+
+def _key(course_id: str, chapter_id: str) -> str:
+    """Under which a chapter's progress is kept; an id has no slash."""
+    return chapter_id if course_id == BUILTIN_ID else f"{course_id}/{chapter_id}"
 
 
 def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:

@@ -12,9 +12,10 @@ from jitter_workshop.agent.client import AgentClient, NeedsPassword, Rights, con
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.witness import Tracer
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ONCE, ApplyResult, Change, RestoreResult
+from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.applying import count_ended
 from jitter_workshop.tuning.planning import digest
 
 Ask = Callable[[Callable[[], AgentClient]], AgentClient]
@@ -53,13 +54,17 @@ class Hands:
         """Whose code runs as root, where that is worth saying."""
         return self._agent.notice if self._agent is not None else ""
 
+    def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
+        """The plan as root sees it. Raises HostError where root's rights are not to be had."""
+        return self._connected().plan(words, str(cpus))
+
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         """Make the changes that were shown, and no others. Raises HostError where root's rights are not to be had, the
         host is another agent's, or the journal cannot be kept."""
         result = self._connected().apply(words, str(cpus), [digest(change) for change in shown], lease=True)
         if result.applied:
             self._leased |= _ids(words)
-        return result
+        return count_ended(HostRoot(), shown, result)
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
         """Give back these tunables, or all. Raises HostError."""

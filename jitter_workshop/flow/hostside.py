@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.boots import Boots
 from jitter_workshop.flow.desk import Desk, look_at
@@ -11,10 +13,10 @@ from jitter_workshop.flow.recordings import recorded_host
 from jitter_workshop.flow.settings import Seen, look_at_settings, plan_view, planned
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
-from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.text import clean, fell_away, tally
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.journal import active, current_boot
@@ -28,7 +30,7 @@ class HostSide:
     def __init__(self, chapter: Chapter, desk: Desk) -> None:
         self._chapter = chapter
         self._desk = desk
-        self.boots = Boots(chapter, self._bootable)
+        self.boots = Boots(chapter, self._bootable, self._as_root)
         self._here: Seen | None = None
         self._there: Seen | None = None
 
@@ -89,9 +91,14 @@ class HostSide:
         booted = self._chapter.reboot and not self.rehearsed and not self._desk.root.recorded
         return self._seen() if booted else None
 
+    def _as_root(self) -> Callable[[tuple[str, ...]], Plan] | None:
+        hands, hot = self._desk.hands, self._seen().hot.cpus
+        return (lambda words: hands.plan(words, hot)) if hands.rights != "none" else None
+
     def plan(self) -> PlanView:
         seen = self._taught()
-        return plan_view(seen, self.boots.words(), seen.host.root.recorded, self.boots.way())
+        recorded = seen.host.root.recorded
+        return plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
 
     def apply(self) -> ApplyView:
         """Make the plan. Raises HostError."""
@@ -99,13 +106,14 @@ class HostSide:
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
         seen, words, way = self._seen(), self.boots.words(), self.boots.way()
-        drawn = planned(seen, words)
+        drawn = self.boots.drawn() or planned(seen, words)
         result = ApplyResult(None, (), (), False)
         if drawn.changes:
             result = desk.hands.apply(words, seen.hot.cpus, drawn.changes)
             if result.needs_reboot and result.journal_id is not None:
                 desk.hands.keep_for_the_boot(words, result.journal_id)
             desk.note_stack()
+        self.boots.forget()
         settled = all(self.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
         waits = result.needs_reboot and not (settled and way is not None and way.this_boot)
@@ -118,6 +126,7 @@ class HostSide:
         ids = [word.partition("=")[0] for word in self._chapter.tunables]
         result = self._desk.hands.restore(ids)
         self._here = None
+        self.boots.forget()
         self._desk.note_stack(given_back=ids)
         return result
 
@@ -188,6 +197,7 @@ def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
         return "Nothing was to be written." + (" It is as it should be." if settled else "")
     said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
     said += f", {len(result.refused)} refused" if result.refused else ""
+    said += f". {fell_away(result.ended)[:-1]}" if result.ended else ""
     if waits and once:
         return f"{said}. The next boot has them, and no other: reboot, then start the workshop again."
     if waits:

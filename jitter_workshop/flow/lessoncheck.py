@@ -10,11 +10,12 @@ from typing import cast
 from jitter_workshop.course import proof
 from jitter_workshop.course.loader import Reading, read_course
 from jitter_workshop.course.places import Places
-from jitter_workshop.course.problems import MAX_PROBLEMS, Problem
+from jitter_workshop.course.problems import MAX_PROBLEMS, Problem, Problems
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow import resolve
 from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.flow.recordings import recorded_host
+from jitter_workshop.flow.recordedruns import FILE, misfits, read_recorded
+from jitter_workshop.flow.recordings import assets, recorded_host
 from jitter_workshop.flow.settings import Seen, look_at_settings, planned
 from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.course import Chapter
@@ -43,7 +44,18 @@ def check(course_dir: Path | None) -> Checked:
     if len(found) < MAX_PROBLEMS:
         for folder, chapter in reading.chapters:
             found += _Chapter(reading.base, folder, chapter, "" if course_dir is None else str(course_dir)).problems()
+        found += _recorded_runs(reading, course_dir)
     return Checked(tuple(found[:MAX_PROBLEMS]), len(reading.chapters), _unlisted(reading))
+
+
+def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Problem]:
+    """Recorded runs that cannot be read, and those that no chapter shows."""
+    problems = Problems()
+    recorded = read_recorded(assets() if course_dir is None else course_dir, problems)
+    yield from problems.found
+    if reading.course is not None:
+        for line, message in misfits({c.id: c for c in reading.course.chapters}, recorded):
+            yield Problem(FILE, line, message)
 
 
 class _Chapter:

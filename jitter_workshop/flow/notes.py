@@ -108,6 +108,10 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     yield from _placement_reasons(spec)
     if run.buckets is None:
         yield "buckets", "only spin sorts its gaps by length"
+    else:
+        yield "buckets.to_ns", "the last one has no end"
+        if any(bucket.per_hour is None for bucket in run.buckets):
+            yield "buckets.per_hour", "nothing was sampled"
     if run.sampled_s is None:
         yield "sampled_s", "only spin has a time in which it samples"
     if run.pause is None:

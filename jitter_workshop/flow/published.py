@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from jitter_workshop.course.locate import BUILTIN_ID
+from jitter_workshop.course.problems import Problems
+from jitter_workshop.flow.recordedruns import RecordedRun, misfit, read_recorded
 from jitter_workshop.flow.recordings import assets
+from jitter_workshop.model.course import Chapter, StepName
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.curve import curve_from_percentiles
 
@@ -18,6 +23,9 @@ _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("p
 """Chapters whose change was published: the curve before and the one after."""
 
 _PUBLISHED_SOURCE = "published in 2015 (perf-workshop): a laptop with 4 CPUs, Linux 4.0"
+
+Curves = tuple[tuple[RunCurve, ...], str]
+"""Curves and where they come from, as the end of "these curves were …"; ((), "") where there are none."""
 
 
 @cache
@@ -30,25 +38,35 @@ def published_curves() -> tuple[RunCurve, ...]:
     return tuple(_curve(name, figures) for name, figures in data["curves"].items())
 
 
-def recorded_runs(chapter_id: str) -> tuple[tuple[RunCurve, ...], str]:
-    """A chapter's runs on another machine, first and second, and what machine that was; ((), "") where there are none.
-    Published figures stand in for a chapter that was not measured."""
-    try:
-        chapters = json.loads((assets() / "recorded-runs.json").read_text(encoding="utf-8"))["chapters"]
-        entry = chapters.get(chapter_id)
-    except (OSError, ValueError, KeyError):
-        entry = None
-    if entry is not None:
-        curves = []
-        for slot, figures in entry["runs"].items():
-            label = f"recorded: {figures['label']}"
-            values = {name: value for name, value in figures.items() if isinstance(value, int | float)}
-            curve = curve_from_percentiles(label, values, int(figures["count"]), RECORDED)
-            curves.append(RunCurve(f"recorded-{chapter_id}-{slot}", label, curve, None))
-        return tuple(curves), str(entry["source"])
-    names = _PUBLISHED.get(chapter_id, ())
+def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> Curves:
+    """A chapter's runs on another machine, first and second: those in the course's own folder, and for the built-in
+    course those that come with it. Only runs of what the chapter measures, made with its settings, are its own; a
+    second run without its first is none. Published figures stand in for a chapter of the built-in course that was not
+    measured."""
+    builtin = course_id == BUILTIN_ID
+    for place in (*([Path(course_dir)] if course_dir else []), *([assets()] if builtin else [])):
+        entry = read_recorded(place, Problems()).get(chapter.id)
+        runs = {s: r for s, r in entry.runs.items() if not misfit(chapter, s, r)} if entry is not None else {}
+        if entry is not None and "measure" in runs:
+            return tuple(_recorded(f"recorded-{chapter.id}-{slot}", run) for slot, run in runs.items()), entry.source
+    names = _PUBLISHED.get(chapter.id, ()) if builtin else ()
     known = {curve.label.partition(", ")[2]: curve for curve in published_curves()}
     return tuple(known[name] for name in names if name in known), _PUBLISHED_SOURCE if names else ""
+
+
+def recorded_in(step: StepName, chapter: Chapter, course_dir: str, course_id: str) -> Curves:
+    """What of them stands in a step."""
+    if step not in ("measure", "again", "compare"):
+        return (), ""
+    curves, source = recorded_runs(chapter, course_dir, course_id)
+    if step == "measure":
+        return curves[:1], source
+    lacking = len(curves) == 1 and chapter.measurement("again") is not None
+    return curves, f"{source}; no run with the change was recorded" if lacking else source
+
+
+def _recorded(key: str, run: RecordedRun) -> RunCurve:
+    return RunCurve(key, run.label, curve_from_percentiles(run.label, run.values, run.count, RECORDED), None)
 
 
 def _curve(name: str, figures: dict[str, Any]) -> RunCurve:

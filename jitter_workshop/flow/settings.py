@@ -98,9 +98,11 @@ def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
     for tunable, value in boots:
         with contextlib.suppress(Unavailable, UsageError):
             lines.append(tunable.parameters(seen.host, value))
-    why_not = by_hand_once(seen.host.boot_loader, " ".join(lines)) or seen.host.one_boot.reason
+    by_hand = by_hand_once(seen.host.boot_loader, " ".join(lines))
+    offer = seen.host.one_boot
+    why_not = by_hand or offer.reason
     this_boot = any(tunable.this_boot_only(seen.host) for tunable, _ in boots)
-    return BootWay(not why_not and not always, why_not, this_boot)
+    return BootWay(not why_not and not always, why_not, this_boot, offer.shut and not by_hand)
 
 
 def planned(seen: Seen, words: Sequence[str]) -> Plan:
@@ -108,19 +110,26 @@ def planned(seen: Seen, words: Sequence[str]) -> Plan:
     return plan(seen.host, registry.parse_wanted(words))
 
 
-def plan_view(seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None) -> PlanView:
-    """The plan with what is to be said of it; ``way``: of boot parameters."""
-    drawn = planned(seen, words)
+def plan_view(
+    seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
+) -> PlanView:
+    """The plan with what is to be said of it; ``way``: of boot parameters; ``drawn``: the plan as root sees it."""
+    drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
     said += [f"Left out: {one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:
-        said.insert(0, "A recorded host: nothing is written.")
+        by_hand = (
+            " Nothing could be, either: why, and what is left to do by hand, stands here." if drawn.skipped else ""
+        )
+        said.insert(0, f"A recorded host: nothing is written.{'' if drawn.changes else by_hand}")
     elif not drawn.changes:
         said.insert(0, "Nothing is to be written here.")
     if way is not None and drawn.changes:
         said.insert(0, _ONCE if way.once else _ALWAYS)
-    if way is not None and way.why_not:
+    if way is not None and way.root_first:
+        said.append(f"For one boot alone it is planned with root's rights: {way.why_not}.")
+    elif way is not None and way.why_not:
         said.append(f"Left out: one boot alone: {way.why_not}.")
     return PlanView(drawn.changes, files, " ".join(said), tuple(words))
 

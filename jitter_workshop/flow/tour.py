@@ -8,7 +8,7 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.desk import look_at
+from jitter_workshop.flow.desk import current_chapter, look_at, progress_of
 from jitter_workshop.flow.isolated import room
 from jitter_workshop.flow.measure import warnings
 from jitter_workshop.flow.path import entry, in_order, next_entry
@@ -50,14 +50,13 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         session = store.find(wanted) if wanted is not None else None
     except SessionError as error:
         notices.append(f"No progress is shown: {error.sentence()}.")
-    progress = session.chapters if session is not None else {}
     recordings = Recordings(course.source)
     space = room(host_root, topology)
     path = in_order(
         tuple(
             entry(
                 chapter,
-                progress.get(chapter.id, ChapterProgress()),
+                progress_of(session, course.id, chapter.id) if session is not None else ChapterProgress(),
                 None,
                 space,
                 host_root.recorded,
@@ -67,7 +66,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
             for chapter in course.chapters
         )
     )
-    current = session.current_chapter if session is not None else None
+    current = current_chapter(session, course.id) if session is not None else None
     return Tour(
         course=course,
         host_name=host.name,

@@ -21,7 +21,7 @@ from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.omission import further_curves
 from jitter_workshop.flow.plan import plan_on, request_of
 from jitter_workshop.flow.predictions import outcome
-from jitter_workshop.flow.published import published_curves, recorded_runs
+from jitter_workshop.flow.published import published_curves, recorded_in
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import NOISE_KINDS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
@@ -312,10 +312,8 @@ class Walk:
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """What stands in a step of a rehearsed chapter for runs of one's own: curves of another machine, and which that
         was; ((), "") elsewhere and where there are none."""
-        if not self.rehearsed or step not in ("measure", "again", "compare"):
-            return (), ""
-        curves, source = recorded_runs(self.chapter.id)
-        return curves[:1] if step == "measure" else curves, source
+        desk = self._desk
+        return recorded_in(step, self.chapter, desk.course_dir, desk.course_id) if self.rehearsed else ((), "")
 
     def offer_noise(self) -> str:
         """A sentence offering to wake a thief, where the baseline is already quiet (p99.99 < 10 µs); else ""."""

@@ -13,7 +13,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.causes import explain
-from jitter_workshop.flow.desk import Desk, look_at
+from jitter_workshop.flow.desk import Desk, current_chapter, look_at
 from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
@@ -73,7 +73,7 @@ class Workshop:
             handle = store.open_or_create(session_name, name)
         else:
             handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
-        desk = Desk(handle, host_root, host, topology, course_dir=course.source)
+        desk = Desk(handle, host_root, host, topology, course_dir=course.source, course_id=course.id)
         if not host_root.recorded:
             desk.notices.extend(measuring.warnings(host))
         if handle.session.host and handle.session.host != name:
@@ -136,7 +136,7 @@ class Workshop:
 
     def next_chapter(self) -> PathEntry | None:
         """The next useful step; None when all is done."""
-        return next_entry(self.path(), self.course, self.session.current_chapter)
+        return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id))
 
     def walk(self, chapter_id: str) -> Walk:
         """Enter a chapter. Raises UsageError for an unknown id."""

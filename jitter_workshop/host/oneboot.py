@@ -39,12 +39,13 @@ class OwnEntry:
 @dataclass(frozen=True, slots=True)
 class OneBoot:
     """``reason``: why there can be no entry for one boot, "" where there can. ``folder``: GRUB's. ``entry``: its
-    default entry. ``next_entry``: what is chosen for the next boot already."""
+    default entry. ``next_entry``: what is chosen for the next boot already. ``shut``: only root can tell."""
 
     folder: str = ""
     entry: MenuEntry | None = None
     next_entry: str = ""
     reason: str = ""
+    shut: bool = False
 
 
 def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
@@ -78,7 +79,9 @@ def one_boot(root: HostRoot) -> OneBoot:
     folder = next((f for f in FOLDERS if root.head(f"{f}/grub.cfg", 1) is not None), "")
     if not folder:
         shut = next((f for f in FOLDERS if root.reading(f"{f}/grub.cfg").reason == "not permitted"), "")
-        return OneBoot(reason=f"only root can read {shut}/grub.cfg" if shut else "GRUB's menu (grub.cfg) is not here")
+        if shut:
+            return OneBoot(reason=f"only root can read {shut}/grub.cfg", shut=True)
+        return OneBoot(reason="GRUB's menu (grub.cfg) is not here")
     try:
         return _offered(root, folder)
     except NotUnderstood as refusal:

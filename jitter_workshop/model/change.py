@@ -92,12 +92,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """What ``apply`` did. ``journal_id``: None where nothing was journalled, because nothing was to be written."""
+    """What ``apply`` did. ``journal_id``: None where nothing was journalled, because nothing was to be written.
+    ``ended``: how many writes that were shown fell away, because the tasks that they were for had ended."""
 
     journal_id: str | None
     applied: tuple[Applied, ...]
     refused: tuple[Refused, ...]
     needs_reboot: bool
+    ended: int = 0
 
 
 @dataclass(frozen=True, slots=True)

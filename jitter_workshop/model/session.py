@@ -38,7 +38,9 @@ class ChapterProgress:
 @dataclass(frozen=True, slots=True)
 class Session:
     """A learner's work on one host. ``stack``: ordered id=value that the session has applied. ``runs``: run ids, oldest
-    first. ``recorded``: of a recorded host; it never becomes the session in use by itself."""
+    first. ``chapters``: by id, those of a course that is not the built-in one as COURSE/ID. ``course``: of the
+    ``current_chapter``, "" = the built-in one. ``recorded``: of a recorded host; it never becomes the session in use by
+    itself."""
 
     format_version: int
     id: str

@@ -26,6 +26,12 @@ def many(count: int, what: str) -> str:
     return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 
+def fell_away(ended: int) -> str:
+    """``6 writes fell away: the tasks had ended.``, "" for none."""
+    tasks = "task" if ended == 1 else "tasks"
+    return f"{many(ended, 'write')} fell away: the {tasks} had ended." if ended else ""
+
+
 def tally(tunables: Iterable[str]) -> str:
     """``2 tunables, 22 writes`` of the ids of the tunables, one for each write: who counts either says which."""
     ids = tuple(tunables)

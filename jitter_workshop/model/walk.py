@@ -94,11 +94,13 @@ class PlanView:
 class BootWay:
     """How a chapter's boot parameters would be set: ``once``, for the next boot alone, or for every boot. ``why_not``:
     why it cannot be for one boot here, "" where it can. ``this_boot``: the running kernel was booted by such an entry,
-    so that its parameters are gone with the next boot."""
+    so that its parameters are gone with the next boot. ``root_first``: whether it can is for root to see, so that to
+    choose it asks for root's rights."""
 
     once: bool
     why_not: str = ""
     this_boot: bool = False
+    root_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.model.change import Applied, ApplyResult, LeftAlone, Refused, RestoreResult
-from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.text import clean, fell_away, tally
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.tuning.journal import Entry
 
@@ -18,6 +18,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, h
     count = len(result.applied)
     made = tally(one.tunable for one in result.applied)
     lines = [style.paint(f"Applied: {made}.", "good" if count else "strong")]
+    lines += [fell_away(result.ended)] if result.ended else []
     if differently:
         lines += ["", style.paint("SAYS SOMETHING ELSE THAN WAS WRITTEN", "attention")]
         for one in differently:

@@ -40,6 +40,11 @@ def changes(planned: Sequence[Change], style: Style) -> list[str]:
     return lines
 
 
+def reason_of(change: Change) -> str:
+    """Why the tunable that asks for this change is worth it."""
+    return _words(change)[1]
+
+
 def _head(plan: Plan, style: Style, why_hot: str, recorded: bool) -> list[str]:
     count = len(plan.changes)
     what = (

@@ -122,7 +122,7 @@ class PlainChapter:
     def _boots(self) -> str:
         """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
         way = self._walk.boots.way()
-        if way is None or way.why_not:
+        if way is None or (way.why_not and not way.root_first):
             return ""
         return "every = for every boot · " if way.once else "once = for the next boot alone · "
 
@@ -292,7 +292,9 @@ class PlainChapter:
             talk.say("")
         elif (measurement := walk.chapter.measurement(step)) is not None:
             there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"
-            talk.tell(f"Nothing is measured here. On a host that can do this chapter it is: {there}.")
+            kept = bool(walk.recorded_curves(step)[0])
+            known = "" if kept or not walk.rehearsed else " No run of it on another machine comes with the course."
+            talk.tell(f"Nothing is measured here. On a host that can do this chapter it is: {there}.{known}")
             talk.say("")
 
     def _show_comparison(self) -> None:

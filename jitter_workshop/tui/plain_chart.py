@@ -24,5 +24,10 @@ def chart_lines(curves: Sequence[RunCurve], width: int, height: int) -> list[str
 
 
 def _figures(curves: Sequence[RunCurve], width: int) -> list[str]:
-    """Where a chart has no room: one line a curve."""
-    return [f"{clean(c.label, 20)} p99.9 {nice_ns(value_at(c.curve, 99.9))}"[:width] for c in curves]
+    """Where a chart has no room: one line a curve, and where it is from if it was not measured here."""
+    return [line[:width] for c in curves for line in _figure(c)]
+
+
+def _figure(shown: RunCurve) -> list[str]:
+    line = f"{clean(shown.label, 20)} p99.9 {nice_ns(value_at(shown.curve, 99.9))}"
+    return [line, f"  ({clean(shown.curve.origin, 20)})"] if shown.curve.origin else [line]

@@ -38,7 +38,8 @@ def tell_comparison(walk: Walk, talk: Talk) -> None:
     if curves:
         talk.chart(curves)
         talk.table(curves)
-        talk.tell(f"Nothing was measured here. These curves were {clean(source, 200)}.")
+        these = "This curve was" if len(curves) == 1 else "These curves were"
+        talk.tell(f"Nothing was measured here. {these} {clean(source, 200)}.")
     else:
         talk.tell("Nothing was measured, so there are no curves to compare.")
     talk.say("")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.text import clean, many, tally
+from jitter_workshop.model.text import clean, fell_away, many, tally
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_talk import Talk
+from jitter_workshop.tui.plan_overview import overview
 from jitter_workshop.tui.settings_words import (
     GIVEN_BACK_MEANWHILE,
     GONE_ALREADY,
@@ -32,7 +34,8 @@ _REBOOT = "A part of it takes effect with the next boot."
 
 
 def plan_lines(plan: PlanView, width: int) -> list[str]:
-    """Every write below the reason for it, as ``plan`` shows them."""
+    """Every write below the reason for it, as ``plan`` shows them; below that, nearest to the question that follows,
+    what it comes to."""
     lines: list[str] = []
     for line in plan_text.changes(plan.changes, Style(width)):
         indent = " " * min(len(line) - len(line.lstrip()), 8)
@@ -40,7 +43,11 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
     for command in dict.fromkeys(change.then for change in plan.changes if change.then):
         lines += ["", *views.wrap(f"Then, once: {clean(command, 200)}", width)]
     if lines:
-        lines += ["", *views.wrap(f"{writes(plan)}.", width), ""]
+        lines += ["", *views.wrap(f"{writes(plan)}.", width)]
+        for _, group in groupby(plan.changes, key=lambda change: change.tunable):
+            if said := overview(list(group)):
+                lines += views.wrap(f"{said}.", width, "  ", "    ")
+        lines.append("")
     return lines + views.wrap(plan.text, width)
 
 
@@ -130,10 +137,14 @@ def choose_boots(walk: Walk, talk: Talk, word: str) -> bool:
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
         return False
-    if word == "once" and way.why_not:
+    if word == "once" and way.why_not and not way.root_first:
         talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")
         return False
-    walk.boots.choose(once=word == "once")
+    try:
+        walk.boots.choose(once=word == "once")
+    except WorkshopError as error:
+        talk.refused(error)
+        return False
     return True
 
 
@@ -202,7 +213,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         return
     talk.notices([workshop.hands.notice])
     made = counted([one.tunable for one in result.applied])
-    talk.tell(f"Applied and read back: {made}. They are given back when you leave.")
+    fewer = f" {fell_away(result.ended)}" if result.ended else ""
+    talk.tell(f"Applied and read back: {made}.{fewer} They are given back when you leave.")
     for one in result.refused:
         where, reason = clean(one.path or one.tunable, 200), clean(one.reason, 400)
         talk.tell(f"! Refused: {where}: {reason}", "", "  ")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
 from jitter_workshop.flow.path import in_groups
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.curve import ComparisonRow
+from jitter_workshop.model.fences import split_code
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
@@ -27,6 +29,8 @@ from jitter_workshop.tui.trace import trace_lines
 WIDEST = 100
 _BAR = 20
 _MOST_CPUS = 8
+_LINK = re.compile(r"(`[^`]+`)|\[([^\]]+)\]\([^)]*\)")
+"""Code, which stays as it is, or a link."""
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
@@ -41,10 +45,10 @@ def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) ->
 
 
 def prose(markdown: str, width: int) -> list[str]:
-    """A lesson's page: emphasis marks go, lists keep their hanging indent, code blocks stay as they are."""
+    """A lesson's page: emphasis marks go, of links only their words stay, lists keep their hanging indent, code blocks
+    are as they are."""
     lines: list[str] = []
     paragraph: list[str] = []
-    fenced = False
 
     def flush() -> None:
         if paragraph:
@@ -53,11 +57,10 @@ def prose(markdown: str, width: int) -> list[str]:
             lines.extend(wrap(text, width, "  " if is_item else "", "    " if is_item else None))
             paragraph.clear()
 
-    for raw in markdown.split("\n"):
-        if raw.lstrip().startswith(("```", "~~~")):
+    for raw, kind in split_code(markdown.split("\n")):
+        if kind == "fence":
             flush()
-            fenced = not fenced
-        elif fenced:
+        elif kind == "code":
             lines.append("    " + clean(raw, width) if raw.strip() else "")
         elif not raw.strip():
             flush()
@@ -71,7 +74,8 @@ def prose(markdown: str, width: int) -> list[str]:
 
 
 def _unmarked(text: str) -> str:
-    return text.lstrip("#").strip().replace("**", "").replace("`", "").replace("*", "")
+    plain = _LINK.sub(lambda m: m[0] if m[1] else m[2], text.lstrip("#").strip())
+    return plain.replace("**", "").replace("`", "").replace("*", "")
 
 
 def table(rows: Sequence[Sequence[str]], right: Iterable[int] = (), gap: int = 2) -> list[str]:
@@ -147,6 +151,8 @@ def fact_lines(facts: Sequence[Fact], width: int) -> list[str]:
 def curve_table(curves: Sequence[RunCurve]) -> list[str]:
     """The numbers of the chart: a row a percentile, a column a curve; – where there are too few messages."""
     rows = [["", *(clean(c.label, 22) for c in curves)]]
+    if any(c.curve.origin for c in curves):
+        rows.append(["", *(clean(c.curve.origin, 22) for c in curves)])
     for percentile in PERCENTILES:
         values = []
         for curve in curves:

@@ -6,6 +6,7 @@ The steps need only a writer and somebody who keeps the journal, so that they ru
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
@@ -79,6 +80,15 @@ def apply_changes(
     waiting = [change for change, kind in made if change.when == "boot" or kind.effect_after_boot]
     needs_reboot = any(change.then not in out for change in waiting)
     return ApplyResult(None, tuple(applied), tuple(refused), needs_reboot)
+
+
+def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
+    """The result with the number of shown writes that fell away because their tasks had ended."""
+    made = {(one.path, one.after) for one in result.applied}
+    told = {one.path for one in result.refused}
+    lost = [c for c in shown if (c.path, c.after) not in made and c.path not in told and kind_of(c.kind).of_task]
+    ended = sum(1 for change in lost if not kind_of(change.kind).exists(root, change.path))
+    return dataclasses.replace(result, ended=ended)
 
 
 class JournalLost(Exception):

@@ -49,16 +49,19 @@ def measure(workshop: Workshop, walk: Walk, slot: StepName) -> Run:
 
 
 def chapter(workshop: Workshop, ident: str) -> dict[str, Any] | None:
-    """Both runs of a chapter; None where it measures nothing here."""
+    """Both runs of a chapter, the first alone where nothing was applied; None where it measures nothing here."""
     walk = workshop.walk(ident)
     if not walk.measures("measure"):
         return None
     runs = {"measure": figures(measure(workshop, walk, "measure"))}
+    changed = True
     try:
         if walk.chapter.changes == "tunables":
             view = walk.apply()
             print(f"  {view.text}", file=sys.stderr)
-        if walk.measures("again"):
+            # Where nothing was written, a second run would be a second first one under another name.
+            changed = view.applied > 0 and not view.needs_reboot
+        if changed and walk.measures("again"):
             runs["again"] = figures(measure(workshop, walk, "again"))
     finally:
         if walk.chapter.changes == "tunables":
@@ -87,6 +90,8 @@ def main(*idents: str) -> None:
                 print(f"{one.id}: measured", file=sys.stderr)
                 source = f"measured on {today}: {machine}, {len(host.cpus_online)} CPUs, Linux {kernel}"
                 known["chapters"][one.id] = {"source": source, "runs": runs}
+                for slot in runs.keys() ^ {m.slot for m in one.measurements}:
+                    print(f"{one.id}: no run for '{slot}': nothing of it could be applied here", file=sys.stderr)
                 ASSET.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
         workshop.close()
 

@@ -87,6 +87,17 @@ def _line(text: str, part: str) -> int:
     return next(n for n, line in enumerate(text.split("\n"), start=1) if line.startswith(part))
 
 
+def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> None:
+    course = built_in_chapter("11-memory", tmp_path / "c")
+    lesson = course / "11-memory" / "lesson.toml"
+    before = lesson.read_text()
+    lesson.write_text(before.replace('"stat-interval"', '"stat-intervall"', 1))
+    assert before.count('tunable = "stat-interval"') == 1, "what is checked is typed well"
+    assert [message for _, _, message in found(course)] == [
+        "there is no tunable 'stat-intervall'; did you mean 'stat-interval'?"
+    ]
+
+
 @pytest.mark.parametrize(
     ("tunables", "checked", "what"),
     [

@@ -15,6 +15,7 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow.published import recorded_runs
 from jitter_workshop.model import course as words
 from jitter_workshop.model.spec import DUTIES, PRESETS
 from jitter_workshop.tuning import registry
@@ -112,6 +113,19 @@ def test_a_link_to_a_course_file_is_not_followed(tmp_path: Path) -> None:
     assert away.read_bytes() == before
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_to_a_courses_folder_is_not_followed(tmp_path: Path, there: bool) -> None:
+    away = tmp_path / "away"
+    if there:
+        away.mkdir()
+    (tmp_path / "c").symlink_to(away)
+    code, out, err = lessons("new", "one", "--course", tmp_path / "c")
+    assert (code, out) == (2, "")
+    assert "is a link" in err
+    assert list(away.glob("*")) == []
+    assert away.exists() == there
+
+
 def test_the_rights_of_a_course_file_stay(tmp_path: Path) -> None:
     assert lessons("new", "one", "--course", tmp_path / "c")[0] == 0
     top = tmp_path / "c" / "course.toml"
@@ -131,6 +145,17 @@ def test_where_nothing_can_be_made(tmp_path: Path) -> None:
         code, out, err = lessons(*typed)
         assert (code, out) == (2, "")
         assert sentence in err
+
+
+def test_the_recorded_runs_of_the_document_are_those_of_its_chapter(tmp_path: Path) -> None:
+    follow(tmp_path)
+    ((name, text),) = blocks("json")
+    (tmp_path / name).write_text(text)
+    assert found(tmp_path / "my-course") == []
+    chapter = load_course(tmp_path / "my-course").chapters[0]
+    curves, source = recorded_runs(chapter, str(tmp_path / "my-course"), "my-course")
+    assert [curve.label for curve in curves] == [m.label for m in chapter.measurements]
+    assert source.startswith("measured on 2026-03-14")
 
 
 # list -------------------------------------------------------------------------------------------------------------

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
 from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.flow import changing, hands
 from jitter_workshop.host.oneboot import ENTRY_ID, next_entry, own_entry
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.tui.app import WorkshopApp
@@ -317,6 +319,98 @@ def test_a_grub_without_drop_ins_takes_one_boot_all_the_same(tmp_path: Path, mon
     assert not walk.rehearsed
     (tmp_path / "b/usr/sbin/update-grub").unlink()
     assert open_again(tmp_path / "b", monkeypatch).walk("tick").rehearsed
+
+
+@pytest.fixture
+def unprivileged(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    """A learner who may not read GRUB's menu, and whose agent may."""
+    livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
+    monkeypatch.setattr(hands, "rights", lambda: "sudo")
+    return live
+
+
+def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWorkshop, tree: Path) -> None:
+    walk = unprivileged.walk("tick")
+    way = walk.boots.way()
+    assert way is not None
+    assert (way.once, way.root_first) == (False, True)
+    plan = walk.plan()
+    assert [change.kind for change in plan.changes] == ["grub", "grub"]
+    assert "For one boot alone it is planned with root's rights: only root can read /boot/grub/grub.cfg." in plan.text
+    walk.boots.choose(once=True)
+    plan = walk.plan()
+    assert plan.words == WORDS
+    assert [change.kind for change in plan.changes] == ["grub-entry", "grub-once", "grub-next", "grub-once"]
+    assert plan.text.startswith("For the next boot alone")
+    walk.boots.choose(once=False)
+    assert [change.kind for change in walk.plan().changes] == ["grub", "grub"]
+    walk.boots.choose(once=True)
+    view = walk.apply()
+    assert (view.applied, view.refused, view.needs_reboot) == (4, (), True)
+    assert walk.undo().left_alone == ()
+    walk.boots.choose(once=True)
+    assert len(walk.plan().changes) == 4, "what root saw before is asked for anew"
+    assert "nohz_full" not in madegrub.boots(tree)
+
+
+def test_where_root_sees_that_it_cannot_be_every_boot_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = madegrub.box(tmp_path / "own", cpus=4, block=madegrub.block(next_entry="2"))
+    workshop = open_again(tree, monkeypatch)
+    livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
+    monkeypatch.setattr(hands, "rights", lambda: "sudo")
+    walk = workshop.walk("tick")
+    walk.boots.choose(once=True)
+    way = walk.boots.way()
+    assert way is not None
+    assert (way.once, way.root_first) == (False, False)
+    assert "'2' is chosen for the next boot already" in way.why_not
+    assert [change.kind for change in walk.plan().changes] == ["grub", "grub"]
+    workshop.close()
+
+
+def test_without_root_no_plan_for_one_boot_is_offered(
+    unprivileged: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hands, "rights", lambda: "none")
+    way = unprivileged.walk("tick").boots.way()
+    assert way is not None
+    assert (way.once, way.root_first, way.why_not) == (False, False, "only root can read /boot/grub/grub.cfg")
+
+
+async def test_on_the_screen_n_asks_root_for_one_boot(unprivileged: FakeWorkshop, tree: Path) -> None:
+    at_apply(unprivileged)
+    app = WorkshopApp(unprivileged, "tick")
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        assert "For the next boot alone n plans it, as root" in " ".join(screen.sheet("#say").plain().split())
+        assert offered(app)["chapter.boots"] == "one boot"
+        await pilot.press("n")
+        await settled(pilot)
+        assert offered(app)["chapter.boots"] == "every boot"
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "The next boot has them, and no other" in " ".join(screen.sheet("#data-sheet").plain().split())
+    assert parameters(tree).startswith("nohz_full=")
+
+
+def test_line_by_line_once_asks_root(unprivileged: FakeWorkshop, tree: Path) -> None:
+    at_apply(unprivileged)
+    flat = " ".join(talk(unprivileged, "once||q", chapter="tick").split())
+    assert "once = for the next boot alone" in flat
+    assert "The next boot has them, and no other" in flat
+    assert parameters(tree).startswith("nohz_full=")
+
+
+def test_apply_once_asks_root_where_only_root_can_tell(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changing, "HERE", tree)
+    livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
+    monkeypatch.setattr(changing, "connect", lambda: AgentClient(livehost.agent_command(tree)))
+    with changing.Changing(("nohz-full",), "2-3", once=True) as once:
+        assert not once.plan.changes
+        assert once.worth_asking
+        assert [change.kind for change in once.connect().changes] == ["grub-entry", "grub-once", "grub-next"]
 
 
 @pytest.mark.parametrize("size", SIZES)

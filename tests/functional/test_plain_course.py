@@ -9,12 +9,13 @@ import pytest
 
 from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.host.packed import unpacked
-from tests import hosttrees, livehost, madecourse
+from jitter_workshop.model.course import Chapter, StepName
+from tests import hosttrees, livehost, madecourse, recorded
 from tests.fakehands import FakeHands
 from tests.fakes import open_workshop
+from tests.recorded import contents, in_a_line
 from tests.talking import talk
 
-RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 ENTERS = "|" * 400
 
@@ -22,7 +23,7 @@ ENTERS = "|" * 400
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recorded lab machine as it was installed."""
-    return unpacked(RECORDINGS / "lab-stock.tar.xz", tmp_path_factory.mktemp("recordings"))
+    return unpacked(recorded.RECORDINGS / "lab-stock.tar.xz", tmp_path_factory.mktemp("recordings"))
 
 
 @pytest.fixture
@@ -35,12 +36,21 @@ def pages(said: str, width: int) -> list[str]:
     return [part.split(" > \n")[0] for part in said.split("─" * min(width - 1, 100) + "\n")[1:]]
 
 
-def contents(root: Path) -> dict[str, bytes]:
-    return {str(p): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file() and not p.is_symlink()}
-
-
-def in_a_line(said: str) -> str:
-    return " ".join(said.split())
+def look_at_curves(chapter: Chapter, shown: dict[StepName, str], width: int) -> None:
+    """The curves of another machine stand at compare and nowhere else. Each says what it is, and the page which machine
+    that was and that nothing was measured here."""
+    assert [step for step, page in shown.items() if step != "compare" and recorded.curves_in(page)] == []
+    page = shown.get("compare", "")
+    curves, tables = recorded.curves_in(page), recorded.tables_of(page)
+    counts, source = recorded.recorded_runs(chapter)
+    assert len(tables) == bool(curves)
+    if counts:
+        assert len(curves) == len(counts)
+        assert tables[0][1] == counts if width >= 80 else tables[0][1][0] == counts[0]
+    assert recorded.passes_for_measured(page, cut=width < 80) == []
+    if curves:
+        which = "This curve was" if len(curves) == 1 else "These curves were"
+        assert f"Nothing was measured here. {which} {source or 'published in 2015'}" in in_a_line(page)
 
 
 # -- on a recording ---------------------------------------------------------------------------------------------------
@@ -63,6 +73,10 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert len(shown) == sum(len(chapter.steps) for chapter in chapters)
     assert [page for page in shown if not page.startswith("ON A RECORDING")] == []
     assert said.count("Nothing is measured here.") == sum(len(chapter.measurements) for chapter in chapters)
+    told = iter(shown)
+    for chapter in chapters:
+        on_its_pages = dict(zip(chapter.steps, told, strict=False))
+        look_at_curves(chapter, on_its_pages, width)
     # Nothing was refused on the way, measured, applied or written.
     assert [line for line in said.split("\n") if line.startswith("!")] == []
     assert "Measuring." not in said

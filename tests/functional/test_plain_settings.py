@@ -184,6 +184,18 @@ def test_a_session_applies_again_what_it_had_applied(
     assert tuned_tree.contents(tree) == before
 
 
+def test_applied_again_without_the_tasks_that_ended(
+    live: FakeWorkshop, tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(live, APPLIED + "|q|")
+    live.close()
+    later = livehost.open_live(tree, course, monkeypatch)
+    hands = later._desk.hands = FakeHands(tree)
+    hands.ended = 6
+    said = in_a_line(talk(later, "again||q"))
+    assert "(stat-interval, thp). 6 writes fell away: the tasks had ended. They are given back when you leave." in said
+
+
 def test_a_death_of_the_agent_is_a_sentence(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     livehost.give_agent(live, tree, monkeypatch, "kill=0")
     said = in_a_line(talk(live, APPLIED + "|q"))

@@ -17,6 +17,7 @@ from jitter_workshop.host.topology import read_topology
 from jitter_workshop.tui.actions import ACTIONS, BY_ID
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.cpus import CpuPicker
+from jitter_workshop.tui.screens.evidence import EvidenceScreen
 from jitter_workshop.tui.screens.help import HelpPage
 from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.question import Question
@@ -204,6 +205,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "home": HomeScreen,
         "chapter": ChapterScreen,
         "runs": RunsScreen,
+        "causes": EvidenceScreen,
         "cpus": CpuPicker,
         "settings": SettingsPage,
         "status": StatusScreen,

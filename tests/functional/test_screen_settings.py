@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
 from jitter_workshop.agent.client import NeedsPassword
+from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow import hands as flow_hands
 from jitter_workshop.model.change import ApplyResult, Change
@@ -333,7 +334,13 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
 async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
     bare: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for ident, expected in (("governor", ["baseline", "performance governor"]), ("other", [])):
+    laptop = ["baseline", "performance governor"]
+    for ident, course, expected in (
+        ("governor", BUILTIN_ID, laptop),
+        ("other", BUILTIN_ID, []),
+        ("governor", "c2", []),
+    ):
+        monkeypatch.setattr(bare._desk, "course_id", course)
         chapters = tuple(dataclasses.replace(c, id=ident) if c.id == "clock" else c for c in bare.course.chapters)
         monkeypatch.setattr(bare, "course", dataclasses.replace(bare.course, chapters=chapters))
         app = at(bare, ident, "again")

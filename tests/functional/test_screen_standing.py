@@ -15,6 +15,7 @@ from jitter_workshop.tui.settings_words import GONE_ALREADY, farewell
 from jitter_workshop.tui.widgets.keybar import KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madecourse, tuned_tree
+from tests.fakehands import FakeHands
 from tests.fakes import FakeWorkshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
@@ -151,6 +152,22 @@ async def test_leaving_with_nothing_held_asks_nothing(live: FakeWorkshop) -> Non
         await pilot.pause()
     assert app.exit_code == 0
     assert farewell(live) == ""
+
+
+async def test_applied_again_without_the_tasks_that_ended(
+    live: FakeWorkshop, tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    live.close()
+    later = open_live(tree, course, monkeypatch)
+    hands = later._desk.hands = FakeHands(tree)
+    hands.ended = 1
+    app = WorkshopApp(later)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("a", "enter")
+        await settled(pilot)
+        assert "1 write fell away: the task had ended." in " ".join(text_of(app).split())
 
 
 async def test_after_a_lease_ran_out_home_says_only_what_is_true(

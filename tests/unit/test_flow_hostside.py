@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, LessonError
-from jitter_workshop.flow import hostside
+from jitter_workshop.flow import changing, hostside
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.report import change_text
+from jitter_workshop.report.terminal import Style
 from jitter_workshop.tuning.journal import stack
 from tests import hosttrees, livehost, madecourse, tuned_tree
 from tests.fakehands import FakeHands
@@ -128,6 +133,35 @@ def test_what_the_host_refuses_is_told_and_verifies_nothing(live: FakeWorkshop) 
     assert not view.settled
     assert "1 refused. Something is still to improve: see 'look'." in view.text
     assert walk.progress.marks["setting"] is False
+
+
+def test_writes_that_fell_away_are_told(live: FakeWorkshop) -> None:
+    hands_of(live).ended = 6
+    text = live.walk("pages").apply().text
+    assert "2 writes. 6 writes fell away: the tasks had ended. The host now says what was wanted." in text
+
+
+def gone(changes: tuple[Change, ...]) -> Change:
+    """A write for a task that there was when the plan was made."""
+    return dataclasses.replace(changes[0], n=99, path="cgroup(77@5)", kind="task-cgroup")
+
+
+def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    livehost.give_agent(live, tree, monkeypatch)
+    plan = live.walk("pages").plan()
+    result = live.hands.apply(plan.words, CpuSet.parse_list("1-3"), (*plan.changes, gone(plan.changes)))
+    assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
+    live.hands.close()
+    monkeypatch.setattr(changing, "HERE", tree)
+    monkeypatch.setattr(changing, "connect", lambda: AgentClient(livehost.agent_command(tree)))
+    with changing.Changing(plan.words, "1-3") as verb:
+        shown = verb.connect()
+        verb.plan = dataclasses.replace(shown, changes=(*shown.changes, gone(shown.changes)))
+        result = verb.apply(lease=True)
+        assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
+        assert "\n1 write fell away: the task had ended.\n" in change_text.applied(result, (), Style(80))
 
 
 def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:

@@ -2,45 +2,214 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.published import ORIGIN, RECORDED, published_curves, recorded_runs
+from jitter_workshop.course.locate import builtin_course
+from jitter_workshop.course.newlesson import new_lesson
+from jitter_workshop.course.problems import Problems
+from jitter_workshop.flow.lessoncheck import check
+from jitter_workshop.flow.published import ORIGIN, RECORDED, published_curves, recorded_in, recorded_runs
+from jitter_workshop.flow.recordedruns import FILE, misfits, read_recorded
+from jitter_workshop.flow.recordings import assets, recorded_host
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.tui.screens.settings_views import nothing_measured
+from jitter_workshop.tui.theme import PALETTES
+from tests.bench import course_runs
+from tests.fakes import open_workshop
+from tests.talking import talk
 
 NOT_MEASURED = ("tick",)
 """Boot parameters: the machine that the runs are from is given its kernel's line by somebody else."""
+ALONE = ("idle-states",)
+"""Chapters of which that machine has the first run alone: it has nothing that they could set."""
 MEASURED = [c.id for c in load_course().chapters if c.measurements and c.id not in NOT_MEASURED]
+
+
+SOURCE = "measured on 2026-01-01: a desk machine, 8 CPUs"
+
+
+def chapter(ident: str) -> Chapter:
+    found = load_course().chapter(ident)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> tuple[Path, Chapter]:
+    """A course of one's own whose chapter has the id of a built-in one and measures something else."""
+    folder = tmp_path / "c2"
+    new_lesson("memory", folder)
+    return folder, load_course(folder).chapters[0]
+
+
+def write(folder: Path, runs: dict[str, Any], ident: str = "memory") -> None:
+    """``recorded-runs.json`` of a course."""
+    (folder / FILE).write_text(json.dumps({"unit": "ns", "chapters": {ident: {"source": SOURCE, "runs": runs}}}))
+
+
+def run_of(chapter: Chapter, slot: str, **changed: Any) -> dict[str, Any]:
+    asked = chapter.measurement(slot)
+    assert asked is not None
+    return {
+        "label": asked.label,
+        "workload": asked.workload,
+        "applied": [],
+        "count": 500_000,
+        "min": 30,
+        "max": 90_000,
+        "p50": 80,
+        "p99.9": 9_000,
+        **changed,
+    }
 
 
 @pytest.mark.parametrize("ident", MEASURED)
 def test_every_chapter_that_measures_has_curves_to_rehearse_with(ident: str) -> None:
-    curves, source = recorded_runs(ident)
-    assert len(curves) == 2
+    curves, source = recorded_runs(chapter(ident))
+    assert len(curves) == (1 if ident in ALONE else 2)
     assert source.startswith(("measured on 20", "published in 2015"))
     assert "guest" in source or "laptop" in source
     for one in curves:
         assert one.run is None, "nothing recorded is a run of one's own"
         assert one.curve.origin in (RECORDED, ORIGIN)
         assert one.curve.points
-        if one.curve.origin == RECORDED:
-            assert one.label.startswith("recorded: ")
+        # A legend says where a curve is from beside its label, and would have to shorten one that says it, too.
+        assert RECORDED not in one.label
 
 
 def test_settings_chapters_were_measured_with_their_settings() -> None:
-    asset = Path(__file__).parents[2] / "assets/recorded-runs.json"
-    chapters = json.loads(asset.read_text())["chapters"]
-    course = load_course()
-    for ident, entry in chapters.items():
-        chapter = course.chapter(ident)
-        assert chapter is not None, ident
-        assert entry["runs"]["measure"]["applied"] == [], ident
-        labels = {m.slot: m.label for m in chapter.measurements}
-        assert {slot: run["label"] for slot, run in entry["runs"].items()} == labels, ident
+    problems = Problems()
+    recorded = read_recorded(assets(), problems)
+    assert problems.found == []
+    assert recorded.keys() == set(MEASURED) - {"governor"}
+    assert misfits({c.id: c for c in load_course().chapters}, recorded) == []
+    for ident, entry in recorded.items():
+        tunables = {word.partition("=")[0] for word in chapter(ident).tunables}
+        assert entry.runs["measure"].applied == frozenset()
+        if "again" in entry.runs:
+            assert bool(entry.runs["again"].applied) is bool(tunables), ident
+            assert entry.runs["again"].applied <= tunables
+    assert {ident for ident, entry in recorded.items() if "again" not in entry.runs} == set(ALONE)
+
+
+def test_a_chapter_without_a_second_run_says_so_where_that_would_stand() -> None:
+    for step in ("again", "compare"):
+        curves, source = recorded_in(step, chapter("idle-states"), "", "jitter")  # type: ignore[arg-type]
+        assert [c.label for c in curves] == ["before"]
+        assert source.endswith("; no run with the change was recorded")
+    assert "no run" not in recorded_in("measure", chapter("idle-states"), "", "jitter")[1]
+    assert recorded_in("look", chapter("memory"), "", "jitter") == ((), "")
+
+
+def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_applied(
+    host_tree: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop = open_workshop(host_tree("guest"), course=None)
+    walk = workshop.walk("pinning")
+    measured: list[str] = []
+
+    class Nothing:
+        applied, needs_reboot, text = 0, False, "Nothing was to be written."
+
+    monkeypatch.setattr(workshop, "walk", lambda ident: walk)
+    monkeypatch.setattr(walk, "chapter", dataclasses.replace(walk.chapter, changes="tunables", tunables=("thp",)))
+    monkeypatch.setattr(type(walk), "measures", lambda self, step: True)
+    monkeypatch.setattr(walk, "apply", Nothing)
+    monkeypatch.setattr(walk, "undo", lambda: None)
+    monkeypatch.setattr(course_runs, "measure", lambda workshop, walk, slot: measured.append(slot))
+    monkeypatch.setattr(course_runs, "figures", lambda run: {})
+    assert course_runs.chapter(workshop, "pinning") == {"measure": {}}
+    assert measured == ["measure"]
+    monkeypatch.setattr(Nothing, "applied", 2)
+    assert course_runs.chapter(workshop, "pinning") == {"measure": {}, "again": {}}
+    workshop.close()
+
+
+def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_do_by_hand() -> None:
+    workshop = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
+    walk = workshop.walk("tick")
+    plan = walk.plan()
+    assert plan.changes == ()
+    assert plan.text.startswith("A recorded host: nothing is written. Nothing could be, either: ")
+    for word in ("nohz_full=1-2", "rcu_nocbs=1-2"):
+        assert f"ask whoever starts this machine to add '{word}'" in plan.text
+    tick, idle_states = (" ".join(talk(workshop, f"{number}|3|q").split()) for number in (10, 9))
+    none = "No run of it on another machine comes with the course."
+    assert none in tick
+    assert none not in idle_states
+    measured = "".join(line.plain for line in nothing_measured((), 200, PALETTES["dark"]))
+    assert "no run of this chapter on another machine comes with the course" in measured
+
+
+def test_another_courses_chapter_of_the_same_id_has_none_of_the_built_in_runs(own: tuple[Path, Chapter]) -> None:
+    folder, mine = own
+    assert len(recorded_runs(chapter("memory"))[0]) == 2
+    assert recorded_runs(mine, str(folder), "c2") == ((), "")
+    # Nor where it measures something else under the built-in course's own id.
+    assert recorded_runs(mine, str(folder), "jitter") == ((), "")
+
+
+def test_a_course_brings_recorded_runs_of_its_own(own: tuple[Path, Chapter]) -> None:
+    folder, mine = own
+    write(folder, {slot: run_of(mine, slot) for slot in ("measure", "again")})
+    curves, source = recorded_runs(mine, str(folder), "c2")
+    assert source == SOURCE
+    assert [(c.label, c.curve.origin, c.run) for c in curves] == [(m.label, RECORDED, None) for m in mine.measurements]
+    assert check(folder).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"workload": "spin"}, "not '{label}' of spin"),
+        ({"label": "something else"}, "not 'something else' of ring"),
+        ({"applied": [{"id": "thp", "value": "never"}]}, "was made while thp stood"),
+        ({"count": 0}, "count must be a whole number"),
+        ({"count": True}, "count must be a whole number"),
+        ({"p50": -1}, "p50 must be a time in ns"),
+        ({"p50": 10_000}, "its percentiles must not fall"),
+        ({"p50": None}, "min, p50 and max are needed"),
+        ({"max": 1e99}, "max must be a time in ns"),
+        ({"label": "a\x1b[2Jb"}, "label must be printable text"),
+        ({"p42": 80}, "unknown 'p42'"),
+        ({"applied": ["thp"]}, "applied must be a list"),
+    ],
+)
+def test_recorded_runs_that_are_none_of_the_chapters_are_mistakes_and_not_shown(
+    own: tuple[Path, Chapter], changed: dict[str, Any], said: str
+) -> None:
+    folder, mine = own
+    write(folder, {"measure": run_of(mine, "measure", **changed), "again": run_of(mine, "again")})
+    (problem,) = check(folder).problems
+    assert problem.file == FILE
+    assert said.format(label=mine.measurements[0].label) in problem.message
+    assert recorded_runs(mine, str(folder), "c2") == ((), "")
+
+
+def test_recorded_runs_of_no_chapter_are_a_mistake(own: tuple[Path, Chapter]) -> None:
+    folder, mine = own
+    write(folder, {"measure": run_of(mine, "measure")}, "memmory")
+    assert [p.message for p in check(folder).problems] == ["there is no chapter 'memmory' in this course"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "[" * 50_000, '{"unit": "s", "chapters": {}}', '{"unit": "ns", "chapters": {"a": NaN}}']
+)
+def test_a_file_of_recorded_runs_that_is_none_is_a_mistake_and_stops_nothing(
+    own: tuple[Path, Chapter], text: str
+) -> None:
+    folder, mine = own
+    (folder / FILE).write_text(text)
+    assert recorded_runs(mine, str(folder), "c2") == ((), "")
+    assert [p.file for p in check(folder).problems] == [FILE]
 
 
 def test_an_unknown_chapter_has_none() -> None:
-    assert recorded_runs("nothing-of-the-kind") == ((), "")
+    assert recorded_runs(dataclasses.replace(chapter("memory"), id="nothing-of-the-kind")) == ((), "")
     assert len(published_curves()) == 3

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.text import clean, tally
+from jitter_workshop.model.text import clean, fell_away, tally
 
 
 def test_escapes_and_line_breaks_become_blanks() -> None:
@@ -24,6 +24,14 @@ def test_nothing_that_steers_a_terminal_is_left(text: str, limit: int) -> None:
     assert len(shown) <= limit
     assert not any(unicodedata.category(c).startswith("C") for c in shown)
     assert clean(shown, limit) == shown
+
+
+def test_writes_whose_tasks_had_ended_are_counted() -> None:
+    assert [fell_away(n) for n in (0, 1, 6)] == [
+        "",
+        "1 write fell away: the task had ended.",
+        "6 writes fell away: the tasks had ended.",
+    ]
 
 
 def test_who_counts_says_what() -> None:

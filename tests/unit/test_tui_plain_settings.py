@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.tui import plain_settings as settings
+from jitter_workshop.tui.screens.settings_views import plan as screen_plan
+from jitter_workshop.tui.theme import PALETTES
 
 WORDS = st.text(max_size=60)
 WIDTHS = st.integers(24, 120)
@@ -35,6 +37,61 @@ def test_every_write_is_in_the_plan_with_both_values(width: int) -> None:
         assert f"{one.n}{one.path}{one.before}→{one.after}" in text
     assert "12writesto12filesofthehost." in text
     assert text.endswith("Thatisall.")
+
+
+def isolation(tasks: int) -> tuple[Change, ...]:
+    """A plan that makes two sets, keeps the limit of one task and moves many."""
+    files = [change(n, tunable="isolation", path=f"/sys/fs/cgroup/cpuset/{n}") for n in (2, 3)]
+    kept = change(1, tunable="isolation", path="sched_setaffinity(9@9)", kind="affinity-across", why="'a' is limited.")
+    moved = (
+        change(n, tunable="isolation", path=f"cgroup({n}@7)", kind="task-cgroup", why=f"'t{n}' leaves the hot CPUs.")
+        for n in range(4, tasks + 4)
+    )
+    return (kept, *files, *moved)
+
+
+def test_many_tasks_are_one_line_nearest_to_the_question() -> None:
+    lines = settings.plan_lines(PlanView(isolation(31), 3, "That is all."), 120)
+    assert lines[-4:] == [
+        "34 writes to 3 files of the host.",
+        "  isolation: 34 writes; 31 tasks leave the hot CPUs; 1 task keeps its own limit.",
+        "",
+        "That is all.",
+    ]
+    few = settings.plan_lines(PlanView(isolation(3), 3, "That is all."), 120)
+    assert few[-3:] == ["6 writes to 3 files of the host.", "", "That is all."]
+
+
+@pytest.mark.parametrize("width", [40, 74])
+def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(width: int) -> None:
+    changes = (
+        *isolation(40),
+        *(
+            change(
+                n,
+                tunable="kernel-threads",
+                path=f"sched_setaffinity({n}@7)",
+                kind="affinity",
+                why=f"The kernel thread 'k{n}'.",
+            )
+            for n in range(50, 60)
+        ),
+    )
+    lines = [line.plain for line in screen_plan(PlanView(changes, 3, "All."), (), True, width, PALETTES["dark"])]
+    assert max(map(len, lines)) <= width
+    first = " ".join(" ".join(lines[:21]).split())
+    assert "53 writes in 3 files. Every one of them stands below." in first
+    for said in ("43 writes", "/sys/fs/cgroup/cpuset/2", "/sys/fs/cgroup/cpuset/3", "40 tasks leave the hot CPUs"):
+        assert said in first
+    assert "leaves the hot CPUs" not in first
+    below = lines.index("EVERY WRITE, IN ITS ORDER")
+    assert "+ 10 tasks are given other CPUs, these among them" in " ".join(" ".join(lines[:below]).split())
+    for one in changes:
+        assert any(one.path in line for line in lines[below:]), one
+        assert one.why in " ".join(" ".join(lines[below:]).split())
+    short = [line.plain for line in screen_plan(PlanView(isolation(3), 3, "All."), (), True, width, PALETTES["dark"])]
+    assert "EVERY WRITE, IN ITS ORDER" not in short
+    assert any("in this order." in line for line in short)
 
 
 def test_what_follows_the_writes_is_said_once() -> None:

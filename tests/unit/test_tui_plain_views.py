@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.path import in_order
+from jitter_workshop.flow.published import recorded_runs
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.tui import plain_views as views
+from jitter_workshop.tui.plain_chart import chart_lines
 from jitter_workshop.tui.plain_input import LONGEST_NS, parse_cpus, parse_time_ns
 
 
@@ -69,6 +71,29 @@ def test_prose_keeps_within_its_width_and_holds_no_controls(text: str, width: in
     for line in views.prose(text, width):
         assert len(line) <= width + 4
         assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("See [the site](https://kernel.org/x) and [a file](notes.txt).", "See the site and a file."),
+        ("Type `[a](b)`, then see **[the site](https://kernel.org)**.", "Type [a](b), then see the site."),
+        ("- [one\n  word](https://kernel.org)", "  - one word"),
+        ("An array[0](x) is no link? It is one. This [is] none.", "An array0 is no link? It is one. This [is] none."),
+    ],
+)
+def test_of_a_link_its_words_are_shown(markdown: str, shown: str) -> None:
+    assert views.prose(markdown, 76) == [shown]
+
+
+def test_where_a_curve_is_from_stands_below_its_label() -> None:
+    curves, _ = recorded_runs(next(c for c in load_course().chapters if c.id == "baseline"))
+    label, origin, *_ = views.curve_table(curves)
+    assert label.split() == ["baseline", "baseline", "again"]
+    assert origin.split() == ["recorded", "recorded"]
+    chart = chart_lines(curves, 79, 14)
+    assert any("□ baseline again  recorded  " in line for line in chart), chart
+    assert [line for line in chart_lines(curves, 30, 14) if "recorded" in line] == ["  (recorded)"] * 2
 
 
 def test_the_lessons_lose_their_marks_and_no_words() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import PF_KTHREAD, PF_NO_SETAFFINITY, PF_WQ_WORKER
 from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.applying import apply_changes, shown_only
+from jitter_workshop.tuning.applying import apply_changes, count_ended, shown_only
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
@@ -421,6 +422,9 @@ def test_a_task_that_ends_before_or_while_it_is_moved_is_no_refusal(tmp_path: Pa
     result = apply_changes(kernel.reader, kernel, changes, Remembered())
     assert result.refused == ()
     assert len(result.applied) == len(changes) - 2
+    assert count_ended(kernel.reader, changes, result).ended == 2
+    lives = dataclasses.replace(result, applied=())
+    assert count_ended(kernel.reader, changes, lives).ended == 2, "who lives and was left alone has not ended"
 
 
 def test_a_partition_that_the_kernel_marks_invalid_is_refused_and_the_rest_done(tmp_path: Path) -> None:

@@ -45,11 +45,22 @@ class ChapterSettings(ChapterRun):
         way = self.walk.boots.way()
         if self.run_under_way is not None or self.workshop_app.at_work or way is None or not self._other_boots:
             return
+        if way.root_first and not way.once:
+            self._tell("Reading with root's rights…")
+            self.have_done(lambda: self.walk.boots.choose(once=True), self._turned, self._not_planned)
+            return
         self.walk.boots.choose(once=not way.once)
+        self._turned()
+
+    def _turned(self, _: None = None) -> None:
+        """The plan is another one now."""
         self._planned = None
         self._view = "work"
         self._tell("")
         self.query_one("#data", Pane).scroll_home(animate=False)
+
+    def _not_planned(self, error: WorkshopError) -> None:
+        self._tell(f"Not planned: {error.sentence()}.")
 
     def action_undo(self) -> None:
         """Give this chapter's settings back."""

@@ -255,6 +255,9 @@ class ChapterShow(ChapterState):
             return f"Only this boot has it; u takes the entry out of the menu.{other}"
         if way.this_boot:
             return f"This boot has it already. Enter writes this, {as_root(self.workshop)}: every boot will have it."
+        if way.root_first:
+            first = f"For the next boot alone n plans it, {as_root(self.workshop)}: {clean(way.why_not, 200)}."
+            return f"{first} Enter writes this, for every boot. It stays until u, or 'restore', takes it back."
         which = "the next boot alone" if way.once else "every boot"
         how = as_root(self.workshop)
         return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', takes it back."

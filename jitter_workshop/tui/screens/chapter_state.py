@@ -84,7 +84,7 @@ class ChapterState(HandWork):
         if not self._sets or self._tried is not None or self.step not in ("plan", "apply") or self.walk.awaits_reboot:
             return False
         way = self.walk.boots.way()
-        return way is not None and not way.why_not
+        return way is not None and (way.root_first or not way.why_not)
 
     @property
     def _marking(self) -> bool:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import ApplyResult, RestoreResult
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, fell_away
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.handwork import HandWork
@@ -124,6 +124,7 @@ class HomeSettings(HandWork):
 
     def _resumed(self, result: ApplyResult) -> None:
         said = [f"Applied and read back: {counted([one.tunable for one in result.applied])}."]
+        said += [fell_away(result.ended)] if result.ended else []
         said += [f"Refused: {clean(one.path or one.tunable, 100)}: {clean(one.reason, 200)}." for one in result.refused]
         said += ["Part of it takes effect with the next boot."] if result.needs_reboot else []
         self._remember(" ".join(said))

@@ -12,8 +12,10 @@ from jitter_workshop.flow.predictions import answer_for_value
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, PredictionOutcome, RunCurve, SettingChange
+from jitter_workshop.report.plan_text import reason_of
+from jitter_workshop.tui.plan_overview import in_short
 from jitter_workshop.tui.screens.chapter_views import Lines, facts, heading
 from jitter_workshop.tui.settings_words import apply_command, for_one_boot, script_command
 from jitter_workshop.tui.theme import Palette
@@ -34,14 +36,17 @@ def recording_lines(reason: str, recording: str, width: int, palette: Palette) -
 
 
 def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palette: Palette) -> Lines:
-    """Every write under its tunable: the reason once, then path, before → after; what is left out; the way without
-    rights."""
+    """The writes under their tunable, path, before → after, and the reason once; what is left out; the way without
+    rights. Of many writes the first few, and below all that every one of them."""
     count = len(view.changes)
     files = f" in {view.host_files} {'file' if view.host_files == 1 else 'files'}" if view.host_files != count else ""
-    what = f"{count} {'write' if count == 1 else 'writes'}{files}, in this order." if count else "Nothing."
-    lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette), Text(what, style=palette.text)]
-    for tunable, group in groupby(view.changes, key=lambda change: change.tunable):
-        lines += [Text(), *_tunable(tunable, list(group), width, palette)]
+    groups = [list(group) for _, group in groupby(view.changes, key=lambda change: change.tunable)]
+    shortened = any(in_short(group)[1] for group in groups)
+    order = ". Every one of them stands below." if shortened else ", in this order."
+    what = f"{many(count, 'write')}{files}{order}" if count else "Nothing."
+    lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette), *wrap(Text(what, style=palette.text), width)]
+    for group in groups:
+        lines += [Text(), *_in_short(group, width, palette)]
     said, *left_out = view.text.split(_LEFT_OUT)
     lines += [Text(), *wrap(styled(said, palette), width)]
     if left_out:
@@ -52,22 +57,58 @@ def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palet
     lines += [Text(f"Then, once: {clean(command, 200)}", style=palette.text) for command in then]
     if count and not recorded:
         lines += [Text(), *no_rights(words, width, palette)]
+    if shortened:
+        lines += [Text(), heading("EVERY WRITE, IN ITS ORDER", palette)]
+        for group in groups:
+            lines += [Text(), _head(group, palette), *_one_by_one(group, width, palette)]
     return lines
 
 
-def _tunable(tunable: str, changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+def _in_short(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """A tunable's name and risk, its first writes, how many tasks it moves, and why."""
+    shown, said = in_short(changes)
+    if not said:
+        return [_head(changes, palette), *_every(changes, width, palette)]
+    head = _head(changes, palette)
+    head.append(f"   {many(len(changes), 'write')}", palette.dim)
+    lines: Lines = [head]
+    for change in shown:
+        lines += _change(change, width, palette)
+    for sentence in said:
+        lines += wrap(Text(sentence, style=palette.text), width, "    + ", "      ")
+    return [*lines, *wrap(Text(clean(reason_of(changes[0]), 600), style=palette.dim), width, "  ")]
+
+
+def _head(changes: Sequence[Change], palette: Palette) -> Text:
     worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
     colour = {"low": palette.dim, "medium": palette.accent, "high": palette.bad}[worst]
-    head = Text(clean(tunable, 40), style=f"bold {palette.cool}")
+    head = Text(clean(changes[0].tunable, 40), style=f"bold {palette.cool}")
     head.append(f"   risk {worst}", colour)
     if changes[0].when == "boot":
         alone = " alone" if any(c.kind == "grub-once" for c in changes) else ""
         head.append(f"   takes effect with the next boot{alone}", palette.accent)
-    lines: Lines = [head]
-    for why in dict.fromkeys(clean(c.why, 400) for c in changes if c.why):
-        lines += wrap(Text(why, style=palette.dim), width, "  ")
+    return head
+
+
+def _every(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """Each reason of a tunable's writes once, and every write."""
+    lines: Lines = []
+    for reason in dict.fromkeys(clean(c.why, 400) for c in changes if c.why):
+        lines += wrap(Text(reason, style=palette.dim), width, "  ")
     for change in changes:
         lines += _change(change, width, palette)
+    return lines
+
+
+def _one_by_one(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """Every write, and below it its reason where that is another one than that of the write before."""
+    lines: Lines = []
+    told = ""
+    for change in changes:
+        lines += _change(change, width, palette)
+        if change.why != told:
+            told = change.why
+            lines += wrap(Text(clean(told, 400), style=palette.dim), width, " " * 8)
     return lines
 
 
@@ -169,8 +210,8 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int,
 def nothing_measured(shown: Sequence[RunCurve], width: int, palette: Palette) -> Lines:
     """Instead of a run, in a rehearsed chapter."""
     lines: Lines = [heading("NO RUN HERE", palette)]
-    text = "Nothing is measured on a recording: a curve says something only of the host it was measured on."
-    text += " t turns to the published curve." if shown else ""
+    none = ", and no run of this chapter on another machine comes with the course."
+    text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
     return [*lines, *wrap(Text(text, style=palette.text), width)]
 
 

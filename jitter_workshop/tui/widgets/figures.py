@@ -76,15 +76,18 @@ def table(
 
 
 def percentile_table(curves: Sequence[RunCurve], palette: Palette, width: int) -> list[Text]:
-    """The numbers behind a chart: a column a curve, a row a percentile."""
+    """The numbers behind a chart: a column a curve, a row a percentile. Where a curve was not measured here, a row
+    of its own says where it is from: behind a label that word would be cut off."""
     if not curves:
         return [Text("No curve is shown yet.", style=palette.dim)]
     name_width = max(6, min(22, (width - 10) // len(curves) - 2))
-    names = [
-        name if cell_len(name) <= name_width else set_cell_size(name, name_width - 1) + "…"
-        for name in (label_of(c) for c in curves)
-    ]
-    rows: list[list[str]] = [["", *names]]
+
+    def head(texts: Iterable[str]) -> list[str]:
+        return ["", *(t if cell_len(t) <= name_width else set_cell_size(t, name_width - 1) + "…" for t in texts)]
+
+    rows = [head(clean(c.label, 40) for c in curves)]
+    if any(c.curve.origin for c in curves):
+        rows.append(head(clean(c.curve.origin, 24) for c in curves))
     for percentile in PERCENTILES:
         rows.append([f"p{percentile}", *(nice_ns(value_at(c, percentile)) for c in curves)])
     rows.append(["max", *(nice_ns(value_at(c, "100")) for c in curves)])

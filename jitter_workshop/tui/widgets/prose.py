@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
+from jitter_workshop.model.fences import split_code
 from jitter_workshop.model.text import clean
 from jitter_workshop.tui.theme import Palette
 
@@ -90,7 +91,6 @@ def prose(source: str, width: int, palette: Palette) -> list[Text]:
     lines: list[Text] = []
     paragraph: list[str] = []
     prefix = ("", "")
-    fenced = False
 
     def flush() -> None:
         nonlocal prefix
@@ -103,14 +103,13 @@ def prose(source: str, width: int, palette: Palette) -> list[Text]:
         if lines and lines[-1].plain:
             lines.append(Text())
 
-    for raw in source.splitlines():
-        if raw.strip().startswith("```"):
+    for raw, kind in split_code(source.splitlines()):
+        if kind == "fence":
             flush()
-            fenced = not fenced
             continue
-        if fenced or raw.lstrip().startswith("|"):
+        if kind == "code" or raw.lstrip().startswith("|"):
             flush()
-            lines.append(Text("  " + clean_code(raw), style=palette.code if fenced else palette.text))
+            lines.append(Text("  " + clean_code(raw), style=palette.code if kind == "code" else palette.text))
             continue
         bullet = _BULLET.match(raw)
         if not raw.strip():
