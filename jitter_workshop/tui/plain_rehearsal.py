@@ -21,7 +21,7 @@ def tell_where(workshop: Workshop, walk: Walk, talk: Talk) -> None:
     else:
         where = ", because --root names one"
         if walk.recording:
-            reason = "the one that was given lacks this" if workshop.recorded else reason
+            reason = "the one that was given does not have all that this needs" if workshop.recorded else reason
             where = f" ({clean(walk.recording, 40)}): {reason}"
         talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")
     talk.say("")

@@ -172,7 +172,7 @@ def test_a_tree_that_shows_nothing_is_taught_on_the_chapters_recordings(tmp_path
     said = talk(workshop, "status|" + ENTERS)
     assert "! nothing of this host's CPUs can be read" in said
     assert all(entry.done for entry in workshop.path())
-    lacks = "ON A RECORDING (lab-stock): the one that was given lacks this. Nothing is measured"
+    lacks = "ON A RECORDING (lab-stock): the one that was given does not have all that this needs. Nothing is measured"
     assert len([page for page in pages(said, 80) if in_a_line(page).startswith(lacks)]) == 16
 
 
