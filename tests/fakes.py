@@ -15,8 +15,9 @@ from pathlib import Path
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.errors import MeasureError
+from jitter_workshop.flow.hunt import Hunt
 from jitter_workshop.flow.isolated import Room
-from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.measure import MeasureRequest, hunted
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
@@ -27,6 +28,7 @@ from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import percentile_curve
 from tests import madeup
 from tests.fakehands import FakeHands
+from tests.fakenoise import Picks, Starts
 
 BLOCKS = 4
 FOUR_CPUS = Topology(
@@ -58,6 +60,12 @@ class FakeWorkshop(Workshop):
     asked: MeasureRequest | None = None
     look_every_s = 0.01
     reached_gate: threading.Event
+    starts: Starts
+
+    hidden: tuple[str, ...] = ("greedy",)
+    """What hunts hide, one after the other; the last one again."""
+    refused: tuple[str, ...] = ()
+    """Kinds that this host turns out not to be able to make."""
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -77,6 +85,12 @@ class FakeWorkshop(Workshop):
         """The same for each write of it."""
         return () if self._desk.root.root == Path("/") else super().written()
 
+    def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
+        """A hunt whose noise does nothing."""
+        self.starts = Starts(*self.refused)
+        kind, self.hidden = self.hidden[0], self.hidden[1:] or self.hidden
+        return Hunt(placement, allowed, start=self.starts, picker=Picks(*self.refused, kind))
+
     def measure(
         self,
         request: MeasureRequest,
@@ -87,6 +101,7 @@ class FakeWorkshop(Workshop):
         if self.fail is not None:
             raise self.fail
         self.measured += 1
+        request = self._beside(request)
         self.asked = request
         seed = self.measured
         blocks = [values(seed * 100 + i, pinned=request.placement != "none") for i in range(BLOCKS)]
@@ -154,8 +169,17 @@ def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
         "sched": f"fifo:{request.sched_priority}" if request.sched_priority else "other",
         "pacing": request.pacing or "spin",
         "duty": request.duty,
+        "notes": {"interrupts": "not asked for", **hunted(request)},
     }
 
 
 def _run(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> Run:
     return madeup.make_run(blocks, **_fields(request, seed))[0]
+
+
+def hunt_course(folder: Path) -> Path:
+    """A course of the built-in hunt alone."""
+    shutil.copytree(builtin_course() / "17-hunt", folder / "17-hunt")
+    head = 'format_version = 1\nid = "hunting"\ntitle = "Hunting"\n'
+    (folder / "course.toml").write_text(f'{head}chapters = ["17-hunt"]\n')
+    return folder

@@ -92,6 +92,9 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     measurements = _measurements(table, steps)
     tunables = _tunables(table, changes, known)
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]
+    hunt = bool(table.boolean("hunt"))
+    if hunt and "again" not in steps:
+        table.wrong("hunt", "a hunt needs the step 'again': the run beside the hidden noise")
     if tunables and not all(recordings):
         table.wrong("tunables", "a chapter with tunables needs recording and recording_after")
     return Chapter(
@@ -115,6 +118,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         reboot=bool(table.boolean("reboot")),
         page_when=_page_when(table, steps, folder),
         treats=_treats(table, known),
+        hunt=hunt,
         look=table.choices("look", LOOK_TOPICS, required=False),
         learnt=table.texts("learnt", most=8),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.run import UNSTEADY, Run
+from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
 
@@ -60,7 +60,8 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
 
 
 def same_state(a: Run, b: Run) -> bool:
-    """Were both runs asked for in the same way? CPUs count only where they were set: the scheduler's choice is luck."""
+    """Were both runs asked for in the same way? What a hidden noise did beside one is no luck. CPUs count only where
+    they were set: the scheduler's choice is luck."""
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement
@@ -80,7 +81,8 @@ def same_state(a: Run, b: Run) -> bool:
             tuple(str(run.host.get(fact)) for fact in _HOST_FACTS),
         )
 
-    return UNSTEADY not in b.notes and state(a) == state(b)
+    hunted = HUNTED in a.notes or HUNTED in b.notes
+    return not hunted and UNSTEADY not in b.notes and state(a) == state(b)
 
 
 def luck(a: Run, b: Run) -> str:

@@ -30,7 +30,15 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.observe import RunObserver, Witness
-from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, BurstTotal, PlacementRecord, Run
+from jitter_workshop.model.run import (
+    BESIDE,
+    FORMAT_VERSION,
+    HUNTED,
+    UNSTEADY,
+    BurstTotal,
+    PlacementRecord,
+    Run,
+)
 from jitter_workshop.model.spec import Pacing, Pause, Placement, RunSpec, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
@@ -59,7 +67,8 @@ class MeasureRequest:
     """What a person asks for, before the host had its say. None = the default of preset, workload or host.
 
     ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
-    when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run.
+    when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
+    hidden noise goes on beside it.
     """
 
     workload: WorkloadName = "ring"
@@ -82,6 +91,7 @@ class MeasureRequest:
     wait_s: float = 0.0
     evidence: bool = False
     pause: Pause = "sleep"
+    hunted: bool = False
 
 
 class MeasurementStopped(MeasureError):
@@ -147,7 +157,7 @@ def measure(
         company = foreign.since(before, _watched(result.spec.placement))
         changed = changed_meanwhile(applied, stack(root, in_effect=True))
     run = _as_run(request, result, summary, company, applied)
-    run = dataclasses.replace(run, notes={**run.notes, **evidence.notes()})
+    run = dataclasses.replace(run, notes={**run.notes, **evidence.notes(), **hunted(request)})
     if changed:
         run = dataclasses.replace(run, notes={**run.notes, UNSTEADY: changed})
     if places.why_outside:
@@ -160,6 +170,11 @@ def measure(
     if not_kept:
         raise RunNotKept(not_kept, run)
     return run
+
+
+def hunted(request: MeasureRequest) -> dict[str, str]:
+    """The note of a run that is made beside a hidden noise."""
+    return {HUNTED: BESIDE} if request.hunted else {}
 
 
 def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:

@@ -41,11 +41,17 @@ WAIT_S = 600.0
 
 
 def request_of(
-    measurement: Measurement, noise: str | None, chosen: dict[str, int], cpus: int, beside: Run | None = None
+    measurement: Measurement,
+    noise: str | None,
+    chosen: dict[str, int],
+    cpus: int,
+    beside: Run | None = None,
+    evidence: bool = False,
 ) -> MeasureRequest:
     """A lesson's measurement as a host can make it. ``noise``: woken by the learner; ``chosen``: thread → CPU, where
     they picked them. Where a run may use only one of its CPUs (``cpus``) the ring cannot run; ``spin`` takes its place,
-    and so it does where the run ``beside`` which this one will be compared was of ``spin``."""
+    and so it does where the run ``beside`` which this one will be compared was of ``spin``. ``evidence``: traced; in a
+    hunt every run is, so that tracing is not what two of them differ by."""
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
@@ -60,6 +66,7 @@ def request_of(
         duration_s=measurement.duration_s,
         duty=measurement.duty if workload == "spin" else 100,
         wait_s=WAIT_S,
+        evidence=evidence,
     )
     if not chosen:
         return request
@@ -73,16 +80,25 @@ def request_of(
     )
 
 
-def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
-    """The placement of a run as the run will be made: within this tool's isolated set where there is one that has room
-    for it, else outside. Raises what :func:`place` raises."""
+def placed_on(
+    root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
+) -> tuple[Placement, CpuSet | None]:
+    """The placement of a run as the run will be made, and this tool's isolated set where it is made within that: where
+    there is one that has room for it. Raises what :func:`place` raises."""
     own = CpuSet() if root.recorded else own_cpus(root)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
-            inside = place(with_allowed(topology, own), request, isolated | own, own)
-            plan = placement_plan(inside, topology.allowed | own, request.workload)
-            return dataclasses.replace(plan, text=f"{plan.text} Only to enter the isolated set takes root's.")
-    return placement_plan(place(topology, request, isolated), topology.allowed, request.workload)
+            return place(with_allowed(topology, own), request, isolated | own, own), own
+    return place(topology, request, isolated), None
+
+
+def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
+    """The same as a plan. Raises what :func:`place` raises."""
+    placement, own = placed_on(root, topology, request, isolated)
+    if own is None:
+        return placement_plan(placement, topology.allowed, request.workload)
+    plan = placement_plan(placement, topology.allowed | own, request.workload)
+    return dataclasses.replace(plan, text=f"{plan.text} Only to enter the isolated set takes root's.")
 
 
 def place(topology: Topology, request: MeasureRequest, isolated: CpuSet, within: CpuSet | None = None) -> Placement:

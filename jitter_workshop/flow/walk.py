@@ -45,8 +45,6 @@ SLOTS: tuple[StepName, ...] = ("measure", "again")
 class Walk:
     """A chapter under way in a session. Created by ``flow.workshop.Workshop.walk(chapter_id)``."""
 
-    chapter: Chapter
-
     def __init__(self, chapter: Chapter, desk: Desk) -> None:
         self.chapter = chapter
         self._desk = desk
@@ -58,6 +56,11 @@ class Walk:
         """Whether the chapter is taught on a recording: then it is looked at and planned there, and nothing is measured
         or written."""
         return self._side.rehearsed
+
+    @property
+    def hunts(self) -> bool:
+        """Whether a noise can be hidden in this chapter, for its learner to name."""
+        return self.chapter.hunt and not self.rehearsed
 
     @property
     def not_here(self) -> str:
@@ -340,11 +343,8 @@ class Walk:
 
     def explain(self, slot: StepName | None = None) -> Explanation | None:
         """Evidence of the newest run of this chapter, or of the one in ``slot``; None before there is one."""
-        if slot is not None:
-            run = self.run_in(slot)
-        else:
-            runs = [r for s in SLOTS if (r := self.run_in(s)) is not None]
-            run = max(runs, key=lambda r: r.started_at, default=None)
+        runs = [r for s in ((slot,) if slot else SLOTS) if (r := self.run_in(s)) is not None]
+        run = max(runs, key=lambda r: r.started_at, default=None)
         if run is None:
             return None
         drawn = self._desk.curve(run)
@@ -376,9 +376,8 @@ class Walk:
 
     def _with_live_runs(self) -> ChapterProgress:
         """Progress without slots whose run was removed meanwhile."""
-        progress = self.progress
-        live = {slot: ident for slot, ident in progress.runs.items() if self._desk.run(ident) is not None}
-        return progress if len(live) == len(progress.runs) else dataclasses.replace(progress, runs=live)
+        live = {slot: ident for slot, ident in self.progress.runs.items() if self._desk.run(ident) is not None}
+        return dataclasses.replace(self.progress, runs=live)
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
         root, topology, host = self._side.machine()
@@ -394,5 +393,5 @@ class Walk:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
         cpus = len(self._side.machine()[1].allowed) if rehearsed else self._desk.room.cpus
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
-        request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"))
+        request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"), self.chapter.hunt)
         return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")

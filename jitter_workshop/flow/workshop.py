@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import difflib
 from collections.abc import Callable
@@ -18,8 +19,11 @@ from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
 from jitter_workshop.flow.hotcpus import choose_hot
+from jitter_workshop.flow.hunt import Hunt, Suspect, suspects
+from jitter_workshop.flow.hunting import Hiding
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
+from jitter_workshop.flow.plan import placed_on
 from jitter_workshop.flow.published import published_curves
 from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.settings import Seen, missing_here, plan_view, planned
@@ -28,11 +32,13 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Session
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
@@ -54,6 +60,7 @@ class Workshop:
         self._desk = desk
         self._without: dict[str, str] = {}
         self._recordings = Recordings(course.source)
+        self._hiding: Hiding | None = None
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -161,7 +168,9 @@ class Workshop:
             raise HostError("a recorded host can be looked at, not measured", "leave out --root")
         desk = self._desk
         try:
-            run = measuring.measure(request, desk.handle, observer, cancel, queued, desk.hands.place, desk.hands.tracer)
+            run = measuring.measure(
+                self._beside(request), desk.handle, observer, cancel, queued, desk.hands.place, desk.hands.tracer
+            )
         except measuring.RunNotKept as error:
             desk.notices.append(f"{error.title}: {error.sentence()}.")
             run = error.run
@@ -170,6 +179,54 @@ class Workshop:
             raise
         desk.remember(run)
         return run
+
+    # -- the hunt --------------------------------------------------------------------------------------------------
+
+    @property
+    def hunt(self) -> Hunt | None:
+        """The hunt that was begun last and not left, perhaps answered already."""
+        return self._hiding.hunt if self._hiding is not None else None
+
+    @property
+    def hiding(self) -> bool:
+        """Does a hidden noise run now?"""
+        return self._hiding is not None and self._hiding.state == "running"
+
+    def suspects(self, chapter_id: str) -> tuple[Suspect, ...]:
+        """What can be hidden in a chapter on this host. Raises HostError, UsageError."""
+        return suspects(*self._ground(chapter_id))
+
+    def begin_hunt(self, chapter_id: str) -> Hunt:
+        """Hide a noise beside the runs of a chapter, in the place of the one before; takes a second. Raises HostError,
+        UsageError, MeasureError."""
+        self.end_hunt()
+        placement, allowed = self._ground(chapter_id)
+        self._hiding = Hiding(lambda: self._hide(placement, allowed))
+        return self._hiding.hunt
+
+    def end_hunt(self) -> None:
+        """End the noise, and forget the hunt. May be called again."""
+        hiding, self._hiding = self._hiding, None
+        if hiding is not None:
+            hiding.close()
+
+    def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
+        return Hunt(placement, allowed)
+
+    def _ground(self, chapter_id: str) -> tuple[Placement, CpuSet]:
+        """Where a chapter's runs are made, and the CPUs from which they can be disturbed."""
+        walk, desk = self.walk(chapter_id), self._desk
+        if self.recorded:
+            raise HostError("a recorded host can be looked at, and nothing be hidden on it", "leave out --root")
+        if not walk.hunts:
+            raise UsageError("this chapter hides no noise")
+        isolated = CpuSet(desk.host.isolated)
+        return placed_on(desk.root, desk.topology, walk.request("again"), isolated)[0], desk.topology.allowed
+
+    def _beside(self, request: MeasureRequest) -> MeasureRequest:
+        return dataclasses.replace(request, hunted=True) if self.hiding else request
+
+    # -- runs ------------------------------------------------------------------------------------------------------
 
     def runs(self) -> tuple[Run, ...]:
         """All runs of the session, oldest first."""
@@ -246,8 +303,9 @@ class Workshop:
 
     def close(self) -> RestoreResult:
         """Give back what is leased and let go of the session's lock. What the session had applied stays written down,
-        so that the next start can offer it again."""
+        so that the next start can offer it again. A hidden noise ends first."""
         try:
+            self.end_hunt()
             return self._desk.hands.close()
         finally:
             self._desk.handle.close()

@@ -155,6 +155,7 @@ class Chapter:
     reboot: bool = False
     page_when: tuple[PageWhen, ...] = ()
     treats: tuple[str, ...] = ()
+    hunt: bool = False
 
     def measurement(self, slot: str) -> Measurement | None:
         return next((m for m in self.measurements if m.slot == slot), None)

@@ -173,6 +173,11 @@ class ForeignLoad:
 UNSTEADY = "applied"
 """The key among a run's notes where settings of this tool changed while it was made."""
 
+HUNTED = "hunt"
+"""The key among a run's notes where it was made beside a hidden noise."""
+
+BESIDE = "made beside a hidden noise"
+
 
 @dataclass(frozen=True, slots=True)
 class BurstTotal:

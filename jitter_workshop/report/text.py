@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from jitter_workshop.model.run import PERCENTILES, UNSTEADY, GapBucket, HistogramSummary, Run, ThreadRecord
+from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, GapBucket, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.scale import nice_ns
 
@@ -27,6 +27,7 @@ _NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
 _SHOWN_NOTES = (
     "complete",
     UNSTEADY,
+    HUNTED,
     "isolation",
     "noise",
     "duty",
@@ -43,7 +44,7 @@ _SHOWN_NOTES = (
 
 def remark(run: Run) -> str:
     """What happened to a run that whoever asked for it should be told at once, in sentences; "" for nothing."""
-    said = [run.notes.get("suspended", ""), run.notes.get(UNSTEADY, "")]
+    said = [run.notes.get(note, "") for note in (HUNTED, "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
     return " ".join(f"{clean(one[:1].upper() + one[1:], 400)}." for one in said if one)

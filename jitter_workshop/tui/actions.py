@@ -8,7 +8,18 @@ from typing import Literal
 from textual.binding import Binding
 
 Scope = Literal[
-    "app", "home", "chapter", "runs", "causes", "cpus", "settings", "status", "summary", "dialog", "question"
+    "app",
+    "home",
+    "chapter",
+    "runs",
+    "causes",
+    "suspects",
+    "cpus",
+    "settings",
+    "status",
+    "summary",
+    "dialog",
+    "question",
 ]
 
 SCOPE_TITLES: dict[Scope, str] = {
@@ -17,6 +28,7 @@ SCOPE_TITLES: dict[Scope, str] = {
     "chapter": "IN A CHAPTER",
     "runs": "ALL CURVES",
     "causes": "WHO TOOK THE TIME",
+    "suspects": "NAMING A THIEF",
     "cpus": "CHOOSING CPUs",
     "settings": "SETTINGS",
     "status": "STATUS",
@@ -83,6 +95,8 @@ ACTIONS: tuple[Action, ...] = (
         "causes",
         "Who took the time, by the kernel's trace (one more run makes one)",
     ),
+    _a("chapter", "hunt", "x", "x", "hide a noise", "Begin a hunt: a hidden noise, which is yours to name"),
+    _a("chapter", "name", "i", "i", "name it", "Name the hidden noise, or give up"),
     _a("chapter", "copy", "y", "y", "copy", "Copy the commands of this step"),
     _a("chapter", "boots", "n", "n", "one boot", "Plan boot parameters for the next boot alone, or for every boot"),
     _a("chapter", "undo", "u", "u", "undo", "Give back what this chapter has set on this host"),
@@ -117,6 +131,14 @@ ACTIONS: tuple[Action, ...] = (
     _a("causes", "page_up", "pageup", "PgUp", "page up", "Scroll a page up", palette=False),
     _a("causes", "page_down", "pagedown,space", "PgDn", "page down", "Scroll a page down", palette=False),
     _a("causes", "close", "escape,q", "Esc", "back", "Back to where you were", palette=False),
+    _a("suspects", "agree", "enter", "Enter", "name it", "Say that it is the one under the cursor", palette=False),
+    _a("suspects", "number", "", "1–9", "number", "Choose that one", palette=False),
+    _a("suspects", "give_up", "g", "g", "give up", "Be told which it was", palette=False),
+    _a("suspects", "up", "up,k", "↑", "up", "The one above", palette=False),
+    _a("suspects", "down", "down,j", "↓", "down", "The one below", palette=False),
+    _a("suspects", "page_up", "pageup", "PgUp", "page up", "Scroll up", palette=False),
+    _a("suspects", "page_down", "pagedown,space", "PgDn", "page down", "Scroll down", palette=False),
+    _a("suspects", "close", "escape,q", "Esc", "back", "Look further; the noise goes on", palette=False),
     _a("cpus", "producer", "p", "p", "producer", "Put the producer on the CPU under the cursor", palette=False),
     _a("cpus", "accumulator", "a", "a", "accumulator", "Put the accumulator there", palette=False),
     _a("cpus", "journaller", "j", "j", "journaller", "Put the journaller there", palette=False),

@@ -211,6 +211,7 @@ class WorkshopApp(App[None]):
         """Leave everything but the home screen and enter a chapter."""
         from jitter_workshop.tui.screens.home import HomeScreen
 
+        self.workshop.end_hunt()
         while not isinstance(self.screen, HomeScreen):
             self.pop_screen()
         self.open_chapter(chapter_id)

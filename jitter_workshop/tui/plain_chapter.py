@@ -12,6 +12,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui import plain_hunt as hunting
 from jitter_workshop.tui import plain_rehearsal as rehearsal
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
@@ -34,6 +35,8 @@ def _help(walk: Walk) -> Iterator[tuple[str, str]]:
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
         yield "w", "wake a thief, or let it sleep"
+    if walk.hunts:
+        yield from hunting.HELP
     if walk.chapter.changes == "tunables" and not walk.rehearsed:
         yield "undo", "give back what this chapter applied"
     if walk.chapter.reboot and not walk.rehearsed:
@@ -57,7 +60,13 @@ class PlainChapter:
         self._shown: PlanView | None = None
 
     def run(self) -> None:
-        """Raises Leave and EOFError where the learner leaves the workshop."""
+        """Raises Leave and EOFError where the learner leaves the workshop. A hidden noise ends with it."""
+        try:
+            self._run()
+        finally:
+            self._workshop.end_hunt()
+
+    def _run(self) -> None:
         walk, talk = self._walk, self._talk
         try:
             talk.notices([walk.rebooted()])
@@ -98,9 +107,9 @@ class PlainChapter:
 
     def _menu(self, step: StepName) -> str:
         walk = self._walk
-        rest = "? help · q quit"
+        rest = f"{hunting.menu(self._workshop, walk)}? help · q quit"
         if self._is_open(step):
-            return f"Enter measure · {rest}"
+            return f"Enter {'hide a noise' if hunting.to_hide(self._workshop, walk, step) else 'measure'} · {rest}"
         if step == "predict" and self._can_predict():
             task = walk.chapter.prediction
             if task is not None and task.kind == "mark":
@@ -164,7 +173,7 @@ class PlainChapter:
             self._predict(answer)
         elif answer in ("?", "help"):
             for key, does in _help(walk):
-                talk.tell(f"{key:<7}{does}", "  ", "         ")
+                talk.tell(f"{key:<8}{does}", "  ", "          ")
         elif answer == "b":
             walk.back()
         elif answer == "h":
@@ -175,6 +184,8 @@ class PlainChapter:
             talk.table(walk.curves())
         elif answer == "m":
             self._measure(step)
+        elif hunting.heard(self._workshop, walk, talk, answer):
+            pass
         elif answer == "w":
             return self._wake()
         elif answer == "r":
@@ -233,6 +244,7 @@ class PlainChapter:
         width = talk.width
         talk.say("", *views.loop_line(walk.chapter, walk.steps(), width), "─" * width)
         rehearsal.tell_where(self._workshop, walk, talk)
+        hunting.tell_standing(self._workshop, walk, talk)
         talk.page(walk.page(step))
         if step == "look":
             talk.say(*views.fact_lines(walk.look(), width), "")
@@ -352,6 +364,8 @@ class PlainChapter:
             return
         if not walk.measures(step):
             talk.tell("There is something to measure in the steps 'measure' and 'again'.")
+            return
+        if hunting.to_hide(self._workshop, walk, step) and not hunting.start(self._workshop, walk, talk):
             return
         if self._workshop.host.on_battery:
             talk.tell("On battery: these curves will differ from those on mains.")

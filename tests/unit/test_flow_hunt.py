@@ -4,64 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
 
 import pytest
 
 from jitter_workshop.bench import noiseorder
-from jitter_workshop.bench.noiseorder import NoiseOrder
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.hunt import Finding, Hunt, suspects
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.spec import Placement
+from tests.fakenoise import Picks, Starts
 
 SPIN = Placement("auto", sampler=1, hot=(1,), housekeeping=(0,))
 RING = Placement("auto", producer=0, accumulator=1, hot=(0, 1))
 TWO = (0, 1)
-
-
-class FakeNoise:
-    """A noise that only remembers whether it was ended."""
-
-    def __init__(self) -> None:
-        self.death: MeasureError | None = None
-        self.ended = 0
-
-    def gone(self) -> MeasureError | None:
-        return self.death
-
-    def end(self) -> None:
-        self.ended += 1
-
-
-class Starts:
-    """Makes fake noises; refuses the kinds in ``refused``."""
-
-    def __init__(self, *refused: str) -> None:
-        self.orders: list[NoiseOrder] = []
-        self.made: list[FakeNoise] = []
-        self._refused = refused
-
-    def __call__(self, order: NoiseOrder) -> FakeNoise:
-        self.orders.append(order)
-        if order.kind in self._refused:
-            raise HostError(f"the noise {order.kind} cannot be made here")
-        self.made.append(FakeNoise())
-        return self.made[-1]
-
-
-class Picks:
-    """Picks the kinds in this order, then whatever comes first."""
-
-    def __init__(self, *kinds: str) -> None:
-        self._kinds = list(kinds)
-
-    def choice(self, among: Sequence[str], /) -> str:
-        return next((kind for kind in self._kinds if kind in among), among[0])
-
-    def randrange(self, below: int, /) -> int:
-        return below - 1
 
 
 @pytest.fixture(params=[True, False], ids=["root", "not root"])

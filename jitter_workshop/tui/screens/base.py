@@ -86,6 +86,8 @@ class WorkshopScreen(Screen[None]):
         """The title line: where we are, which host, and whether anything of it is changed."""
         standing = len(self.workshop.standing())
         changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
+        if self.workshop.hiding:
+            changed = f"a hidden noise runs · {changed}" if standing else "a hidden noise runs"
         state = "a recorded host: to look at" if self.workshop.recorded else changed
         right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", style=palette.dim)
         yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)

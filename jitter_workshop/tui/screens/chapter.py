@@ -11,7 +11,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import TALL
-from jitter_workshop.tui.screens.chapter_settings import ChapterSettings
+from jitter_workshop.tui.screens.chapter_hunt import ChapterHunt
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.sheet import Pane
 
@@ -20,7 +20,7 @@ FINE, COARSE = 10 ** (1 / 10), 10.0
 """How far a key moves the mark: ten steps a decade, or a whole one."""
 
 
-class ChapterScreen(ChapterSettings):
+class ChapterScreen(ChapterHunt):
     """One chapter under way: what its keys do."""
 
     scope: ClassVar[Scope] = "chapter"
@@ -43,11 +43,14 @@ class ChapterScreen(ChapterSettings):
             self._view = "work"
             self._show()
             return
+        if self._to_hide(self.step):
+            self.action_hunt()
+            return
         if self.walk.measures(self.step) and self.walk.run_in(self.step) is None:
             self._measure(self.step)
             return
         if self._reboot_first:
-            self.app.pop_screen()
+            self._leave()
             return
         if self.step == "apply" and self._sets and self._tried is None:
             self._apply()
@@ -63,7 +66,7 @@ class ChapterScreen(ChapterSettings):
             self._tell(error.sentence())
             return
         if following is None:
-            self.app.pop_screen()
+            self._leave()
         else:
             self._enter_step()
 
@@ -101,7 +104,7 @@ class ChapterScreen(ChapterSettings):
             self.run_under_way.stop()
             self._show()
         else:
-            self.app.pop_screen()
+            self._leave()
 
     # -- smaller keys ----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from jitter_workshop.model.course import StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import remark
+from jitter_workshop.tui import hunt_words
 from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
 from jitter_workshop.tui.screens.chapter_show import ChapterShow
 from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS
@@ -39,13 +40,21 @@ class ChapterRun(ChapterShow):
             self._tell(error.sentence())
             return
         self._enter_step()
-        self._measure(missing[0])
+        if not self._to_hide(missing[0]):
+            self._measure(missing[0])
 
     def action_again(self) -> None:
         if self.run_under_way is not None:
             return
-        if self.walk.measures(self.step):
+        if self.walk.hunts and self.step == "again" and not self.workshop.hiding:
+            self._tell(hunt_words.FIRST)
+        elif self.walk.measures(self.step):
             self._measure(self.step)
+        elif self.walk.hunts and self.workshop.hiding and self.walk.run_in("again") is not None:
+            # Beside the noise that runs now, wherever the learner has read on to.
+            self.walk.go("again")
+            self._enter_step()
+            self._measure("again")
         else:
             self._go_and_measure()
 
@@ -58,7 +67,12 @@ class ChapterRun(ChapterShow):
     def action_causes(self) -> None:
         """Who took the time: of this chapter's newest run that was traced; where none was, one more run with a trace,
         which takes no step's place."""
-        if self.run_under_way is not None or self.walk.rehearsed or self.step not in AFTER:
+        if self.run_under_way is not None or self.walk.rehearsed:
+            return
+        if self.walk.hunts:
+            self._causes_of_hunt()
+            return
+        if self.step not in AFTER:
             return
         measured = [s for s in SLOTS if self.walk.run_in(s) is not None]
         traced = [run for run in self.workshop.runs() if self.workshop.traced(run) and self._is_ours(run)]
@@ -68,6 +82,16 @@ class ChapterRun(ChapterShow):
             self._measure(measured[-1], traced=True)
         else:
             self._tell("Measure first: without a run there is nothing to explain.")
+
+    def _causes_of_hunt(self) -> None:
+        """There every run is traced: of the step's own one, or of the one beside the noise."""
+        run = self.walk.run_in(self.step if self.step in SLOTS else "again")
+        if run is None:
+            self._tell("Measure first: without a run there is nothing to explain.")
+        elif self.workshop.traced(run):
+            self.workshop_app.show_causes(run)
+        else:
+            self._tell(clean(run.notes.get("evidence", "This run has no trace."), 300))
 
     def _is_ours(self, run: Run) -> bool:
         """Whether a run is of one of this chapter's measurements, by its name."""

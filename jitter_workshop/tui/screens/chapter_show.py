@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay
+from jitter_workshop.tui import hunt_words
 from jitter_workshop.tui.screens import chapter_views as views
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.base import TALL
@@ -88,6 +89,9 @@ class ChapterShow(ChapterState):
         self.set_class(self._view == "lesson", "-lesson")
         self.set_class(self.run_under_way is not None, "-measuring")
         self.set_class(self.step == "compare", "-both")
+        if self.walk.hunts:
+            # It tells that a noise runs, which may have ended by itself.
+            self.sheet("#title").show(self.title_lines)
         self.query_one(LoopLine).show_steps(self.walk.steps())
         self.sheet("#recorded").show(self._banner)
         self.sheet("#recorded").set_class(not self.walk.rehearsed, "-empty")
@@ -223,6 +227,7 @@ class ChapterShow(ChapterState):
             told += [f"{offer} Press w."] if offer else []
         if self.step == "apply":
             told.append(self._said_of_plan())
+        told += [hunt] if (hunt := self._said_of_hunt()) else []
         told += [warning] if (warning := self.walk.warning(self.step)) else []
         return told
 
@@ -273,6 +278,24 @@ class ChapterShow(ChapterState):
             return ["No run decides this on a recording; compare says what the answers stand for."]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
+    def _said_of_hunt(self) -> str:
+        if not self.walk.hunts or self.step == "look":
+            return ""
+        return hunt_words.standing(self.workshop.hunt) or (hunt_words.FIRST if self.step == "again" else "")
+
+    def _hunt_keys(self) -> list[Shown]:
+        """The keys of a chapter that hides a noise: worth more than those for looking at curves."""
+        if not self.walk.hunts:
+            return []
+        shown: list[Shown] = []
+        if hunt_words.unanswered(self.workshop.hunt):
+            shown.append(("chapter.name", ""))
+        elif self.step in AFTER and not self._to_hide(self.step):
+            shown.append(("chapter.hunt", "hide another" if self.workshop.hunt is not None else ""))
+        if self.walk.run_in(self.step if self.step in SLOTS else "again") is not None:
+            shown.append(("chapter.causes", ""))
+        return shown
+
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:
         for text in filter(None, self._said()):
             yield from wrap(styled(text, palette, palette.text), width, "" if text[0] in "✓✗" else "▸ ", "  ")
@@ -280,6 +303,8 @@ class ChapterShow(ChapterState):
     def _enter_label(self) -> str:
         """What Enter does now."""
         step = self.step
+        if self._to_hide(step):
+            return "hide a noise"
         if self.walk.measures(step) and self.walk.run_in(step) is None:
             return "measure"
         if self._reading_first:
@@ -300,7 +325,7 @@ class ChapterShow(ChapterState):
         if self.workshop_app.at_work:
             return ()
         step = self.step
-        shown: list[Shown] = [("chapter.enter", self._enter_label())]
+        shown: list[Shown] = [("chapter.enter", self._enter_label()), *self._hunt_keys()]
         if step == "apply" and self.walk.chapter.changes == "placement" and not self.walk.rehearsed:
             shown.append(("chapter.cpus", ""))
         if step in ("plan", "apply") and self._other_boots:
@@ -321,7 +346,8 @@ class ChapterShow(ChapterState):
         elif self.wide:
             shown.append(("chapter.lesson", "scroll figures" if self._view == "lesson" else "scroll lesson"))
         if step == "explain":
-            shown += [("chapter.copy", "")] if self.walk.rehearsed else [("chapter.causes", ""), ("chapter.copy", "")]
+            causes = not self.walk.rehearsed and not self.walk.hunts
+            shown += [("chapter.causes", ""), ("chapter.copy", "")] if causes else [("chapter.copy", "")]
         if self.walk.chapter.hints:
             shown.append(("chapter.hint", ""))
         return [*shown, ("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]

@@ -60,6 +60,10 @@ class ChapterState(HandWork):
         """Does this chapter set something on this host?"""
         return self.walk.chapter.changes == "tunables" and not self.walk.rehearsed
 
+    def _to_hide(self, step: StepName) -> bool:
+        """Is a noise to be hidden before a step of this chapter is measured?"""
+        return step == "again" and self.walk.hunts and not self.workshop.hiding and self.walk.run_in(step) is None
+
     @property
     def _reading_first(self) -> bool:
         """On a narrow screen, is a page read before what it is about: a question's before its chart, a plan's?"""
@@ -155,6 +159,6 @@ class ChapterState(HandWork):
         return [(percentile, kept.value_ns)] if kept is not None and kept.value_ns is not None else []
 
     def _request(self, slot: StepName) -> MeasureRequest:
-        request = self.walk.request(slot)
+        request = dataclasses.replace(self.walk.request(slot), hunted=self.workshop.hiding)
         wanted = self.workshop_app.settings.preset
         return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

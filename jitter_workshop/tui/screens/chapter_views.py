@@ -114,11 +114,12 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, pale
         where = (
             "wherever the scheduler puts the threads" if request.placement == "none" else "CPUs that the workshop picks"
         )
+    thief = "a hidden one" if request.hunted else f"{clean(request.noise, 20)} awake" if request.noise else "none woken"
     rows = [
         ("run", f"{clean(request.label, 40)} ({request.workload})"),
         ("length", f"{length} ({clean(request.preset, 20)})"),
         ("threads", where),
-        ("thief", f"{clean(request.noise, 20)} awake" if request.noise else "none woken"),
+        ("thief", thief),
     ]
     lines: Lines = [heading("THIS RUN", palette)]
     for name, value in rows:

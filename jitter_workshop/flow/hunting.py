@@ -1,0 +1,49 @@
+"""A hunt under way, on a thread of its own: its noise dies with the thread that started it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from jitter_workshop.flow.hunt import Hunt, HuntState
+
+
+class Hiding:
+    """A hunt from its beginning to :meth:`close`. Raises what ``begin`` raises."""
+
+    hunt: Hunt
+
+    def __init__(self, begin: Callable[[], Hunt]) -> None:
+        self._begun = threading.Event()
+        self._over = threading.Event()
+        self._error: BaseException | None = None
+        # One at a time asks after the noise: the screen does, and the thread on which a run is made.
+        self._asking = threading.Lock()
+        # The noise ends with the process in any case; a thread that had to be waited for would keep it.
+        self._thread = threading.Thread(target=self._live, args=(begin,), name="hunt", daemon=True)
+        self._thread.start()
+        self._begun.wait()
+        if self._error is not None:
+            self._thread.join()
+            raise self._error
+
+    @property
+    def state(self) -> HuntState:
+        with self._asking:
+            return self.hunt.state
+
+    def close(self) -> None:
+        """End the noise; returns once it has ended."""
+        self._over.set()
+        self._thread.join()
+
+    def _live(self, begin: Callable[[], Hunt]) -> None:
+        try:
+            self.hunt = begin()
+        except BaseException as error:
+            self._error = error
+            return
+        finally:
+            self._begun.set()
+        with self.hunt:
+            self._over.wait()

@@ -1,0 +1,117 @@
+"""Naming the hidden noise: the suspects, and what an answer was worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+
+from jitter_workshop.flow.hunt import Finding, Hunt
+from jitter_workshop.model.text import clean
+from jitter_workshop.tui import hunt_words as words
+from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.screens.base import Page
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.prose import wrap
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+_KEYS = "↑ ↓ or a number chooses · Enter names it · g gives up · Esc looks further"
+_ANSWERED = "Esc closes"
+
+
+class SuspectsPage(Page):
+    """The suspects of a hunt that goes on. A wrong answer leaves it going on; the right one, and giving up, end it."""
+
+    scope: ClassVar[Scope] = "suspects"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("suspects"))
+
+    def __init__(self, hunt: Hunt) -> None:
+        super().__init__()
+        self._hunt = hunt
+        self._cursor = 0
+        self._finding: Finding | None = None
+        self._cleared: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="frame"):
+            with Pane():
+                yield Sheet(self._lines, id="suspects-sheet")
+            yield Sheet(self._key_lines, id="question-keys")
+
+    @property
+    def _over(self) -> bool:
+        return not words.unanswered(self._hunt)
+
+    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield Text()
+        if not self._over:
+            yield Text("Which one is it?", style=f"bold {palette.text}")
+            yield Text()
+            for index, suspect in enumerate(self._hunt.suspects):
+                here, cleared = index == self._cursor, suspect.id in self._cleared
+                sign = "✗" if cleared else " "
+                style = f"bold {palette.accent}" if here else palette.dim if cleared else palette.text
+                title = clean(suspect.title, 60)
+                yield Text(f"{'▸' if here else ' '} {index + 1} {sign} {title}", style=style)
+            yield Text()
+        finding = self._finding
+        if finding is None:
+            yield from wrap(Text(words.standing(self._hunt), style=palette.dim), width)
+            return
+        colour = palette.good if finding.right else palette.text
+        yield from wrap(Text(clean(words.verdict(finding, self._hunt), 120), style=f"bold {colour}"), width)
+        for heading, sentence in words.reasons(finding, self._hunt):
+            if heading:
+                yield Text()
+                yield Text(heading, style=palette.dim)
+            yield from wrap(Text(clean(sentence, 400), style=palette.text), width)
+
+    def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield from wrap(Text(_ANSWERED if self._over else _KEYS, style=palette.dim), width)
+        yield Text()
+
+    def _redraw(self) -> None:
+        self.query_one("#suspects-sheet", Sheet).show(self._lines)
+        self.query_one("#question-keys", Sheet).show(self._key_lines)
+
+    def _choose(self, index: int) -> None:
+        if not self._over and 0 <= index < len(self._hunt.suspects):
+            self._cursor = index
+            self._finding = None
+            self._redraw()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character is not None and event.character in "123456789":
+            self._choose(int(event.character) - 1)
+
+    def action_up(self) -> None:
+        self._choose(self._cursor - 1)
+
+    def action_down(self) -> None:
+        self._choose(self._cursor + 1)
+
+    def action_page_up(self) -> None:
+        self.query_one(Pane).scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self.query_one(Pane).scroll_page_down(animate=False)
+
+    def action_agree(self) -> None:
+        if self._over:
+            self.dismiss(None)
+            return
+        kind = self._hunt.suspects[self._cursor].id
+        self._finding = self._hunt.answer(kind)
+        if not self._finding.right:
+            self._cleared.add(kind)
+        self._redraw()
+
+    def action_give_up(self) -> None:
+        if not self._over:
+            self._finding = self._hunt.reveal()
+            self._redraw()

@@ -1,0 +1,84 @@
+"""The hunt line by line, with a noise that makes none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.model.noise import noise
+from tests import fakes
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.talking import talk
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> FakeWorkshop:
+    return open_workshop(course=fakes.hunt_course(tmp_path / "course"))
+
+
+def said(workshop: FakeWorkshop, answers: str, width: int = 80) -> str:
+    return " ".join(talk(workshop, answers, "hunt", width).split())
+
+
+def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
+    # look, measure, again; Enter there asks first, and hides, and measures.
+    text = said(workshop, "||||||name spinners|name nonsense|name greedy|q")
+    for part in (
+        "start · ? help",
+        "Enter hide a noise",
+        "nobody says which",
+        "greedy     A greedy thread",
+        "by itself after 30 minutes",
+        "runs now, and is yours to name",
+        "! A hidden noise runs.",
+        "name KIND · give up",
+        f"✗ Not: Spinners. It is not that one. It would be found like this: {noise('spinners').found_as}",
+        "! that is none of the suspects",
+        "✓ Caught: A greedy thread, at try 2.",
+        f"What it does: {noise('greedy').what}",
+        f"What helps: {noise('greedy').treatment}",
+    ):
+        assert " ".join(part.split()) in text, part
+    assert workshop.measured == 2
+    assert workshop.runs()[-1].notes["hunt"]
+    assert workshop.starts.made[0].ended == 1
+    assert workshop.hunt is None
+
+
+def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "give up|start|no|name greedy|start||start|give up|v|?|q")
+    assert text.count("! nothing is hidden now") == 2
+    assert "Nothing is hidden." in text
+    assert "A hidden noise runs already" in text
+    assert f"It was: A greedy thread. What it does: {noise('greedy').what}" in text
+    assert "Measure first: without a run there is nothing to explain." in text
+    assert "give up be told which it was" in text
+
+
+def test_no_noise_is_hidden_without_yes_and_nothing_measured(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "||||no|v|q")
+    assert "Nothing is hidden." in text
+    assert "this run has no trace" in text
+    assert workshop.measured == 1
+    assert workshop.hunt is None
+
+
+@pytest.mark.parametrize("last", ["p|q", "q", ""])
+def test_leaving_ends_it(workshop: FakeWorkshop, last: str) -> None:
+    said(workshop, f"start||{last}" if last else "start|")
+    assert workshop.starts.made[0].ended == 1
+    assert workshop.hunt is None
+
+
+def test_other_chapters_know_no_hunt() -> None:
+    text = " ".join(talk(open_workshop(), "start|give up|?|q", "baseline").split())
+    assert "'start' is nothing here" in text
+    assert "be told which it was" not in text
+
+
+@pytest.mark.parametrize("width", [30, 60])
+def test_no_line_is_wider_than_the_terminal(workshop: FakeWorkshop, width: int) -> None:
+    text = talk(workshop, "||||||name greedy|?|q", "hunt", width)
+    wide = [line for line in text.split("\n") if len(line) > width and not line.startswith("    ")]
+    assert wide == []

@@ -1,0 +1,204 @@
+"""The hunt on the screen, by key presses, with a noise that makes none."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.noise import noise
+from jitter_workshop.model.run import HUNTED
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.evidence import EvidenceScreen
+from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.suspects import SuspectsPage
+from tests import fakes, madeup
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.madetrace import TIDS, switch, trace_of
+from tests.screens import settled, text_of
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+RUNS = "a hidden noise runs"
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> FakeWorkshop:
+    return open_workshop(course=fakes.hunt_course(tmp_path / "course"))
+
+
+@asynccontextmanager
+async def at(
+    workshop: FakeWorkshop, size: tuple[int, int], *keys: str
+) -> AsyncIterator[tuple[WorkshopApp, Pilot[None]]]:
+    """In the chapter, after these keys, settled after each."""
+    app = WorkshopApp(workshop, "hunt")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await press(pilot, *keys)
+        yield app, pilot
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await settled(pilot)
+
+
+def flat(app: WorkshopApp) -> str:
+    return " ".join(text_of(app).replace("│", " ").split())
+
+
+def framed(app: WorkshopApp) -> str:
+    """What stands in the frame over the screen, in a line."""
+    return " ".join(" ".join(line.split("│")[1] for line in text_of(app).splitlines() if line.count("│") > 1).split())
+
+
+QUIET = ("enter", "enter", "enter")
+"""From the first page to the step of the hidden noise."""
+HIDDEN = (*QUIET, "enter", "enter")
+BESIDE = (*HIDDEN, "enter")
+
+
+@SIZES
+async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> None:
+    async with at(workshop, size, *QUIET) as (app, pilot):
+        assert workshop.measured == 1
+        assert "First a noise has to be hidden" in flat(app)
+        assert "Enter hide a noise" in flat(app)
+        assert RUNS not in flat(app)
+        await press(pilot, "enter")
+        asked = framed(app)
+        for said in ("Hide a noise?", "nobody says which", "Timers", "after 30 minutes", "Esc does not"):
+            assert said in asked
+        await press(pilot, "escape")
+        assert workshop.hunt is None
+        await press(pilot, "enter", "enter")
+        assert RUNS in text_of(app).splitlines()[0]
+        assert "is yours to name" in flat(app)
+        assert "thief a hidden one" in flat(app)
+        await press(pilot, "enter")
+        assert workshop.measured == 2
+        assert workshop.runs()[-1].notes[HUNTED]
+        assert "Made beside a hidden noise" in flat(app)
+        # It goes on while the learner looks elsewhere, and every title says so.
+        await press(pilot, "c")
+        assert RUNS in text_of(app).splitlines()[0]
+        await press(pilot, "escape", "enter", "enter")
+        assert "EXPLAIN" in text_of(app)
+        assert "i name it" in flat(app)
+        await press(pilot, "i", "enter")
+        assert isinstance(app.screen, SuspectsPage)
+        found = f"It would be found like this: {noise('spinners').found_as}"
+        assert f"✗ Not: Spinners. It is not that one. {found}" in framed(app)
+        assert noise("greedy").what not in framed(app)
+        assert workshop.hiding
+        await press(pilot, "down", "enter")
+        caught = framed(app)
+        greedy = noise("greedy")
+        for said in ("✓ Caught: A greedy thread, at try 2.", greedy.what, greedy.found_as, greedy.treatment):
+            assert said in caught
+        assert workshop.starts.made[0].ended == 1
+        await press(pilot, "enter")
+        assert not isinstance(app.screen, SuspectsPage)
+        assert RUNS not in flat(app)
+        assert "x hides another one" in flat(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, HomeScreen)
+        assert workshop.hunt is None
+
+
+@SIZES
+async def test_a_number_names_one_and_giving_up_tells_it(workshop: FakeWorkshop, size: tuple[int, int]) -> None:
+    workshop.hidden = ("softirq",)
+    async with at(workshop, size, *BESIDE, "i", "3", "enter") as (app, pilot):
+        assert "✗ Not: Timers." in framed(app)
+        await press(pilot, "9", "up", "escape")
+        assert "1 wrong answer so far" in flat(app)
+        await press(pilot, "i", "g")
+        assert "It was: Network softirqs." in framed(app)
+        assert noise("softirq").treatment in framed(app)
+        await press(pilot, "g", "down", "escape", "i")
+        assert "Nothing is hidden now" in flat(app)
+        await press(pilot, "x", "enter")
+        assert workshop.hiding
+        assert len(workshop.starts.made) == 1
+
+
+async def test_leaving_the_chapter_ends_it(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), *HIDDEN) as (app, pilot):
+        assert workshop.hiding
+        await press(pilot, "escape")
+        assert isinstance(app.screen, HomeScreen)
+        assert RUNS not in flat(app)
+        assert workshop.starts.made[0].ended == 1
+        assert workshop.hunt is None
+
+
+async def test_going_to_another_chapter_ends_it(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), *HIDDEN) as (app, pilot):
+        app.go_to_chapter("hunt")
+        await settled(pilot)
+        assert workshop.starts.made[0].ended == 1
+
+
+async def test_a_noise_that_was_killed_can_still_be_named(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), *BESIDE) as (app, pilot):
+        workshop.starts.made[0].death = MeasureError("killed")
+        await press(pilot, "enter")
+        assert RUNS not in flat(app)
+        await press(pilot, "enter")
+        assert "was ended, so the time is yours again. Which one was it?" in flat(app)
+        await press(pilot, "i", "2", "enter")
+        assert "✓ Caught: A greedy thread, at the first try." in framed(app)
+
+
+async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), *QUIET, "m") as (app, pilot):
+        assert workshop.measured == 1
+        assert "First a noise has to be hidden" in flat(app)
+        await press(pilot, "i")
+        assert "Nothing is hidden now" in flat(app)
+        await press(pilot, "x", "enter", "x")
+        assert "runs already" in flat(app)
+        await press(pilot, "m", "m")
+        assert workshop.measured == 3
+        await press(pilot, "enter", "enter", "m")
+        assert workshop.measured == 4
+        assert "▸AGAIN" in text_of(app)
+
+
+async def test_a_host_that_can_hide_none_says_why(workshop: FakeWorkshop) -> None:
+    workshop.refused = tuple(suspect.id for suspect in workshop.suspects("hunt"))
+    async with at(workshop, (80, 24), *HIDDEN) as (app, pilot):
+        assert "this host can hide no noise" in framed(app)
+        await press(pilot, "escape")
+        assert "Enter hide a noise" in flat(app)
+
+
+async def test_the_causes_are_those_of_the_steps_own_run(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), *BESIDE, "v") as (app, pilot):
+        assert "This run has no trace" in flat(app)
+        walk = workshop.walk("hunt")
+        run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label="beside", name="spin_gap", workload="spin")
+        events = [switch(10_000, TIDS["sampler"], 77, stays=True, names=("", "thief"))]
+        workshop._desk.handle.add_run(run, blocks, trace=trace_of(events, ()))
+        walk.record("again", dataclasses.replace(run, notes={}))
+        await press(pilot, "v")
+        assert isinstance(app.screen, EvidenceScreen)
+        assert "Who took the time · beside" in flat(app)
+
+
+async def test_another_chapter_hides_nothing() -> None:
+    workshop = open_workshop()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await press(pilot, "x")
+        assert "Nothing is hidden in this chapter" in flat(app)
+        await press(pilot, "i")
+        assert "Nothing is hidden here" in flat(app)

@@ -1,0 +1,146 @@
+"""A hunt of the workshop: where it is made, what its runs say of themselves, and that it ends."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import HostError, MeasureError, UsageError
+from jitter_workshop.flow.comparing import same_state
+from jitter_workshop.flow.hunt import Hunt
+from jitter_workshop.flow.hunting import Hiding
+from jitter_workshop.flow.measure import MeasureRequest, hunted
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.model.run import HUNTED, Run
+from jitter_workshop.model.spec import Placement
+from jitter_workshop.report.text import remark, render
+from tests import fakenoise, fakes
+from tests.fakes import FakeWorkshop, open_workshop
+
+
+class Blind:
+    def started(self, event: RunStarted) -> None: ...
+
+    def block_done(self, progress: Progress) -> None: ...
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> FakeWorkshop:
+    return open_workshop(course=fakes.hunt_course(tmp_path / "course"))
+
+
+def measured(workshop: FakeWorkshop, slot: str) -> Run:
+    walk = workshop.walk("hunt")
+    run = workshop.measure(walk.request("measure" if slot == "measure" else "again"), Blind(), CancelToken())
+    walk.record("measure" if slot == "measure" else "again", run)
+    return run
+
+
+def test_it_disturbs_the_cpu_that_the_chapters_runs_are_made_on(workshop: FakeWorkshop) -> None:
+    assert workshop.hunt is None
+    assert not workshop.hiding
+    hunt = workshop.begin_hunt("hunt")
+    assert workshop.hunt is hunt
+    assert workshop.hiding
+    assert hunt.suspects == workshop.suspects("hunt")
+    (order,) = workshop.starts.orders
+    assert order.hot == workshop._ground("hunt")[0].sampler
+    workshop.end_hunt()
+    workshop.end_hunt()
+    assert workshop.hunt is None
+    assert workshop.starts.made[0].ended == 1
+
+
+def test_runs_beside_it_say_so_and_count_as_no_luck(workshop: FakeWorkshop) -> None:
+    before = measured(workshop, "measure")
+    assert HUNTED not in before.notes
+    assert "hidden noise" not in remark(before) + render(before)
+    workshop.begin_hunt("hunt")
+    beside, again = measured(workshop, "again"), measured(workshop, "again")
+    assert remark(beside) == "Made beside a hidden noise."
+    assert "made beside a hidden noise" in render(beside)
+    assert not same_state(before, beside)
+    assert not same_state(beside, again)
+    compared = workshop.walk("hunt").compare()
+    assert compared is not None
+    assert "luck" not in compared.headline.lower().replace("this is no luck", "")
+    workshop.end_hunt()
+    after = measured(workshop, "again")
+    assert HUNTED not in after.notes
+    assert same_state(before, after)
+
+
+def test_every_run_of_a_hunt_is_traced(workshop: FakeWorkshop) -> None:
+    measured(workshop, "measure")
+    assert workshop.asked is not None
+    assert workshop.asked.evidence
+    assert not workshop.asked.hunted
+    assert hunted(MeasureRequest()) == {}
+
+
+def test_a_noise_that_was_killed_marks_no_run_any_more(workshop: FakeWorkshop) -> None:
+    hunt = workshop.begin_hunt("hunt")
+    workshop.starts.made[0].death = MeasureError("killed")
+    assert not workshop.hiding
+    assert hunt.state == "stopped"
+    assert HUNTED not in measured(workshop, "again").notes
+    workshop.end_hunt()
+
+
+def test_a_second_hunt_takes_the_place_of_the_first(workshop: FakeWorkshop) -> None:
+    workshop.hidden = ("timer", "softirq")
+    workshop.begin_hunt("hunt")
+    first = workshop.starts.made[0]
+    second = workshop.begin_hunt("hunt")
+    assert first.ended == 1
+    assert second.answer("softirq").right
+    assert not workshop.hiding
+
+
+def test_closing_the_workshop_ends_it(workshop: FakeWorkshop) -> None:
+    workshop.begin_hunt("hunt")
+    workshop.close()
+    assert workshop.starts.made[0].ended == 1
+
+
+def test_what_cannot_be_is_refused(workshop: FakeWorkshop, host_tree: object, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no chapter"):
+        workshop.begin_hunt("nothing")
+    with pytest.raises(UsageError, match="hides no noise"):
+        open_workshop(session="other").begin_hunt("baseline")
+    workshop.refused = tuple(s.id for s in workshop.suspects("hunt"))
+    with pytest.raises(HostError, match="can hide no noise"):
+        workshop.begin_hunt("hunt")
+    assert workshop.hunt is None
+
+
+def test_nothing_is_hidden_on_a_recorded_host(tmp_path: Path, host_tree: object) -> None:
+    assert callable(host_tree)
+    recorded = open_workshop(host_tree("guest"), course=fakes.hunt_course(tmp_path / "course"))
+    for ask in (recorded.suspects, recorded.begin_hunt):
+        with pytest.raises(HostError, match="recorded host"):
+            ask("hunt")
+
+
+def test_it_begins_and_ends_on_one_thread_which_lives_as_long() -> None:
+    threads: list[threading.Thread] = []
+    starts = fakenoise.Starts()
+
+    def begin() -> Hunt:
+        threads.append(threading.current_thread())
+        return Hunt(Placement("none"), CpuSet((0, 1)), start=starts, picker=fakenoise.Picks("greedy"))
+
+    hiding = Hiding(begin)
+    assert threads[0] is not threading.current_thread()
+    assert threads[0].is_alive()
+    assert hiding.state == "running"
+    # An answer ends the noise, and the thread stays until the hunt is left.
+    assert hiding.hunt.answer("greedy").right
+    assert threads[0].is_alive()
+    hiding.close()
+    assert not threads[0].is_alive()
+    assert starts.made[0].ended == 1
