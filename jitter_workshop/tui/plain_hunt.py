@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.hunt import Finding, Hunt
 from jitter_workshop.flow.walk import Walk
@@ -12,6 +14,9 @@ from jitter_workshop.report.evidence_text import render
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import hunt_words as words
 from jitter_workshop.tui.plain_talk import Talk
+
+_WORST = 5
+"""How many of the worst stalls are listed: who took the time is to stay on the screen."""
 
 HELP = (
     ("start", "hide a noise, which is yours to name"),
@@ -99,4 +104,6 @@ def _causes(workshop: Workshop, walk: Walk, talk: Talk) -> None:
     elif not workshop.traced(run):
         talk.tell(clean(run.notes.get("evidence", "this run has no trace"), 300))
     else:
-        talk.say("", *render(workshop.causes(run), Style(talk.width), run.label).splitlines(), "")
+        report = workshop.causes(run)
+        short = dataclasses.replace(report, worst=report.worst[:_WORST])
+        talk.say("", *render(short, Style(talk.width), run.label).splitlines(), "")

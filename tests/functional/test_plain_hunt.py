@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.model.noise import noise
-from tests import fakes
+from jitter_workshop.model.run import Stall
+from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
+from tests.madetrace import OTHER, TIDS, switch, trace_of
 from tests.talking import talk
 
 
@@ -82,3 +84,17 @@ def test_no_line_is_wider_than_the_terminal(workshop: FakeWorkshop, width: int) 
     text = talk(workshop, "||||||name greedy|?|q", "hunt", width)
     wide = [line for line in text.split("\n") if len(line) > width and not line.startswith("    ")]
     assert wide == []
+
+
+def test_the_causes_of_the_traced_run_are_told(workshop: FakeWorkshop) -> None:
+    run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label="beside", name="spin_gap", workload="spin")
+    events = [
+        switch(10_000, TIDS["sampler"], OTHER, stays=True, names=("", "thief")),
+        switch(30_000, OTHER, TIDS["sampler"], names=("thief", "")),
+    ]
+    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1),)
+    workshop._desk.handle.add_run(run, blocks, trace=trace_of(events, stalls))
+    workshop.walk("hunt").record("measure", run)
+    text = said(workshop, "v|q")
+    assert "task thief" in text
+    assert "the same by hand" in text
