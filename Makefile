@@ -20,7 +20,7 @@ bench: ## the project's own benchmarks: ratios from one run
 soak: ## long kills and fuzzing, and what the lab machine does beyond make test
 	@sh scripts/workshop.sh exec python -m tests.lab.fetch
 	@sh scripts/workshop.sh exec python -m pytest -ra tests/soak
-	@sh scripts/workshop.sh exec python -m pytest -ra -m soak tests/lab
+	@sh scripts/workshop.sh exec python -m pytest -ra -m soak tests/lab tests/functional
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -167,7 +167,7 @@ def nothing_earned(workshop: Workshop) -> None:
     assert not workshop.hands.holding
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.soak)])
 async def test_the_whole_course_by_enter_alone(
     stock: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +214,7 @@ async def look_at_the_end(pilot: Pilot[None], app: WorkshopApp) -> None:
     look_at_home(app)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("number", range(len(FOLDERS)), ids=FOLDERS)
 async def test_each_chapter_with_a_guess_and_the_other_keys(
     stock: Path, number: int, monkeypatch: pytest.MonkeyPatch
