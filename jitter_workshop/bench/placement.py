@@ -66,7 +66,7 @@ def check_realtime(topology: Topology, placement: Placement, threads: int, withi
     ``threads``: how many threads the run measures with. ``within``: see :class:`Wish`; the measuring process has other
     threads, which are in the set too. Raises HostError.
     """
-    used = CpuSet.of(_used(placement))
+    used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
         raise HostError(
             f"SCHED_FIFO on all of CPU {within} would leave no CPU for the measuring process's other threads"
@@ -303,11 +303,6 @@ def _share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
 
 def _housekeeping_left(topology: Topology, a: Cpu, b: Cpu) -> bool:
     return bool(topology.allowed - a.smt_siblings - b.smt_siblings - CpuSet.of([a.id, b.id]))
-
-
-def _used(placement: Placement) -> list[int]:
-    cpus = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
-    return [c for c in cpus if c is not None]
 
 
 def _why_none(topology: Topology, wish: Wish, journaller_on: bool) -> str:

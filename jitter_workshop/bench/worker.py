@@ -102,8 +102,7 @@ class Counters:
         self._parent = os.getppid()
         self._cgroup = read_cgroup(root)
         self._guest = read_hypervisor(root).guest
-        placed = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
-        self._cpus = tuple(sorted({cpu for cpu in placed if cpu is not None})) or None
+        self._cpus = tuple(sorted(set(placement.cpus))) or None
 
     def look(self) -> Look:
         root = self._root

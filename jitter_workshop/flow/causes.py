@@ -6,15 +6,13 @@ from collections.abc import Iterator
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.evidence.candidates import candidates
-from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
+from jitter_workshop.evidence.explain import MAIN_THREAD, ExplainedBlock, explain_block, windows_of
 from jitter_workshop.evidence.summary import TOP, summarise
 from jitter_workshop.model.evidence import EvidenceReport, Span
 from jitter_workshop.model.run import MAIN_HISTOGRAM, Run
 from jitter_workshop.model.trace import unpack
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.traces import RunTrace
-
-_MAIN_THREAD = {"ring": "accumulator", "spin": "sampler", "wakeup": "sampler", "ack": "receiver"}
 
 
 class NoTrace(SessionError):
@@ -77,5 +75,5 @@ def explained_blocks(run: Run, trace: RunTrace) -> Iterator[ExplainedBlock]:
 
 
 def _main_thread(run: Run, trace: RunTrace) -> str:
-    main = _MAIN_THREAD.get(run.workload, "")
+    main = MAIN_THREAD.get(run.workload, "")
     return main if main in trace.tids else next(iter(trace.tids), main)

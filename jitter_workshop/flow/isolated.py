@@ -64,8 +64,7 @@ def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
 
 def placed_by(place: Place, placement: Placement) -> Callable[[int], None]:
     """For ``bench.runner``: put the child into the set, and see that its threads' CPUs are in it. Raises NotPlaced."""
-    cpus = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
-    wanted = CpuSet.of(cpu for cpu in cpus if cpu is not None)
+    wanted = CpuSet.of(placement.cpus)
 
     def placed(pid: int) -> None:
         try:

@@ -154,7 +154,7 @@ def measure(
             result = places.run(observer, cancel, evidence.witness)
         finally:
             evidence.end()
-        company = foreign.since(before, _watched(result.spec.placement))
+        company = foreign.since(before, set(result.spec.placement.cpus))
         changed = changed_meanwhile(applied, stack(root, in_effect=True))
     run = _as_run(request, result, summary, company, applied)
     run = dataclasses.replace(run, notes={**run.notes, **evidence.notes(), **hunted(request)})
@@ -259,12 +259,6 @@ def _scratch_dir() -> str:
         return tempfile.gettempdir()
     except OSError as error:
         raise HostError(f"no folder for temporary files can be written ({folder} neither)", "set TMPDIR") from error
-
-
-def _watched(placement: Placement) -> set[int]:
-    """The CPUs on which others disturb; none given = all."""
-    cpus = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
-    return {c for c in cpus if c is not None}
 
 
 def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:

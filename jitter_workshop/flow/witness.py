@@ -13,7 +13,7 @@ from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import BlockTimes, Witness
 from jitter_workshop.model.run import Clock, Stall
-from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.session.traces import MOST_BYTES, RunTrace, TracedBlock
@@ -151,7 +151,7 @@ class Evidence:
     def witness(self, spec: RunSpec) -> Witness | None:
         if self._tracer is None:
             return None
-        self._witness = TraceWitness(self._tracer, _cpus(spec.placement) or self._allowed)
+        self._witness = TraceWitness(self._tracer, CpuSet.of(spec.placement.cpus) or self._allowed)
         return self._witness
 
     def end(self) -> None:
@@ -165,9 +165,3 @@ class Evidence:
         if self._why_not:
             return {"evidence": f"no trace: {self._why_not}"}
         return self._witness.notes() if self._witness is not None else {}
-
-
-def _cpus(placement: Placement) -> CpuSet:
-    """The CPUs that the measured threads are bound to; none where the scheduler is free."""
-    cpus = (placement.producer, placement.accumulator, placement.journaller, placement.sampler)
-    return CpuSet.of(cpu for cpu in cpus if cpu is not None)

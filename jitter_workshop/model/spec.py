@@ -54,6 +54,12 @@ class Placement:
     housekeeping: tuple[int, ...] = ()
     why: str = ""
 
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs that measured threads are bound to; none where the scheduler is free."""
+        places = (self.producer, self.accumulator, self.journaller, self.sampler)
+        return tuple(cpu for cpu in places if cpu is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from textual.pilot import Pilot
 
+from jitter_workshop.flow.walk import Walk
 from jitter_workshop.model.run import Stall
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.evidence import EvidenceScreen
@@ -34,13 +36,24 @@ def with_a_trace(label: str = "traced") -> FakeWorkshop:
     return workshop
 
 
-async def explained(app: WorkshopApp, pilot: object) -> EvidenceScreen:
+async def explained(app: WorkshopApp, pilot: Pilot[None]) -> EvidenceScreen:
     """The screen, once its thread has found the causes."""
     screen = app.screen
     assert isinstance(screen, EvidenceScreen)
     await app.workers.wait_for_complete()
-    await settled(pilot)  # type: ignore[arg-type]
+    await settled(pilot)
     return screen
+
+
+async def at_explain(workshop: FakeWorkshop, pilot: Pilot[None]) -> Walk:
+    """The first chapter at its last step, by Enter alone."""
+    walk = workshop.walk("baseline")
+    for _ in range(20):
+        if walk.current == "explain":
+            break
+        await pilot.press("enter")
+        await settled(pilot)
+    return walk
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
@@ -101,12 +114,7 @@ async def test_a_chapter_makes_one_more_run_where_none_was_traced() -> None:
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        walk = workshop.walk("baseline")
-        for _ in range(20):
-            if walk.current == "explain":
-                break
-            await pilot.press("enter")
-            await settled(pilot)
+        walk = await at_explain(workshop, pilot)
         kept = dict(walk.progress.runs)
         await pilot.press("v")
         await settled(pilot)
@@ -123,12 +131,7 @@ async def test_a_chapter_shows_the_causes_of_its_traced_run() -> None:
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        walk = workshop.walk("baseline")
-        for _ in range(20):
-            if walk.current == "explain":
-                break
-            await pilot.press("enter")
-            await settled(pilot)
+        await at_explain(workshop, pilot)
         assert "v causes" in text_of(app)
         await pilot.press("v")
         await explained(app, pilot)

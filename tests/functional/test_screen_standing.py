@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.tui.app import WorkshopApp
@@ -198,6 +199,17 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
     assert farewell(later) == f"{GONE_ALREADY}\n"
 
 
+async def left_during_a_run(live: FakeWorkshop, pilot: Pilot[None]) -> None:
+    """Ctrl+Q, in the third block of a run."""
+    await settled(pilot)
+    await pilot.press("m")
+    assert live.gate is not None
+    while not live.reached_gate.is_set():
+        await pilot.pause(0.01)
+    await pilot.press("ctrl+q")
+    await settled(pilot)
+
+
 async def test_to_leave_during_a_run_stops_it_keeps_it_and_asks(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,12 +217,7 @@ async def test_to_leave_during_a_run_stops_it_keeps_it_and_asks(
     live.gate = threading.Event()
     app = WorkshopApp(live, "pages")
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("m")
-        while not live.reached_gate.is_set():
-            await pilot.pause(0.01)
-        await pilot.press("ctrl+q")
-        await settled(pilot)
+        await left_during_a_run(live, pilot)
         assert isinstance(app.screen, Question)
         assert "Applied now: 2 tunables, 2 writes" in text_of(app)
         assert [run.complete for run in live.runs()] == [False]
@@ -227,12 +234,7 @@ async def test_to_leave_during_a_run_with_nothing_held_stops_it_keeps_it_and_lea
     live.gate = threading.Event()
     app = WorkshopApp(live, "pages")
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("m")
-        while not live.reached_gate.is_set():
-            await pilot.pause(0.01)
-        await pilot.press("ctrl+q")
-        await settled(pilot)
+        await left_during_a_run(live, pilot)
     assert app.leaving
     assert [run.complete for run in live.runs()] == [False]
 
