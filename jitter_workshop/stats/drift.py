@@ -1,0 +1,100 @@
+"""What time and order did over the rounds: shown beside a verdict, never corrected for.
+
+Random orders keep both from making a change where there is none; they only blur it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jitter_workshop.model.verdict import SIGNIFICANCE, Drift, Order
+from jitter_workshop.stats.lines import Line
+from jitter_workshop.stats.paired import Pairs, estimate
+
+_FEWEST = 5
+"""Fewer rounds cannot show a trend: of four, even a perfect one comes up by luck in one case of twelve."""
+
+
+def drift(line: Line, orders: Sequence[Order]) -> Drift:
+    """Trend of the rounds' level by Kendall's test, and first run against second by the rank sum of the log ratios of
+    AB rounds against those of BA rounds."""
+    pairs = line.pairs
+    if len(pairs.x) != len(orders):
+        return Drift(line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known in every round.")
+    levels = [x + y for x, y in zip(pairs.x, pairs.y, strict=True)]
+    half = len(levels) // 2
+    early, late = math.fsum(levels[:half]), math.fsum(levels[len(levels) - half :])
+    later = late / early if early and late else None
+    later_p = kendall_p(levels)
+    differences = pairs.contributions(0.0)
+    second_p = rank_sum_p(
+        [d for d, order in zip(differences, orders, strict=True) if order == "AB"],
+        [d for d, order in zip(differences, orders, strict=True) if order == "BA"],
+    )
+    second = _second_over_first(pairs, orders)
+    return Drift(
+        line.measure, later, later_p, second, second_p, _words(line.name, len(levels), later, later_p, second, second_p)
+    )
+
+
+def kendall_p(values: Sequence[float]) -> float:
+    """Two-sided p of Kendall's rank correlation with time (Mann, Econometrica 13, 1945), exact; of values with ties
+    rather too large."""
+    n = len(values)
+    rises = sum((b > a) - (b < a) for i, a in enumerate(values) for b in values[i + 1 :])
+    ways = [1]
+    for i in range(2, n + 1):
+        # The number of orders of i values with k inversions: the new one adds 0..i-1.
+        ways = [sum(ways[max(0, k - i + 1) : k + 1]) for k in range(len(ways) + i - 1)]
+    most = n * (n - 1) // 2
+    as_far = sum(w for k, w in enumerate(ways) if abs(most - 2 * k) >= abs(rises))
+    return as_far / sum(ways)
+
+
+def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
+    """Two-sided p of Wilcoxon's rank sum, exact with mid-ranks; 1.0 where a side is empty."""
+    if not a or not b:
+        return 1.0
+    everything = sorted([*a, *b])
+    # Twice the mid-rank, a whole number: ties share the mean of their places.
+    twice = {v: everything.index(v) + (len(everything) - everything[::-1].index(v)) + 1 for v in set(everything)}
+    ranks = [twice[v] for v in everything]
+    ways: list[dict[int, int]] = [{0: 1}, *({} for _ in a)]
+    for rank in ranks:
+        for size in range(len(a), 0, -1):
+            for total, count in ways[size - 1].items():
+                ways[size][total + rank] = ways[size].get(total + rank, 0) + count
+    expected = len(a) * (len(everything) + 1)
+    seen = abs(sum(twice[v] for v in a) - expected)
+    as_far = sum(count for total, count in ways[len(a)].items() if abs(total - expected) >= seen)
+    return as_far / math.comb(len(everything), len(a))
+
+
+def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
+    """Of AB rounds with/without is change × order, of BA rounds change / order: the square root of their ratio."""
+    ratios: list[float] = []
+    for which in ("AB", "BA"):
+        chosen = [i for i, order in enumerate(orders) if order == which]
+        ratio = estimate(Pairs(tuple(pairs.x[i] for i in chosen), tuple(pairs.y[i] for i in chosen), pairs.counted))
+        if not ratio:
+            return None
+        ratios.append(ratio)
+    return math.sqrt(ratios[0] / ratios[1])
+
+
+def _words(name: str, rounds: int, later: float | None, later_p: float, second: float | None, second_p: float) -> str:
+    if rounds < _FEWEST:
+        return f"Drift of {name}: too few rounds to see any."
+    found: list[str] = []
+    if later_p < SIGNIFICANCE and later is not None:
+        found.append(f"it {'rose' if later > 1 else 'fell'} over the rounds (later half {_percent(later)})")
+    if second_p < SIGNIFICANCE and second is not None:
+        found.append(f"the second run of a round lies {_percent(second)} against its first")
+    if not found:
+        return f"Drift of {name}: none to be seen."
+    return f"Drift of {name}: {'; '.join(found)}. Random order keeps that from deciding; it makes verdicts harder."
+
+
+def _percent(ratio: float) -> str:
+    return f"{(ratio - 1) * 100:+.0f} %" if 0.5 < ratio < 2 else f"at {ratio:.2g}×"

@@ -1,0 +1,180 @@
+"""The lines of a judgement: each measure's pairs over all rounds, and what forbids a verdict on it.
+
+Stalls come first: how often, over each decade, and how much time they stole. Of percentiles a few, because every line
+shown makes all others harder to prove; the maximum never, because it is one event.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from jitter_workshop.model.run import StallRate
+from jitter_workshop.model.verdict import Round, Side
+from jitter_workshop.stats.comparison import STOLEN, stall_measure
+from jitter_workshop.stats.curve import SOLID_BEYOND
+from jitter_workshop.stats.paired import Pairs
+from jitter_workshop.stats.scale import nice_ns
+
+PERCENTILES = ("50", "99", "99.9", "99.99")
+PERCENTILES_OF_SPIN = ("99.999", "99.9999")
+"""``spin`` reads the clock tens of millions of times a second: below, a reading shows the clock alone."""
+
+_UNGATED = 99.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``pairs`` are empty where nothing can be compared; ``gate`` then or otherwise says why there is no verdict.
+    ``without`` and ``with_it`` are the sides' levels; ``seconds``: measured time of either side; ``counts``: stalls of
+    either side, None for a percentile."""
+
+    measure: str
+    name: str
+    pairs: Pairs
+    gate: str
+    without: float | None
+    with_it: float | None
+    seconds: tuple[float, float]
+    counts: tuple[int, int] | None = None
+
+
+def lines(rounds: Sequence[Round], workload: str = "ring") -> list[Line]:
+    """What rounds of a workload have in common, the primary measures first, the longest stalls first among them."""
+    if not rounds:
+        return []
+    sides = [side for one in rounds for side in (one.without, one.with_it)]
+    thresholds = set.intersection(*({r.threshold_ns for r in side.stalls} for side in sides))
+    found = [_stall_line(rounds, threshold) for threshold in sorted(thresholds, reverse=True)]
+    if len({side.threshold_ns for side in sides}) == 1:
+        found.append(_stolen_line(rounds))
+    wanted = PERCENTILES_OF_SPIN if workload == "spin" else PERCENTILES
+    known = [p for p in wanted if any(side.percentiles.get(p) is not None for side in sides)]
+    return [*found, *(_percentile_line(rounds, p) for p in known)]
+
+
+def _rate(side: Side, threshold_ns: int) -> StallRate:
+    none = StallRate(threshold_ns, 0, 0.0, 0.0)
+    return next((r for r in side.stalls if r.threshold_ns == threshold_ns), none)
+
+
+def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:
+    """Events of each side in the shorter one's time: a longer run must not look as if it had stalled more often, nor a
+    shorter one as if it had been looked at for longer."""
+
+    def scaled(side: Side, other: Side) -> float:
+        return events(side) * min(side.duration_s, other.duration_s) / side.duration_s if side.duration_s > 0 else 0.0
+
+    return Pairs(
+        tuple(scaled(r.without, r.with_it) for r in rounds),
+        tuple(scaled(r.with_it, r.without) for r in rounds),
+        counted=True,
+    )
+
+
+def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> Line:
+    pairs = _at_equal_time(rounds, lambda side: _rate(side, threshold_ns).count)
+    counts = _counts(rounds, threshold_ns)
+    seconds = _seconds(rounds)
+    return Line(
+        stall_measure(threshold_ns),
+        f"stalls over {nice_ns(threshold_ns)}",
+        pairs,
+        "",
+        *_levels(counts, seconds),
+        seconds,
+        counts,
+    )
+
+
+def _stolen_line(rounds: Sequence[Round]) -> Line:
+    """Stolen time as a number of stalls of the length that its sum stands on: (Σs)²/Σs² of them have the luck of the
+    real ones of unequal length (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums)."""
+    length_ns = _telling_length(rounds)
+    pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
+    seconds = _seconds(rounds)
+    totals = (
+        math.fsum(r.without.stolen_ns_per_second * r.without.duration_s for r in rounds),
+        math.fsum(r.with_it.stolen_ns_per_second * r.with_it.duration_s for r in rounds),
+    )
+    return Line(
+        STOLEN,
+        "stolen time",
+        pairs,
+        "",
+        *_levels(totals, seconds),
+        seconds,
+        _counts(rounds, rounds[0].without.threshold_ns),
+    )
+
+
+def _telling_length(rounds: Sequence[Round]) -> float:
+    """Σs²/Σs of all stalls of both sides, from the decades' counts and sums; ns, at least 1."""
+    count: dict[int, float] = {}
+    stolen: dict[int, float] = {}
+    for side in (side for one in rounds for side in (one.without, one.with_it)):
+        for rate in side.stalls:
+            count[rate.threshold_ns] = count.get(rate.threshold_ns, 0) + rate.count
+            stolen[rate.threshold_ns] = stolen.get(rate.threshold_ns, 0.0) + rate.stolen_ns_per_second * side.duration_s
+    squares = whole = above_count = above_ns = 0.0
+    for threshold in sorted(count, reverse=True):
+        in_decade, ns = count[threshold] - above_count, stolen[threshold] - above_ns
+        if in_decade > 0 and ns > 0:
+            squares += ns * ns / in_decade
+            whole += ns
+        above_count, above_ns = count[threshold], stolen[threshold]
+    return max(1.0, squares / whole) if whole else 1.0
+
+
+def _percentile_line(rounds: Sequence[Round], percentile: str) -> Line:
+    both = [(r.without.percentiles.get(percentile), r.with_it.percentiles.get(percentile)) for r in rounds]
+    known = [(x, y) for x, y in both if x is not None and y is not None]
+    step = max(max(r.without.resolution_ns, r.with_it.resolution_ns) for r in rounds)
+    name = "the median" if percentile == "50" else f"p{percentile}"
+    return Line(
+        f"p{percentile}",
+        name,
+        Pairs(tuple(float(x) for x, _ in known), tuple(float(y) for _, y in known), step=float(step)),
+        _percentile_gate(rounds, percentile, len(known)),
+        _geometric([x for x, _ in known]),
+        _geometric([y for _, y in known]),
+        _seconds(rounds),
+    )
+
+
+def _percentile_gate(rounds: Sequence[Round], percentile: str, known: int) -> str:
+    if known < len(rounds):
+        return "not every run has samples enough for it"
+    if float(percentile) <= _UNGATED:
+        return ""
+    fewest = min(
+        sum(r.without.beyond.get(percentile, 0) for r in rounds),
+        sum(r.with_it.beyond.get(percentile, 0) for r in rounds),
+    )
+    if fewest >= SOLID_BEYOND:
+        return ""
+    stalls = f"distinct stall{'' if fewest == 1 else 's'}"
+    return f"only {fewest} {stalls} beyond it on one side, and {SOLID_BEYOND} are asked for"
+
+
+def _levels(totals: tuple[float, float], seconds: tuple[float, float]) -> tuple[float | None, float | None]:
+    (a, b), (a_s, b_s) = totals, seconds
+    return a / a_s if a_s > 0 else None, b / b_s if b_s > 0 else None
+
+
+def _geometric(values: Sequence[int]) -> float | None:
+    if not values:
+        return None
+    return math.exp(math.fsum(math.log(v) for v in values) / len(values)) if min(values) > 0 else 0.0
+
+
+def _seconds(rounds: Sequence[Round]) -> tuple[float, float]:
+    return math.fsum(r.without.duration_s for r in rounds), math.fsum(r.with_it.duration_s for r in rounds)
+
+
+def _counts(rounds: Sequence[Round], threshold_ns: int) -> tuple[int, int]:
+    return (
+        sum(_rate(r.without, threshold_ns).count for r in rounds),
+        sum(_rate(r.with_it, threshold_ns).count for r in rounds),
+    )

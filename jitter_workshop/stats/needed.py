@@ -1,0 +1,37 @@
+"""How many rounds would tell, at the spread seen: a guess for the next try, made of the same few rounds."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, SIGNIFICANCE
+
+MANY_ROUNDS = 1_000
+"""More is no advice."""
+
+_POWER = 0.9
+
+
+def rounds_needed(
+    log_ratio: float, spread: float, rounds: int, p_to_reach: float, coarseness: float = 0.0
+) -> int | None:
+    """The fewest rounds, more than there are and at least ten, of which nine in ten proofs would either show a
+    difference of this size at a p of ``p_to_reach``, or show that it lies within the band of no change.
+
+    ``spread`` is the standard deviation of one round's log ratio, ``coarseness`` what the clock's step adds to an
+    interval. By the normal approximation; None where more than :data:`MANY_ROUNDS` were needed.
+    """
+    z = NormalDist().inv_cdf
+    power = z(_POWER)
+    candidates: list[float] = []
+    beyond_clock = abs(log_ratio) - coarseness
+    if beyond_clock > 0:
+        candidates.append(((z(1 - p_to_reach / 2) + power) * spread / beyond_clock) ** 2)
+    room = math.log1p(NO_CHANGE_WITHIN) - abs(log_ratio) - coarseness
+    if room > 0:
+        # In the middle of the band both ends have to be kept out.
+        both = z((1 + _POWER) / 2)
+        candidates.append(((z(1 - SIGNIFICANCE / 2) + both) * spread / room) ** 2)
+    fewest = min(candidates, default=math.inf)
+    return max(ENOUGH_ROUNDS, rounds + 1, math.ceil(fewest)) if fewest <= MANY_ROUNDS else None

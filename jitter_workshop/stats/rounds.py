@@ -1,0 +1,55 @@
+"""Runs made in pairs as rounds, in an order drawn by chance."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.verdict import Order, Round, Side
+from jitter_workshop.stats.comparison import differences
+
+
+def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
+    """As many AB as BA (an odd one by chance) in random order: a steady drift, and what a run does to the next one,
+    then fall on both sides alike."""
+    chance = random.Random(seed)
+    both: tuple[Order, Order] = ("AB", "BA")
+    orders = [both[i % 2] for i in range(rounds - rounds % 2)] + [chance.choice(both) for _ in range(rounds % 2)]
+    chance.shuffle(orders)
+    return tuple(orders)
+
+
+def side_of(run: Run) -> Side:
+    """What verdicts need of a run."""
+    summary = run.histograms.get(run.main_histogram)
+    percentiles = dict(summary.percentiles) if summary else {}
+    return Side(
+        run=run.id,
+        duration_s=run.duration_s,
+        threshold_ns=run.stalls.threshold_ns,
+        stalls=run.stalls.rates,
+        stolen_ns_per_second=run.stalls.stolen_ns_per_second,
+        percentiles=percentiles,
+        beyond={key: stalls_beyond(run, value) for key, value in percentiles.items() if value is not None},
+        worst_ns=summary.max if summary else None,
+        resolution_ns=run.clock.resolution_ns,
+    )
+
+
+def stalls_beyond(run: Run, value_ns: int) -> int:
+    """How many distinct stalls lasted at least so long; of the many short ones a run has listed only the longest, and
+    then as many as the rates count for certain."""
+    listed = sum(s.duration_ns >= value_ns for s in run.stalls.worst)
+    return max([listed, *(r.count for r in run.stalls.rates if r.threshold_ns >= value_ns)])
+
+
+def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
+    """Rounds from (order, run without, run with). Raises ValueError, in words, where any two runs were not measured
+    alike (``comparison.differences``)."""
+    listed = list(pairs)
+    runs = [run for _, without, with_it in listed for run in (without, with_it)]
+    for run in runs[1:]:
+        if unlike := differences(runs[0], run):
+            raise ValueError(f"runs {runs[0].id} and {run.id} cannot be compared: " + "; ".join(unlike))
+    return tuple(Round(order, side_of(without), side_of(with_it)) for order, without, with_it in listed)

@@ -1,0 +1,88 @@
+"""Verdicts on a change from paired rounds (DESIGN §6).
+
+``lower`` and ``higher`` where the sign-flip test, adjusted by Holm for all lines shown, says p < 0.05 and the interval
+lies on one side; ``no_change`` where the whole interval lies within ±10 % (two one-sided tests, Schuirmann, Journal of
+Pharmacokinetics and Biopharmaceutics 15, 1987, here even at 2.5 % each); else ``cannot_tell``, and how many rounds
+would tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jitter_workshop.model.verdict import (
+    ENOUGH_ROUNDS,
+    NO_CHANGE_WITHIN,
+    SIGNIFICANCE,
+    Drift,
+    Headline,
+    Judgement,
+    Round,
+    Verdict,
+    VerdictWord,
+)
+from jitter_workshop.stats.drift import drift
+from jitter_workshop.stats.family import adjust, doubt, primary
+from jitter_workshop.stats.lines import Line, lines
+from jitter_workshop.stats.needed import rounds_needed
+from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, p_value
+from jitter_workshop.stats.verdictwords import line_in_words, worst_in_words
+
+
+def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
+    """Everything that rounds of a workload say of the change between their sides. Fewer than ten give figures and no
+    verdict. Raises ValueError for none at all."""
+    if not rounds:
+        raise ValueError("no round was measured")
+    shown = lines(rounds, workload)
+    ps = [p_value(line.pairs) for line in shown]
+    rows = tuple(
+        _verdict(line, p, p_adjusted, len(rounds), doubt(shown, i))
+        for i, (line, p, p_adjusted) in enumerate(zip(shown, ps, adjust(shown, ps), strict=True))
+    )
+    headline = _headline(rows, primary(shown) or 0)
+    return Judgement(len(rounds), rows, headline, _drift(shown, headline, rounds), worst_in_words(rounds))
+
+
+def _verdict(line: Line, p: float, p_adjusted: float, rounds: int, p_to_reach: float) -> Verdict:
+    ratio = estimate(line.pairs)
+    low, high = interval(line.pairs) if line.pairs.x else (0.0, math.inf)
+    word = _word(line, p_adjusted, low, high, rounds)
+    needed = _needed(line, rounds, p_to_reach) if word == "cannot_tell" and not line.gate else None
+    bound = None if math.isinf(high) else high
+    words = line_in_words(line, word, ratio, low, bound, rounds, needed)
+    return Verdict(line.measure, ratio, low, bound, p, p_adjusted, word, needed, words, line.without, line.with_it)
+
+
+def _word(line: Line, p_adjusted: float, low: float, high: float, rounds: int) -> VerdictWord:
+    if rounds < ENOUGH_ROUNDS or line.gate:
+        return "cannot_tell"
+    if p_adjusted < SIGNIFICANCE and high < 1:
+        return "lower"
+    if p_adjusted < SIGNIFICANCE and low > 1:
+        return "higher"
+    band = 1 + NO_CHANGE_WITHIN
+    return "no_change" if low >= 1 / band and high <= band else "cannot_tell"
+
+
+def _needed(line: Line, rounds: int, p_to_reach: float) -> int | None:
+    seen = log_ratio_and_spread(line.pairs)
+    if seen is None:
+        return None
+    return rounds_needed(*seen, rounds, p_to_reach, line.pairs.coarseness)
+
+
+def _headline(rows: Sequence[Verdict], first: int) -> Headline:
+    """The primary line where it claims something, else the first line that does, else what the primary line says."""
+    if not rows:
+        return Headline("", "cannot_tell", "These rounds have no measure in common.")
+    row = next((r for r in (rows[first], *rows) if r.verdict in ("lower", "higher")), rows[first])
+    return Headline(row.measure, row.verdict, row.words)
+
+
+def _drift(shown: Sequence[Line], headline: Headline, rounds: Sequence[Round]) -> Drift:
+    line = next((one for one in shown if one.measure == headline.measure), None)
+    if line is None:
+        line = Line("", "these rounds", Pairs((), ()), "", None, None, (0.0, 0.0))
+    return drift(line, [one.order for one in rounds])

@@ -1,0 +1,83 @@
+"""A verdict in words: what was measured, how much it changed or could have, and what would tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, Round, VerdictWord
+from jitter_workshop.stats.lines import Line
+from jitter_workshop.stats.needed import MANY_ROUNDS
+from jitter_workshop.stats.poisson import limits
+from jitter_workshop.stats.scale import nice_ns, times
+
+_WHOLE = 1.95
+"""From here on a change is told as a factor, below in percent."""
+
+
+def line_in_words(
+    line: Line, word: VerdictWord, ratio: float | None, low: float, high: float | None, rounds: int, needed: int | None
+) -> str:
+    """One sentence without its full stop: ``stalls over 100 µs: 57× rarer (1/70 to 1/45)``."""
+    return f"{line.name}: {_said(line, word, ratio, low, high, rounds, needed)}"
+
+
+def worst_in_words(rounds: Sequence[Round]) -> str:
+    """The longest on each side, each as what it is: one event in so much time."""
+    said = []
+    for name, sides in (("without", [r.without for r in rounds]), ("with", [r.with_it for r in rounds])):
+        seen = [side.worst_ns for side in sides if side.worst_ns is not None]
+        seconds = sum(side.duration_s for side in sides)
+        said.append(f"{nice_ns(max(seen)) if seen else 'nothing'} in {seconds:,.0f} s {name}")
+    return f"Worst seen: {', '.join(said)}. One event each: no verdict stands on a maximum."
+
+
+def rarer_than(seconds: float) -> str:
+    """What none in so many seconds says, at 95 %: a rate below 3/T (Hanley and Lippman-Hand, JAMA 1983)."""
+    return f"rarer than one in {seconds / limits(0)[1]:,.3g} s"
+
+
+def _said(
+    line: Line, word: VerdictWord, ratio: float | None, low: float, high: float | None, rounds: int, needed: int | None
+) -> str:
+    if line.gate:
+        return f"cannot tell: {line.gate}"
+    if line.counts == (0, 0):
+        return f"cannot tell: none on either side, so {rarer_than(min(line.seconds))} on each"
+    span = f"{times(low)} to {times(high) if high is not None else 'any ratio'}"
+    if word == "no_change":
+        return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
+    if word == "cannot_tell":
+        return f"cannot tell ({span}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
+    return f"{_change(line, word, ratio)} ({span}){_small(low, high)}"
+
+
+def _change(line: Line, word: VerdictWord, ratio: float | None) -> str:
+    if line.counts is not None and not all(line.counts):
+        without, with_it = (
+            f"{count:,} in {seconds:,.0f} s" if count else f"none in {seconds:,.0f} s, {rarer_than(seconds)}"
+            for count, seconds in zip(line.counts, line.seconds, strict=True)
+        )
+        return f"{word}: {without}, without; {with_it}, with it"
+    if not ratio:
+        return word
+    rate = line.measure.startswith("stalls")
+    how = {"lower": "rarer" if rate else "lower", "higher": "more often" if rate else "higher"}[word]
+    factor = max(ratio, 1 / ratio)
+    if factor >= _WHOLE:
+        return f"{factor:.0f}× {how}" if factor >= 9.95 else f"{factor:.1f}× {how}"
+    return f"{abs(ratio - 1) * 100:.0f} % {how}"
+
+
+def _small(low: float, high: float | None) -> str:
+    band = 1 + NO_CHANGE_WITHIN
+    inside = low >= 1 / band and high is not None and high <= band
+    return f", proven and less than ±{NO_CHANGE_WITHIN * 100:.0f} %" if inside else ""
+
+
+def _what_would(rounds: int, needed: int | None, coarse: bool) -> str:
+    if rounds < ENOUGH_ROUNDS:
+        return f"only {rounds} of the {ENOUGH_ROUNDS} rounds that a verdict needs"
+    if needed is not None:
+        return f"at this spread about {needed:,} rounds would tell"
+    clock = " or a finer clock" if coarse else ""
+    return f"at this spread it takes more than {MANY_ROUNDS:,} rounds{clock}"

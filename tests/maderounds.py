@@ -1,0 +1,80 @@
+"""Made-up rounds that look like a host's: medians of two kinds, few long stalls, good and bad runs."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+
+from jitter_workshop.model.run import StallRate
+from jitter_workshop.model.spec import STALL_DECADES_NS
+from jitter_workshop.model.verdict import Round, Side
+from jitter_workshop.stats.rounds import draw_orders
+
+QUICK_S = 5.0
+
+LAPTOP = {1_000: 100.0, 10_000: 320.0, 100_000: 3.5, 1_000_000: 1.2}
+"""Stalls a second within each decade: a small machine, pinned, ring at 10 µs."""
+QUIET = {1_000: 40.0, 10_000: 5.0, 100_000: 0.0, 1_000_000: 0.0}
+LENGTHS_NS = {1_000: 3_000, 10_000: 20_000, 100_000: 300_000, 1_000_000: 3_000_000}
+
+
+def poisson(chance: random.Random, mean: float) -> int:
+    """A Poisson count (Knuth's way; of many the normal one)."""
+    if mean > 200:
+        return max(0, round(chance.gauss(mean, math.sqrt(mean))))
+    count, product, floor = 0, chance.random(), math.exp(-mean)
+    while product > floor:
+        product *= chance.random()
+        count += 1
+    return count
+
+
+def make_side(chance: random.Random, per_second: Mapping[int, float], spread: float, level: float = 1.0) -> Side:
+    """A run of five seconds; ``spread``: the coefficient of variation of whole runs, so that its counts are negative
+    binomial and rise and fall together with its percentiles."""
+    luck = chance.gammavariate(1 / spread**2, spread**2) if spread else 1.0
+    count, stolen_ns, rates = 0, 0.0, []
+    for threshold in sorted(per_second, reverse=True):
+        here = poisson(chance, per_second[threshold] * QUICK_S * luck * level)
+        count += here
+        stolen_ns += here * LENGTHS_NS[threshold] * chance.lognormvariate(0, 0.3)
+        rates.append(StallRate(threshold, count, count / QUICK_S, stolen_ns / QUICK_S))
+    median = chance.choice((90, 140)) + chance.choice((0, 0, 10))
+    return Side(
+        run="run",
+        duration_s=QUICK_S,
+        threshold_ns=STALL_DECADES_NS[0],
+        stalls=tuple(reversed(rates)),
+        stolen_ns_per_second=stolen_ns / QUICK_S,
+        percentiles={
+            "50": median,
+            "99": round(300 * luck * chance.lognormvariate(0, 0.2)),
+            "99.9": round(20_000 * luck * level * chance.lognormvariate(0, 0.3)),
+            "99.99": round(80_000 * luck * level * chance.lognormvariate(0, 0.6)),
+        },
+        beyond={"50": count, "99": count, "99.9": 30, "99.99": 5},
+        worst_ns=3_000_000,
+        resolution_ns=10,
+    )
+
+
+def make_rounds(
+    seed: int,
+    rounds: int = 10,
+    ratio: float = 1.0,
+    per_second: Mapping[int, float] = LAPTOP,
+    spread: float = 0.2,
+    drift: float = 0.0,
+    second: float = 1.0,
+) -> list[Round]:
+    """Rounds whose stalls are ``ratio`` times as frequent with the change. ``drift``: the log of what the last round
+    has over the first; ``second``: what the second run of a round has over its first."""
+    chance = random.Random(seed)
+    made: list[Round] = []
+    for number, order in enumerate(draw_orders(rounds, chance.randrange(2**30))):
+        level = math.exp(drift * number / rounds)
+        without = make_side(chance, per_second, spread, level * (second if order == "BA" else 1))
+        with_it = make_side(chance, per_second, spread, level * ratio * (second if order == "AB" else 1))
+        made.append(Round(order, without, with_it))
+    return made
