@@ -17,12 +17,14 @@ class CurvePoint:
 @dataclass(frozen=True, slots=True)
 class PercentileCurve:
     """A curve to draw: ordered points. ``origin``: "" for what was measured here, else how it is marked
-    ("published 2015", "recorded")."""
+    ("published 2015", "recorded", "by cyclictest 2.40"). ``known_to``: the percentile beyond which only the last point
+    is known, None where all are."""
 
     label: str
     points: tuple[CurvePoint, ...]
     count: int
     origin: str = ""
+    known_to: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,11 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, indent=1, allow_nan=False).encode("ascii") + b"\n"
 
 
+def json_line(value: Any) -> bytes:
+    """JSON on one line, for much data."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+
 def put(file: BinaryIO, value: Any) -> None:
     """Write an object to an open file, as JSON."""
     file.write(json_bytes(value))

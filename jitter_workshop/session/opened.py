@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
-from jitter_workshop.session import files, hlog, ids, traces
+from jitter_workshop.session import files, hlog, ids, imports, traces
 from jitter_workshop.session.lock import SessionLock
 from jitter_workshop.session.traces import TRACE_FILE, RunTrace
 
@@ -52,8 +53,10 @@ class OpenSession:
         self._lock = lock
         self._runs: dict[str, Run] = {}
         self._unusable: set[str] = set()
+        self._imports: tuple[ImportedRun, ...] | None = None
         if not read_only:
             files.remove_unfinished(folder / "runs")
+            files.remove_unfinished(folder / imports.FOLDER)
             files.remove_unfinished(folder)
 
     def __enter__(self) -> OpenSession:
@@ -129,6 +132,32 @@ class OpenSession:
         Raises SessionError."""
         ident = ids.lookup("run", wanted, [(r.id, r.label) for r in self.runs()], "see 'jitter-workshop sessions show'")
         return self._runs[ident]
+
+    def add_import(self, run: ImportedRun) -> ImportedRun:
+        """Keep a curve of another tool beside the runs; the curve as it is stored. Raises SessionError."""
+        self._writable()
+        stored = imports.add(self.folder, run)
+        self._imports = (*self.imports(), stored) if self._imports is not None else None
+        return stored
+
+    def imports(self) -> tuple[ImportedRun, ...]:
+        """Curves of other tools, oldest first. Damaged ones are set aside, and ``notices`` says so."""
+        if self._imports is None:
+            self._imports, notices = imports.read_all(self.folder, set_aside=not self.read_only)
+            for notice in notices:
+                self._notice(notice)
+        return self._imports
+
+    def find_any(self, wanted: str) -> Run | ImportedRun:
+        """:meth:`find`, and where no run is meant the imported curve of this id or label. Raises SessionError."""
+        try:
+            return self.find(wanted)
+        except SessionError:
+            try:
+                return imports.find(self.imports(), wanted)
+            except SessionError:
+                pass
+            raise
 
     def has_trace(self, run_id: str) -> bool:
         """Whether a run was traced; whether the trace can be read is not looked at."""

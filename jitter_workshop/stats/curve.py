@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary
-from jitter_workshop.stats.histogram import non_zero, rank_of, samples_needed
+from jitter_workshop.stats.histogram import Bin, non_zero, rank_of, samples_needed
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
@@ -33,24 +34,62 @@ def percentile_curve(
     table say the same. ``max_ns`` and ``min_ns`` are the true extremes; the
     counters' bounds stand in where they are not given.
     """
-    bins = non_zero(histogram)
-    count = sum(b.samples for b in bins)
-    if not count:
-        return PercentileCurve(label, (), 0, origin)
+    return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns, origin=origin)
+
+
+def curve_from_bins(
+    bins: Sequence[Bin],
+    label: str,
+    *,
+    max_ns: int | None = None,
+    min_ns: int | None = None,
+    origin: str = "",
+    beyond: int = 0,
+) -> PercentileCurve:
+    """:func:`percentile_curve` of counters that are not zero. ``beyond``: samples above all of them, of which only the
+    greatest (``max_ns``) is known: the curve goes from the last known percentile straight to it."""
+    within = sum(b.samples for b in bins)
+    count = within + beyond
+    if not within:
+        return PercentileCurve(label, (), count, origin)
     lowest = bins[0].low if min_ns is None else min_ns
     highest = bins[-1].high if max_ns is None else max_ns
     points = [CurvePoint(0.0, lowest, count >= SOLID_BEYOND)]
     at, seen = 0, bins[0].samples
     for percentile in _percentiles(count):
         rank = rank_of(percentile, count)
+        if rank > within:
+            break
         while seen < rank:
             at += 1
             seen += bins[at].samples
         value = max(lowest, min(bins[at].high, highest))
         points.append(CurvePoint(percentile, value, _beyond(count, percentile)))
-    if count > 1:
+    if count > 1 and (not beyond or max_ns is not None):
         points.append(CurvePoint(100 * (1 - 1 / count), highest, False))
-    return PercentileCurve(label, tuple(points), count, origin)
+    return PercentileCurve(label, tuple(points), count, origin, 100 * within / count if beyond else None)
+
+
+def imported_curve(run: ImportedRun) -> PercentileCurve:
+    """The curve of what another tool measured, marked with its origin."""
+    if run.bins:
+        bins = [Bin(*one) for one in run.bins]
+        return curve_from_bins(
+            bins, run.label, max_ns=run.max_ns, min_ns=run.min_ns, origin=run.origin, beyond=run.beyond
+        )
+    last = 100 * (1 - 1 / max(run.count, 1))
+    points = [CurvePoint(p, v, _beyond(run.count, p)) for p, v in _thinned(run.points) if p < last]
+    if run.count > 1:
+        points.append(CurvePoint(last, run.max_ns, False))
+    return PercentileCurve(run.label, tuple(points), run.count, run.origin)
+
+
+def _thinned(points: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]:
+    """No more points than can be told apart, the first and the last among them."""
+    if len(points) <= MAX_POINTS:
+        return points
+    step = (len(points) - 1) / (MAX_POINTS - 1)
+    return [points[round(n * step)] for n in range(MAX_POINTS)]
 
 
 def curve_from_percentiles(
@@ -100,8 +139,10 @@ def _percentiles(count: int) -> list[float]:
 
 
 def value_at(curve: PercentileCurve, percentile: float) -> int | None:
-    """The curve's value at a percentile; None beyond its last sample."""
+    """The curve's value at a percentile; None beyond its last sample, and where it is not known."""
     if not curve.points or percentile > curve.points[-1].percentile:
+        return None
+    if curve.known_to is not None and curve.known_to < percentile < curve.points[-1].percentile:
         return None
     return next(p.value_ns for p in curve.points if p.percentile >= percentile)
 

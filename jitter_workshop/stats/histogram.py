@@ -8,17 +8,17 @@ own decoder trusts the header it is given.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import functools
 import itertools
-import struct
-import zlib
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary
+from jitter_workshop.stats.encoded import MAX_TOTAL, unwrap, varints
+from jitter_workshop.stats.geometry import MAX_COUNTERS as MAX_COUNTERS
+from jitter_workshop.stats.geometry import Bin as Bin
+from jitter_workshop.stats.geometry import Geometry as Geometry
+from jitter_workshop.stats.geometry import counters_needed as _counters
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
@@ -28,60 +28,10 @@ HIGHEST_NS = 60_000_000_000
 DIGITS = 3
 """The workshop's geometry: 1 ns to 60 s with three significant digits (27,648 counters)."""
 
-MAX_COUNTERS = 500_000
-"""A decoded histogram may ask for no more counters than this (4 MB)."""
-
 MAX_CORRECTIONS = 10_000_000
 """Steps of a correction: seconds of work."""
 
-_MAX_TOTAL = (1 << 63) - 1
 _HIGHEST_LIMIT = 1 << 62
-_COOKIE_COMPRESSED = 0x1C849304
-_COOKIE_V2 = 0x1C849303
-_COOKIE_WORD_SIZE = 0xF0
-_OUTER = struct.Struct(">II")
-_INNER = struct.Struct(">IIIIQQd")
-_LAST_VARINT_BYTE = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """How values map to counters: what native code needs in order to count (names as in HdrHistogram)."""
-
-    lowest_ns: int
-    highest_ns: int
-    digits: int
-    unit_magnitude: int
-    sub_bucket_half_count_magnitude: int
-    sub_bucket_half_count: int
-    sub_bucket_mask: int
-    counts_len: int
-
-    def index(self, value_ns: int) -> int:
-        """The counter of a value; values above the range belong to ``index(highest_ns)``."""
-        value = min(value_ns, self.highest_ns)
-        top = (value | self.sub_bucket_mask).bit_length()
-        bucket = top - self.unit_magnitude - (self.sub_bucket_half_count_magnitude + 1)
-        sub_bucket = value >> (bucket + self.unit_magnitude)
-        return ((bucket + 1) << self.sub_bucket_half_count_magnitude) + sub_bucket - self.sub_bucket_half_count
-
-    def bounds(self, index: int) -> tuple[int, int]:
-        """The lowest and the highest value that share a counter."""
-        bucket = (index >> self.sub_bucket_half_count_magnitude) - 1
-        sub_bucket = (index & (self.sub_bucket_half_count - 1)) + self.sub_bucket_half_count
-        if bucket < 0:
-            bucket, sub_bucket = 0, sub_bucket - self.sub_bucket_half_count
-        shift = bucket + self.unit_magnitude
-        low = sub_bucket << shift
-        return low, low + (1 << shift) - 1
-
-
-class Bin(NamedTuple):
-    """A counter that is not zero: the lowest and highest value that it stands for, and how many there were."""
-
-    low: int
-    high: int
-    samples: int
 
 
 def new_histogram(lowest_ns: int = LOWEST_NS, highest_ns: int = HIGHEST_NS, digits: int = DIGITS) -> HdrHistogram:
@@ -174,16 +124,13 @@ def encode(histogram: HdrHistogram) -> str:
 
 def decode(text: str | bytes) -> HdrHistogram:
     """A histogram from base64 (V2, compressed). Raises ValueError for what is damaged, too large or another format."""
-    header, body = _unwrap(text)
-    cookie, length, offset, digits, lowest, highest, _ = header
-    if cookie & ~_COOKIE_WORD_SIZE != _COOKIE_V2:
+    inner = unwrap(text)
+    if inner.version != 2:
         raise ValueError("not a histogram in the V2 format")
-    if offset != 0 or length != len(body):
-        raise ValueError("the histogram is cut off or shifted")
-    histogram = new_histogram(lowest, highest, digits)
+    histogram = new_histogram(inner.lowest, inner.highest, inner.digits)
     view = counters(histogram)
     index, total = 0, 0
-    for value in _varints(body):
+    for value in varints(inner.body):
         if value < 0:
             index -= value
         else:
@@ -192,7 +139,7 @@ def decode(text: str | bytes) -> HdrHistogram:
             view[index] = value
             total += value
             index += 1
-        if index > len(view) or total > _MAX_TOTAL:
+        if index > len(view) or total > MAX_TOTAL:
             break
     else:
         settle(histogram)
@@ -260,54 +207,3 @@ def _library() -> Any:
     from hdrh.histogram import HdrHistogram
 
     return HdrHistogram
-
-
-def _counters(lowest: int, highest: int, digits: int) -> int:
-    half: int = 1 << ((2 * 10**digits - 1).bit_length() - 1)
-    limit, buckets = (2 * half) << (lowest.bit_length() - 1), 1
-    while limit <= highest:
-        limit, buckets = limit << 1, buckets + 1
-    return (buckets + 1) * half
-
-
-def _unwrap(text: str | bytes) -> tuple[tuple[Any, ...], bytes]:
-    """The inner header and the counts of an encoded histogram, decompressed to no more than the limit."""
-    try:
-        raw = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValueError("the histogram is not base64") from error
-    if len(raw) < _OUTER.size:
-        raise ValueError("the histogram is cut off")
-    cookie, length = _OUTER.unpack_from(raw)
-    if cookie & ~_COOKIE_WORD_SIZE != _COOKIE_COMPRESSED:
-        raise ValueError("not a compressed histogram in the V2 format")
-    if length != len(raw) - _OUTER.size:
-        raise ValueError("the histogram is cut off")
-    limit = _INNER.size + MAX_COUNTERS * (_LAST_VARINT_BYTE + 1)
-    unpacker = zlib.decompressobj()
-    try:
-        body = unpacker.decompress(raw[_OUTER.size :], limit)
-    except zlib.error as error:
-        raise ValueError("the histogram's compressed part is damaged") from error
-    if not unpacker.eof or len(body) < _INNER.size:
-        raise ValueError("the histogram is cut off or too large")
-    return _INNER.unpack_from(body), body[_INNER.size :]
-
-
-def _varints(body: bytes) -> list[int]:
-    """ZigZag LEB128 numbers, at most nine bytes each: counts, or negative runs of zero counters."""
-    values: list[int] = []
-    number, shift = 0, 0
-    for byte in body:
-        if shift == 7 * _LAST_VARINT_BYTE:
-            number |= byte << shift
-        else:
-            number |= (byte & 0x7F) << shift
-            if byte & 0x80:
-                shift += 7
-                continue
-        values.append((number >> 1) ^ -(number & 1))
-        number, shift = 0, 0
-    if shift:
-        raise ValueError("the histogram is cut off in the middle of a number")
-    return values

@@ -24,6 +24,8 @@ def value_at(shown: RunCurve, percentile: str) -> int | None:
     wanted = float(percentile)
     if shown.curve.count and 1 - wanted / 100 < 1 / shown.curve.count and wanted < 100:
         return None
+    if shown.curve.known_to is not None and shown.curve.known_to < wanted < 100:
+        return None
     # A published curve gives its percentiles exactly: tolerate the rounding of 99.9999 and the like.
     points = shown.curve.points
     found = next((p.value_ns for p in points if p.percentile >= wanted - 1e-9), None)

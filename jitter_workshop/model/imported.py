@@ -1,0 +1,44 @@
+"""What another tool measured: a labelled curve to lay beside our own. It is never part of a verdict."""
+
+from __future__ import annotations
+
+from jitter_workshop.model.record import dataclass
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """A distribution of times from elsewhere, as stored in a session's ``imports/ID.json``.
+
+    ``origin``: how it is marked wherever it is shown, never empty. ``measures``: what the tool measured, in a few
+    words. ``unit``: of the values in the file (ns | us | ms | s), and ``unit_stated``: whether the file or the user
+    says so, or it was assumed. ``count``: all samples, those beyond the histogram included. ``max_ns`` is the true
+    maximum as far as the file tells it.
+
+    ``bins``: (lowest ns, highest ns, samples), ascending, where the file has a histogram; ``beyond``: samples above all
+    bins, of which only the greatest (``max_ns``) is known. ``points``: (percentile 0..100, ns), ascending, where it has
+    only percentiles. ``notes``: what is not known or was assumed, one sentence each.
+    """
+
+    format_version: int
+    id: str
+    label: str
+    origin: str
+    tool: str
+    tool_version: str | None
+    measures: str
+    unit: str
+    unit_stated: bool
+    count: int
+    min_ns: int | None
+    max_ns: int
+    bins: tuple[tuple[int, int, int], ...] = ()
+    beyond: int = 0
+    points: tuple[tuple[float, int], ...] = ()
+    started_at: str | None = None
+    duration_s: float | None = None
+    host: str = ""
+    source: str = ""
+    imported_at: str = ""
+    notes: tuple[str, ...] = ()

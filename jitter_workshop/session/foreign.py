@@ -1,0 +1,90 @@
+"""Files of other tools, as labelled runs to overlay: which format a file has, and reading it.
+
+One module a format (``foreign_hlog``, ``foreign_hgrm``, ``foreign_cyclictest``, ``foreign_oslat``); each has
+``detect(data)`` and ``parse(data, name, unit)``, pure functions. Whatever a file holds, they give runs or raise
+SessionError naming the file (and the line where there is one), within bounded time and memory: its size is limited
+before it is read, and what it unpacks to while it is unpacked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.text import clean
+from jitter_workshop.session import foreign_cyclictest, foreign_hgrm, foreign_hlog, foreign_oslat
+from jitter_workshop.session.foreign_text import UNITS
+
+MAX_BYTES = 64 * 1024 * 1024
+"""No file that is larger is read: a day of one histogram a second has less."""
+
+LABEL_LIMIT = 60
+
+FORMATS = (foreign_hlog, foreign_oslat, foreign_cyclictest, foreign_hgrm)
+"""In this order: the more certain a format's marks, the earlier."""
+
+_ENDINGS = (".hlog", ".hgrm", ".hist", ".json", ".txt", ".log", ".out", ".csv", ".enc", ".report")
+
+KNOWN = "HdrHistogram's .hlog and .hgrm, and the histograms of cyclictest and oslat, as text or JSON"
+
+
+def read_file(path: Path, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
+    """The runs in a file: one, or one for each tag of a log. ``unit``: what its values are in, where the user knows
+    better than the file (ns | us | ms | s). ``label``: instead of the file's name. Raises SessionError."""
+    return parse(_bytes(path), path.name, unit=unit, label=label)
+
+
+def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
+    """The runs in the bytes of a file called ``name``; see :func:`read_file`."""
+    if unit is not None and unit not in UNITS:
+        raise SessionError(f"there is no unit {clean(unit, 20)}", f"choose one of {', '.join(UNITS)}")
+    shown = clean(name, 100) or "the file"
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    reader = next((form for form in FORMATS if form.detect(data)), None)
+    if reader is None:
+        what = "is empty" if not data.strip() else "has none of the formats that can be imported"
+        raise SessionError(f"{shown} {what}", f"known are {KNOWN}")
+    return _labelled(reader.parse(data, shown, unit), clean(label, LABEL_LIMIT), shown)
+
+
+def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[ImportedRun, ...]:
+    """Every run has a label: what the user said, what the file says, or the file's name; with the tag where several
+    came out of one file."""
+    stem = clean(_stem(name), LABEL_LIMIT)
+    named = []
+    for run in runs:
+        first = label or (stem if len(runs) > 1 else run.label or stem)
+        tag = f" {run.label}" if len(runs) > 1 and run.label else ""
+        named.append(dataclasses.replace(run, label=clean(first + tag, LABEL_LIMIT), source=name))
+    return tuple(named)
+
+
+def _stem(name: str) -> str:
+    stem = name
+    while stem.lower().endswith(_ENDINGS):
+        stem = stem.rpartition(".")[0]
+    return stem.strip() or name
+
+
+def _bytes(path: Path) -> bytes:
+    shown = clean(path, 200)
+    try:
+        # A pipe or a device must neither block nor be read for ever.
+        with path.open("rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise SessionError(f"{shown} is no file", "give the file that the other tool wrote")
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SessionError(
+            f"cannot read {shown}: {(error.strerror or str(error)).lower()}", "look at that path"
+        ) from error
+    except ValueError as error:
+        raise SessionError(f"cannot read {shown}: that is no path", "give a file") from error
+    if len(data) > MAX_BYTES:
+        raise SessionError(f"{shown} is larger than {MAX_BYTES >> 20} MiB", "import a part of it")
+    return data

@@ -1,0 +1,132 @@
+"""Percentile distributions of HdrHistogram's tools (``.hgrm``), as text or CSV, with header and footer or without.
+
+A row is value, percentile (0..1), samples up to it and 1/(1-percentile), as ``outputPercentileDistribution`` prints
+them; wrk2 prints the same with fewer decimals. The footer has mean, maximum and count. Nothing in it says what the
+values are in: the writer divided them as it liked. HdrHistogram's log processor and wrk2 print ms.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
+from jitter_workshop.session.foreign_text import MAX_NS, UNITS, broken, decimal, lines, stated_unit, whole
+
+MAX_ROWS = 50_000
+
+_HEADER = re.compile(r'"?Value"?[ ,\t]+"?Percentile"?[ ,\t]+"?TotalCount"?', re.ASCII)
+_FOOTER = re.compile(r"#\[Max +=\s*([0-9.]{1,40}), *Total count +=\s*([0-9]{1,19})\]", re.ASCII)
+_ENDLESS = ("inf", "Infinity", "∞")
+_LOOKS = re.compile(
+    rb"\s*[0-9]{1,19}(?:\.[0-9]{1,20})?[ ,\t]+[01]\.[0-9]{3,20}[ ,\t]+[0-9]{1,19}(?:[ ,\t][^\n]{0,60})?\r?\n"
+)
+
+
+@dataclass(slots=True)
+class _Read:
+    rows: list[tuple[Fraction, Fraction, int, int]] = field(default_factory=list)
+    """Value, percentile 0..1, samples up to it, number of the line."""
+    footer: tuple[Fraction, int] | None = None
+    unit: str | None = None
+    tool: str = "HdrHistogram"
+
+
+def detect(data: bytes) -> bool:
+    """Its header, or a first line of numbers that could only be a row of it."""
+    head = data[:65536]
+    return _HEADER.search(head.decode("utf-8", "replace")) is not None or _LOOKS.match(head) is not None
+
+
+def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
+    """One run, of percentiles only. Raises SessionError."""
+    read = _Read()
+    for number, text in lines(data, name, 65536):
+        _line(read, name, number, text.strip())
+    if not read.rows:
+        broken(name, "the distribution has no rows", advice="record for longer")
+    _check(read, name)
+    said = unit or read.unit or ("ms" if read.tool == "wrk2" else None)
+    used = said or "ms"
+    notes = [] if said else ["the file does not say what its values are in: ms was assumed (--unit says otherwise)"]
+    scale, last = UNITS[used], read.rows[-1]
+    count = read.footer[1] if read.footer else last[2]
+    if not read.footer and last[1] != 1:
+        broken(name, "the distribution is cut off: it has no footer, and its last row is not at 100 %")
+    greatest = read.footer[0] if read.footer else last[0]
+    if not count:
+        broken(name, "it holds no samples", advice="record for longer")
+    top = max(last[0], greatest) * scale
+    if top > MAX_NS:
+        broken(name, "a value is longer than thirty days", advice="say what its values are in: --unit ns, us, ms or s")
+    maximum = round(greatest * scale)
+    points = tuple((float(p * 100), min(round(v * scale), maximum)) for v, p, _, _ in read.rows if p < 1)
+    return (
+        ImportedRun(
+            format_version=FORMAT_VERSION,
+            id="",
+            label="",
+            origin="by wrk2" if read.tool == "wrk2" else "imported percentiles",
+            tool=read.tool,
+            tool_version=None,
+            measures="how long requests took" if read.tool == "wrk2" else "unknown",
+            unit=used,
+            unit_stated=said is not None,
+            count=count,
+            min_ns=round(read.rows[0][0] * scale) if read.rows[0][1] == 0 else None,
+            max_ns=maximum,
+            points=points,
+            notes=tuple(notes),
+        ),
+    )
+
+
+def _line(read: _Read, name: str, number: int, text: str) -> None:
+    if not text or _HEADER.match(text):
+        return
+    if text.startswith("#"):
+        read.unit = read.unit or stated_unit(text[:1000])
+        if found := _FOOTER.match(text):
+            greatest = decimal(found[1])
+            total = whole(found[2])
+            if greatest is None or total is None:
+                broken(name, "the footer's figures make no sense", line=number)
+            read.footer = (greatest, total)
+        return
+    if text.startswith("Detailed Percentile spectrum"):
+        read.tool = "wrk2"
+        return
+    row = _row(text)
+    if row is None:
+        # Tools print their own sentences around the table; inside it every line is a row.
+        if read.rows and read.footer is None:
+            broken(name, "this is no row of a percentile distribution", line=number)
+        return
+    if read.footer is not None:
+        broken(name, "there are rows after the footer", line=number, advice="import one distribution at a time")
+    if len(read.rows) == MAX_ROWS:
+        broken(name, f"the distribution has more than {MAX_ROWS} rows", line=number)
+    read.rows.append((*row, number))
+
+
+def _row(text: str) -> tuple[Fraction, Fraction, int] | None:
+    parts = text.replace(",", " ").split(None, 4)
+    if not 3 <= len(parts) <= 4:
+        return None
+    value, percentile, total = decimal(parts[0]), decimal(parts[1]), whole(parts[2])
+    if value is None or percentile is None or total is None or percentile > 1:
+        return None
+    if len(parts) == 4 and parts[3] not in _ENDLESS and decimal(parts[3]) is None:
+        return None
+    return value, percentile, total
+
+
+def _check(read: _Read, name: str) -> None:
+    """Percentiles, values and counts never fall, and the footer agrees with the last row."""
+    for before, row in itertools.pairwise(read.rows):
+        if row[0] < before[0] or row[1] < before[1] or row[2] < before[2]:
+            broken(name, "values, percentiles or counts fall from the line before", line=row[3])
+    if read.footer and read.rows[-1][2] > read.footer[1]:
+        broken(name, "the rows count more samples than the footer", line=read.rows[-1][3])

@@ -1,0 +1,212 @@
+"""Histogram logs of HdrHistogram's tools (``.hlog``; versions 1.00 to 1.3 of the format), and encoded histograms alone.
+
+A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``; ``#`` begins a comment, of which ``#[StartTime: …]`` and
+``#[BaseTime: …]`` say what the times count from (HdrHistogram's HistogramLogReader). The intervals of a tag are added
+up to one run. MAX is the greatest value in another unit, which the writer chose; where it is a millionth of the
+histogram's own maximum the values are ns, as the format's writers do by default. The perf-workshop writes one line
+without any header into ``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.text import clean
+from jitter_workshop.session.foreign_text import MAX_BINS, UNITS, broken, epoch, lines, run_of, stated_unit
+from jitter_workshop.stats.encoded import Budget, counts
+
+MAX_TAGS = 32
+MAX_PACKED_BYTES = 48 * 1024 * 1024
+"""What all histograms of a log may unpack to together: some seconds of reading."""
+
+MAX_INTERVALS = 200_000
+
+_LONGEST = 8 * 1024 * 1024
+_FIELD = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
+_LINE = re.compile(rf"(?:Tag=([^,]{{0,200}}),)?({_FIELD}),({_FIELD}),({_FIELD}),(HIST[A-Za-z0-9+/]+={{0,2}})", re.ASCII)
+_ALONE = re.compile(rb"\s*HIST[A-Za-z0-9+/]{20,}={0,2}\s*")
+_LOOKS = re.compile(rb"^(?:Tag=[^,\n]{0,200},)?[0-9.]{1,25},[0-9.]{1,25},[0-9.]{1,25},HIST", re.MULTILINE)
+_TIME = re.compile(r"#\[(StartTime|BaseTime): *([0-9]{1,12}(?:\.[0-9]{1,9})?)")
+_LOGGED = re.compile(r"#\[Logged with ([A-Za-z][A-Za-z0-9 _.-]{0,30}?) version ([A-Za-z0-9._-]{1,30})")
+_OWN = "#jitter-workshop run "
+_WORKSHOP_FILE = re.compile(r"encoded-result-histogram-(.{1,80}?)-[0-9].{0,40}-LABEL_(.{1,80}?)\.report\.enc")
+_YEAR_S = 365 * 24 * 3600.0
+
+
+@dataclass(slots=True)
+class _Tag:
+    """What one tag's intervals add up to."""
+
+    bins: dict[tuple[int, int], int] = field(default_factory=dict)
+    intervals: int = 0
+    greatest: tuple[float, int, int] = (-1.0, 0, 0)
+    """MAX as it is printed, and the bounds of that interval's last counter, of the interval where it was greatest."""
+    first_s: float | None = None
+    last_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Header:
+    tool: str = ""
+    version: str | None = None
+    unit: str | None = None
+    own: bool = False
+    times: dict[str, float] = field(default_factory=dict)
+
+
+def detect(data: bytes) -> bool:
+    """A log says so in its header, or has a line of one; a histogram alone is nothing but base64."""
+    head = data[: 1 << 20]
+    if b"#[Histogram log format version" in head[:65536] or _ALONE.fullmatch(data[:_LONGEST]):
+        return True
+    return _LOOKS.search(head) is not None
+
+
+def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
+    """One run a tag, in the order of their first lines; ``label`` is the tag. Raises SessionError."""
+    budget = Budget(MAX_PACKED_BYTES)
+    if _ALONE.fullmatch(data):
+        tag = _Tag()
+        _add(tag, name, 1, data.strip(), None, budget)
+        return (_run(name, "", tag, _Header(), unit, cut=False),)
+    header, tags, cut = _read(data, name, budget)
+    if not tags:
+        broken(name, "the log has no histogram in it", advice="record for longer")
+    return tuple(_run(name, label, tag, header, unit, cut) for label, tag in tags.items())
+
+
+def _read(data: bytes, name: str, budget: Budget) -> tuple[_Header, dict[str, _Tag], bool]:
+    header, tags, total = _Header(), dict[str, _Tag](), 0
+    unended = data.count(b"\n") + 1 if not data.endswith(b"\n") else None
+    for number, text in lines(data, name, _LONGEST):
+        if not text.strip() or text.startswith('"StartTimestamp"'):
+            continue
+        if text.startswith("#"):
+            _comment(header, text[:1000])
+            continue
+        total += 1
+        if total > MAX_INTERVALS:
+            broken(name, f"the log has more than {MAX_INTERVALS} intervals", line=number, advice="import a part of it")
+        try:
+            _interval(tags, name, number, text.strip(), budget)
+        except SessionError:
+            if number == unended and any(tag.intervals for tag in tags.values()):
+                # Whoever wrote the log was stopped in the middle of a line.
+                return header, {label: tag for label, tag in tags.items() if tag.intervals}, True
+            raise
+    return header, tags, False
+
+
+def _interval(tags: dict[str, _Tag], name: str, number: int, text: str, budget: Budget) -> None:
+    found = _LINE.fullmatch(text)
+    if found is None:
+        broken(name, "this is no interval of a histogram log", line=number)
+    label = clean(found[1] or "", 40)
+    if label not in tags and len(tags) == MAX_TAGS:
+        broken(name, f"the log has more than {MAX_TAGS} tags", line=number, advice="import a part of it")
+    tag = tags.setdefault(label, _Tag())
+    _add(tag, name, number, found[5].encode(), float(found[4]), budget)
+    if sum(len(one.bins) for one in tags.values()) > MAX_BINS:
+        broken(name, f"the log has more than {MAX_BINS} buckets in use", line=number, advice="import a part of it")
+    start, length = float(found[2]), float(found[3])
+    tag.first_s = start if tag.first_s is None else min(tag.first_s, start)
+    tag.last_s = max(tag.last_s, start + length)
+
+
+def _comment(header: _Header, text: str) -> None:
+    if found := _TIME.match(text):
+        header.times[found[1]] = float(found[2])
+    elif found := _LOGGED.match(text):
+        header.tool, header.version = found[1].strip(), found[2]
+    elif text.startswith(_OWN):
+        header.own = True
+    header.unit = header.unit or stated_unit(text)
+
+
+def _add(tag: _Tag, name: str, number: int, encoded: bytes, printed: float | None, budget: Budget) -> None:
+    try:
+        space, found = counts(encoded, budget)
+    except ValueError as error:
+        broken(name, str(error), line=number)
+    tag.intervals += 1
+    bins = tag.bins
+    for index, samples in found.items():
+        bounds = space.bounds(index)
+        bins[bounds] = bins.get(bounds, 0) + samples
+    if printed is not None and found and printed > tag.greatest[0]:
+        tag.greatest = (printed, *space.bounds(max(found)))
+
+
+def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cut: bool) -> ImportedRun:
+    workshop = _WORKSHOP_FILE.fullmatch(name)
+    said = unit or header.unit or ("ns" if workshop or header.tool == "jHiccup" else None)
+    used = said or ("us" if _ratio(tag) == 1_000 else "ns")
+    scale = UNITS[used]
+    notes = (
+        [] if said else [f"the file does not say what its values are in: {used} was assumed (--unit says otherwise)"]
+    )
+    if cut:
+        notes.append("its last line is cut off and was left out")
+    if tag.intervals > 1:
+        notes.append(f"{tag.intervals:,} intervals added up")
+    measures = "unknown"
+    if workshop:
+        tool, measures, label = (
+            "perf-workshop",
+            clean(workshop[1].replace("_", " "), 60),
+            label or clean(workshop[2], 40),
+        )
+    elif header.own:
+        tool, measures = "jitter-workshop", clean(label.replace("_", " "), 60) or "unknown"
+    elif header.tool == "jHiccup":
+        tool, measures = "jHiccup", "how late a sleeping thread of Java wakes"
+    else:
+        tool = clean(header.tool, 30) or "HdrHistogram log"
+    timed = tag.first_s is not None and not workshop
+    return run_of(
+        name,
+        {(low * scale, high * scale + scale - 1): n for (low, high), n in tag.bins.items()},
+        tool=tool,
+        origin="" if header.tool or workshop else "imported log",
+        tool_version=header.version,
+        measures=measures,
+        unit=used,
+        unit_stated=said is not None,
+        label=label,
+        max_ns=_maximum_ns(tag, scale),
+        started_at=_started(tag, header) if timed else None,
+        duration_s=tag.last_s - (tag.first_s or 0.0) if timed else None,
+        notes=tuple(notes),
+    )
+
+
+def _ratio(tag: _Tag) -> int | None:
+    """How many of the values' units MAX is printed in: 1,000,000 (ns and ms), 1,000 or 1; None for anything else."""
+    printed, low, high = tag.greatest
+    if printed <= 0:
+        return None
+    # MAX has three decimals at least, and may be the lowest or the highest value of its counter.
+    return next(
+        (r for r in (1_000_000, 1_000, 1) if low <= (printed + 0.0006) * r and (printed - 0.0006) * r <= high), None
+    )
+
+
+def _maximum_ns(tag: _Tag, scale: int) -> int | None:
+    """The true maximum where MAX tells it more exactly than the counter; None where it does not."""
+    printed, low, high = tag.greatest
+    ratio = _ratio(tag)
+    if ratio is None or not tag.bins or (low, high) != max(tag.bins):
+        return None
+    return min(max(round(printed * ratio), low), high) * scale
+
+
+def _started(tag: _Tag, header: _Header) -> str | None:
+    """Times count from BaseTime; where there is none they are absolute, or count from StartTime if they lie more than a
+    year before it (the rule of HdrHistogram's reader)."""
+    first = tag.first_s or 0.0
+    start = header.times.get("StartTime", first)
+    base = header.times.get("BaseTime", start if first < start - _YEAR_S else 0.0)
+    return epoch(base + first)

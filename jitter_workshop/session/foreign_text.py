@@ -1,0 +1,197 @@
+"""What the readers of other tools' files share: lines, numbers and JSON with limits, units, and their errors."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
+from jitter_workshop.model.text import clean
+
+UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+"""Nanoseconds in each unit that a file's values may have."""
+
+MAX_NS = 30 * 24 * 3600 * 10**9
+"""Nobody measured a latency of thirty days: such a value has another unit than was thought, or is made up."""
+
+MAX_COUNT = (1 << 63) - 1
+MAX_BINS = 200_000
+MAX_JSON_BYTES = 8 * 1024 * 1024
+MAX_COLUMNS = 4_096
+"""Threads of one run: Linux' own limit of CPUs on x86 is 8,192, of tools' tables half of it."""
+
+MAX_LINES = 1_500_000
+"""The longest is a table of cyclictest: a million buckets."""
+
+_MAX_LINE = 1024 * 1024
+_WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
+_DECIMAL = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,20})?", re.ASCII)
+_STATED = re.compile(r"values (?:are )?in (ns|us|µs|ms|s)\b")
+_ADVICE = "write it again with the tool that made it"
+
+
+def broken(name: str, what: str, *, line: int | None = None, advice: str = _ADVICE) -> NoReturn:
+    """Raise the SessionError of a file: ``NAME:LINE: what; advice``."""
+    place = f"{name}:{line}" if line is not None else name
+    raise SessionError(f"{place}: {what}", advice)
+
+
+def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
+    """The lines of a text with their numbers from 1, without the ends of lines. A line that is too long is an error,
+    and so are too many."""
+    start, number, end = 0, 0, len(data)
+    while start < end:
+        number += 1
+        if number > MAX_LINES:
+            broken(name, f"it has more than {MAX_LINES:,} lines", advice="import a part of it")
+        stop = data.find(b"\n", start)
+        stop = end if stop < 0 else stop
+        if stop - start > longest:
+            broken(name, f"the line is longer than {longest} characters", line=number)
+        yield number, data[start:stop].decode("utf-8", "replace").rstrip("\r")
+        start = stop + 1
+
+
+def whole(text: str) -> int | None:
+    """A number of digits only, at most 2^63 - 1; None for anything else."""
+    if not _WHOLE.fullmatch(text):
+        return None
+    value = int(text)
+    return value if value <= MAX_COUNT else None
+
+
+def decimal(text: str) -> Fraction | None:
+    """An exact number such as ``12.345``; None for anything else (signs, exponents, NaN, infinity)."""
+    return Fraction(text) if _DECIMAL.fullmatch(text) else None
+
+
+def load_json(data: bytes, name: str) -> dict[str, Any]:
+    """The object in a JSON file of limited size. Raises SessionError, with the line where the syntax ends."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no number of JSON")
+
+    if len(data) > MAX_JSON_BYTES:
+        broken(name, f"the JSON is larger than {MAX_JSON_BYTES >> 20} MiB", advice="measure with fewer buckets")
+    try:
+        value = json.loads(data.decode("utf-8"), parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        broken(name, f"not JSON ({error.msg.lower()})", line=error.lineno)
+    except UnicodeDecodeError:
+        broken(name, "not text in UTF-8")
+    except RecursionError:
+        broken(name, "the JSON is nested too deeply")
+    except ValueError as error:
+        broken(name, f"not JSON ({clean(error, 80)})")
+    if not isinstance(value, dict):
+        broken(name, "the JSON holds no object")
+    return value
+
+
+def is_json(data: bytes) -> bool:
+    """Whether a file can only be JSON: it begins with an object."""
+    return data[:4096].lstrip().startswith(b"{")
+
+
+def number(value: Any) -> int | None:
+    """A count or a time of a JSON file: a whole number from 0 to 2^63 - 1; None for anything else."""
+    if isinstance(value, float) and value.is_integer() and 0 <= value < 2**53:
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT else None
+
+
+def stated_unit(text: str) -> str | None:
+    """The unit that a comment such as ``values in ns`` names."""
+    found = _STATED.search(text)
+    return {"µs": "us"}.get(found[1], found[1]) if found else None
+
+
+def moment(text: Any) -> str | None:
+    """ISO 8601 in UTC of a time as rt-tests writes it (``Sat, 21 Nov 2026 22:17:51 +0000``); None where it is none."""
+    try:
+        found = datetime.datetime.strptime(str(text)[:40], "%a, %d %b %Y %H:%M:%S %z")
+        return f"{found.astimezone(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError):
+        return None
+
+
+def epoch(seconds: float) -> str | None:
+    """ISO 8601 in UTC of Unix time; None for what is no time of our days."""
+    if not math.isfinite(seconds) or not 0 < seconds < 2**33:
+        return None
+    return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def run_of(
+    name: str,
+    bins: Mapping[tuple[int, int], int],
+    *,
+    tool: str,
+    measures: str,
+    unit: str,
+    unit_stated: bool,
+    tool_version: str | None = None,
+    origin: str = "",
+    label: str = "",
+    beyond: int = 0,
+    min_ns: int | None = None,
+    max_ns: int | None = None,
+    started_at: str | None = None,
+    duration_s: float | None = None,
+    host: Any = "",
+    notes: tuple[str, ...] = (),
+) -> ImportedRun:
+    """A run of a histogram, (lowest ns, highest ns) → samples; what cannot be is a SessionError."""
+    found = sorted((low, high, samples) for (low, high), samples in bins.items() if samples)
+    count = sum(samples for _, _, samples in found) + beyond
+    if not found:
+        what = "all samples lie beyond its histogram" if beyond else "it holds no samples"
+        broken(name, what, advice="measure again, with a longer histogram" if beyond else "measure again, for longer")
+    if len(found) > MAX_BINS:
+        broken(name, f"its histogram has more than {MAX_BINS} buckets in use", advice="measure in fewer buckets")
+    if count > MAX_COUNT:
+        broken(name, "it counts more samples than can be")
+    top = max(found[-1][1], max_ns or 0)
+    if top > MAX_NS:
+        broken(name, "a value is longer than thirty days", advice="say what its values are in: --unit ns, us, ms or s")
+    if beyond and max_ns is None:
+        broken(name, "it does not say the greatest of the samples beyond its histogram")
+    if max_ns is not None and not beyond:
+        # The maximum lies in the last bucket, whatever rounding made of it in print.
+        max_ns = min(max(max_ns, found[-1][0]), found[-1][1])
+    elif max_ns is not None and max_ns < found[-1][0]:
+        broken(name, "its maximum is below its last bucket")
+    low = found[0][0] if min_ns is None else min(max(min_ns, found[0][0]), found[0][1])
+    version = clean(tool_version, 20) if tool_version else None
+    return ImportedRun(
+        format_version=FORMAT_VERSION,
+        id="",
+        label=label,
+        origin=origin or f"by {tool}" + (f" {version}" if version else ""),
+        tool=tool,
+        tool_version=version,
+        measures=measures,
+        unit=unit,
+        unit_stated=unit_stated,
+        count=count,
+        min_ns=low,
+        max_ns=found[-1][1] if max_ns is None else max_ns,
+        bins=tuple(found),
+        beyond=beyond,
+        started_at=started_at,
+        duration_s=duration_s,
+        host=clean(host, 60) if isinstance(host, str) else "",
+        notes=notes,
+    )
+
+
+def beyond_note(beyond: int, count: int) -> str:
+    """What is known of samples beyond a histogram."""
+    which = "lies" if beyond == 1 else "lie"
+    return f"{beyond:,} of {count:,} samples {which} beyond its histogram: of them only the greatest is known"

@@ -1,0 +1,86 @@
+"""Curves of other tools, kept in a session beside its runs: ``imports/ID.json``, one file a curve.
+
+They are no runs: nothing counts them, no verdict sees them. A damaged file is set aside under another name, and what a
+newer version wrote is left alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
+from jitter_workshop.model.text import clean
+from jitter_workshop.session import files, ids
+
+FOLDER = "imports"
+
+
+def add(session: Path, run: ImportedRun) -> ImportedRun:
+    """Store a curve in a session's folder; the curve as it is stored, with its id. Raises SessionError."""
+    folder = session / FOLDER
+    files.make_folder(folder)
+    for _ in range(16):
+        stored = dataclasses.replace(run, id=ids.new_id(), imported_at=ids.timestamp())
+        path = folder / f"{stored.id}.json"
+        if not path.exists():
+            break
+    # No spaces: a fine histogram has a hundred thousand numbers.
+    files.write_whole(path, files.json_line(to_plain(stored)))
+    return stored
+
+
+def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRun, ...], tuple[str, ...]]:
+    """A session's curves, oldest first, and what the user should be told of those that cannot be read."""
+    found, notices = list[ImportedRun](), list[str]()
+    folder = session / FOLDER
+    try:
+        paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
+    except OSError:
+        return (), ()
+    for path in paths:
+        shown = clean(path.stem, 80)
+        try:
+            value = files.read_json(path)
+            version = value.get("format_version")
+            if isinstance(version, int) and version > FORMAT_VERSION:
+                notices.append(f"import {shown} was written by a newer version and is left out")
+                continue
+            run = from_plain(ImportedRun, value)
+            if run.id != path.stem or not run.origin:
+                raise ValueError("the file belongs to another import")
+            _check(run)
+            found.append(run)
+        except OSError as error:
+            notices.append(f"import {shown} cannot be read: {(error.strerror or 'unreadable').lower()}")
+        except ValueError as error:
+            target = files.set_aside(path) if set_aside else None
+            where = f"set aside as {clean(target.name)}" if target else "left where it is"
+            notices.append(f"import {shown} is damaged ({clean(error, 120)}); {where}")
+    return tuple(sorted(found, key=lambda r: (r.imported_at, r.id))), tuple(notices)
+
+
+def find(runs: tuple[ImportedRun, ...], wanted: str) -> ImportedRun:
+    """The one meant by an id, the unique beginning of one, or a label (the newest that has it). Raises SessionError."""
+    if wanted.startswith("@"):
+        # @1 is the newest run that was measured here; what others measured has no such number.
+        raise SessionError(f"there is no import {clean(wanted)}", "name it by its label")
+    ident = ids.lookup("run", wanted, [(r.id, r.label) for r in runs], "see 'jitter-workshop sessions show'")
+    return next(r for r in runs if r.id == ident)
+
+
+def _check(run: ImportedRun) -> None:
+    """What curves and charts rely on; the file is the user's own, and may have been edited. Raises ValueError."""
+    before = -1
+    for low, high, samples in run.bins:
+        if not before < high or not 0 <= low <= high or samples < 1:
+            raise ValueError("its buckets are out of order")
+        before = high
+    if any(not 0 <= p < 100 or v < 0 for p, v in run.points) or run.beyond < 0 or run.max_ns < 0:
+        raise ValueError("its percentiles make no sense")
+    if not run.bins and not run.points:
+        raise ValueError("it holds no samples")
+    if run.bins and run.count != run.beyond + sum(samples for _, _, samples in run.bins):
+        raise ValueError("its samples do not add up")

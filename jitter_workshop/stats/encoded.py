@@ -1,0 +1,169 @@
+"""Encoded histograms, read without the library: bounds first, and nothing is allocated that the file only asks for.
+
+Three generations of HdrHistogram's format are in use (the methods ``encodeIntoCompressedByteBuffer`` of its versions):
+V0 (``HISTiQAA…``) and V1 (``HISTIgAA…`` and the like) hold plain counters of 2, 4 or 8 bytes, V2 (``HISTFAAA…``) holds
+ZigZag LEB128 numbers in which a negative one is a run of zero counters. All are zlib in base64.
+"""
+
+from __future__ import annotations
+
+import array
+import base64
+import binascii
+import itertools
+import struct
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jitter_workshop.stats.geometry import MAX_COUNTERS, Geometry, layout
+
+MAX_TOTAL = (1 << 63) - 1
+"""No histogram counts further than Java's long."""
+
+_V0, _V1, _V2 = 0x1C849309, 0x1C849302, 0x1C849304
+_INNER_OF = {_V0: 0x1C849308, _V1: 0x1C849301, _V2: 0x1C849303}
+_WORD_SIZE = 0xF0
+_OUTER = struct.Struct(">II")
+_INNER = struct.Struct(">IIIIQQd")
+_INNER_V0 = struct.Struct(">IIQQQ")
+_LAST_VARINT_BYTE = 8
+_PLAIN_CHEAPER = 16
+_ZEROS_CHEAPER = 64
+"""Plain counters are read that many times faster than packed ones, and zeros at their end are only unpacked."""
+
+
+class Budget:
+    """How many bytes of counters one file may unpack to; a file of thousands of histograms shares one."""
+
+    def __init__(self, packed_bytes: int) -> None:
+        self.left = packed_bytes
+
+    def spend(self, packed_bytes: int) -> None:
+        """Raises ValueError once everything is used up."""
+        self.left -= packed_bytes
+        if self.left < 0:
+            raise ValueError("the histograms unpack to more than can be read in reasonable time")
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """An encoded histogram's header and its counters, still packed."""
+
+    version: int
+    word_bytes: int
+    lowest: int
+    highest: int
+    digits: int
+    body: bytes
+
+
+def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]:
+    """The geometry, and index → count of the counters that are not zero. Raises ValueError for what is damaged, too
+    large, no histogram, or beyond the budget."""
+    inner = unwrap(text, budget)
+    space = layout(inner.lowest, inner.highest, inner.digits)
+    values = _packed(inner.body, space) if inner.version == 2 else _plain(inner.body, inner.word_bytes)
+    found = dict(values)
+    if (found and max(found) >= space.counts_len) or sum(found.values()) > MAX_TOTAL:
+        raise ValueError("the histogram holds more than its geometry allows")
+    return space, found
+
+
+def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
+    """The header, and the counters decompressed to no more than the limit. Raises ValueError."""
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError("the histogram is not base64") from error
+    if len(raw) < _OUTER.size:
+        raise ValueError("the histogram is cut off")
+    cookie, length = _OUTER.unpack_from(raw)
+    version = cookie & ~_WORD_SIZE
+    if version not in _INNER_OF:
+        raise ValueError("not a compressed histogram in the V2 format or one of those before it")
+    if length != len(raw) - _OUTER.size:
+        raise ValueError("the histogram is cut off")
+    header = _INNER_V0 if version == _V0 else _INNER
+    limit = header.size + MAX_COUNTERS * (_LAST_VARINT_BYTE + 1)
+    body = _decompressed(raw[_OUTER.size :], limit)
+    if len(body) < header.size:
+        raise ValueError("the histogram is cut off or too large")
+    if budget is not None:
+        counted = len(body.rstrip(b"\0"))
+        budget.spend(counted if version == _V2 else counted // _PLAIN_CHEAPER + len(body) // _ZEROS_CHEAPER + 1)
+    return _inner(version, body, header)
+
+
+def varints(body: bytes) -> list[int]:
+    """ZigZag LEB128 numbers, at most nine bytes each: counts, or negative runs of zero counters."""
+    values: list[int] = []
+    number, shift = 0, 0
+    for byte in body:
+        if shift == 7 * _LAST_VARINT_BYTE:
+            number |= byte << shift
+        else:
+            number |= (byte & 0x7F) << shift
+            if byte & 0x80:
+                shift += 7
+                continue
+        values.append((number >> 1) ^ -(number & 1))
+        number, shift = 0, 0
+    if shift:
+        raise ValueError("the histogram is cut off in the middle of a number")
+    return values
+
+
+def _decompressed(raw: bytes, limit: int) -> bytes:
+    unpacker = zlib.decompressobj()
+    try:
+        body = unpacker.decompress(raw, limit)
+    except zlib.error as error:
+        raise ValueError("the histogram's compressed part is damaged") from error
+    if not unpacker.eof:
+        raise ValueError("the histogram is cut off or too large")
+    return body
+
+
+def _inner(version: int, body: bytes, header: struct.Struct) -> Inner:
+    fields = header.unpack_from(body)
+    if fields[0] & ~_WORD_SIZE != _INNER_OF[version]:
+        raise ValueError("not a histogram in the V2 format or one of those before it")
+    word_bytes = (fields[0] & _WORD_SIZE) >> 4
+    if version == _V0:
+        _, digits, lowest, highest, _ = fields
+        return Inner(0, word_bytes, lowest, highest, digits, body[header.size :])
+    _, length, offset, digits, lowest, highest, _ = fields
+    counted = body[header.size :]
+    # V1's writers compress their whole buffer at times: what follows the stated length is not part of it.
+    if offset != 0 or length > len(counted) or (version == _V2 and length != len(counted)):
+        raise ValueError("the histogram is cut off or shifted")
+    return Inner(2 if version == _V2 else 1, word_bytes, lowest, highest, digits, counted[:length])
+
+
+def _packed(body: bytes, space: Geometry) -> Iterator[tuple[int, int]]:
+    index = 0
+    for value in varints(body):
+        if value < 0:
+            index -= value
+        else:
+            if value:
+                yield index, value
+            index += 1
+        if index > space.counts_len:
+            raise ValueError("the histogram holds more than its geometry allows")
+
+
+def _plain(body: bytes, word_bytes: int) -> Iterator[tuple[int, int]]:
+    kind = {2: "h", 4: "i", 8: "q"}.get(word_bytes)
+    if kind is None or len(body) % word_bytes:
+        raise ValueError("the histogram's counters have no size that there is")
+    words = array.array(kind)
+    used = len(body.rstrip(b"\0"))
+    words.frombytes(body[: used + -used % word_bytes])
+    if sys.byteorder == "little":
+        words.byteswap()
+    if words and min(words) < 0:
+        raise ValueError("the histogram has negative counts")
+    return zip(itertools.compress(itertools.count(), words), filter(None, words), strict=True)

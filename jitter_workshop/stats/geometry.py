@@ -1,0 +1,72 @@
+"""How an HdrHistogram maps values to counters: plain arithmetic, nothing is allocated and no library loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MAX_COUNTERS = 500_000
+"""A decoded histogram may ask for no more counters than this (4 MB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How values map to counters: what native code needs in order to count (names as in HdrHistogram)."""
+
+    lowest_ns: int
+    highest_ns: int
+    digits: int
+    unit_magnitude: int
+    sub_bucket_half_count_magnitude: int
+    sub_bucket_half_count: int
+    sub_bucket_mask: int
+    counts_len: int
+
+    def index(self, value_ns: int) -> int:
+        """The counter of a value; values above the range belong to ``index(highest_ns)``."""
+        value = min(value_ns, self.highest_ns)
+        top = (value | self.sub_bucket_mask).bit_length()
+        bucket = top - self.unit_magnitude - (self.sub_bucket_half_count_magnitude + 1)
+        sub_bucket = value >> (bucket + self.unit_magnitude)
+        return ((bucket + 1) << self.sub_bucket_half_count_magnitude) + sub_bucket - self.sub_bucket_half_count
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        """The lowest and the highest value that share a counter."""
+        bucket = (index >> self.sub_bucket_half_count_magnitude) - 1
+        sub_bucket = (index & (self.sub_bucket_half_count - 1)) + self.sub_bucket_half_count
+        if bucket < 0:
+            bucket, sub_bucket = 0, sub_bucket - self.sub_bucket_half_count
+        shift = bucket + self.unit_magnitude
+        low = sub_bucket << shift
+        return low, low + (1 << shift) - 1
+
+
+class Bin(NamedTuple):
+    """A counter that is not zero: the lowest and highest value that it stands for, and how many there were."""
+
+    low: int
+    high: int
+    samples: int
+
+
+def counters_needed(lowest: int, highest: int, digits: int) -> int:
+    """How many counters HdrHistogram gives to values from ``lowest`` to ``highest`` with that many digits."""
+    half: int = 1 << ((2 * 10**digits - 1).bit_length() - 1)
+    limit, buckets = (2 * half) << (lowest.bit_length() - 1), 1
+    while limit <= highest:
+        limit, buckets = limit << 1, buckets + 1
+    return (buckets + 1) * half
+
+
+def layout(lowest: int, highest: int, digits: int) -> Geometry:
+    """The geometry of a histogram by its three settings, as Java's HdrHistogram has it. Raises ValueError for settings
+    that make no sense or ask for more than :data:`MAX_COUNTERS` counters."""
+    if not 0 <= digits <= 5 or lowest < 1 or not 2 * lowest <= highest < 1 << 63:
+        raise ValueError(f"no such histogram: {lowest} to {highest}, {digits} digits")
+    length = counters_needed(lowest, highest, digits)
+    if length > MAX_COUNTERS:
+        raise ValueError(f"a histogram from {lowest} to {highest} with {digits} digits is too large")
+    magnitude = (2 * 10**digits - 1).bit_length() - 1
+    unit = lowest.bit_length() - 1
+    half = 1 << magnitude
+    return Geometry(lowest, highest, digits, unit, magnitude, half, (2 * half - 1) << unit, length)
