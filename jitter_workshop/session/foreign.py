@@ -75,7 +75,7 @@ def _bytes(path: Path) -> bytes:
     shown = clean(path, 200)
     try:
         # A pipe or a device must neither block nor be read for ever.
-        with path.open("rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SessionError(f"{shown} is no file", "give the file that the other tool wrote")
             data = file.read(MAX_BYTES + 1)
