@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
+from typing import Any
 
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.spec import STALL_DECADES_NS
-from jitter_workshop.model.verdict import Round, Side
+from jitter_workshop.model.verdict import SIGNIFICANCE, Round, Side
+from jitter_workshop.stats.family import adjust
+from jitter_workshop.stats.lines import lines
+from jitter_workshop.stats.paired import p_value
 from jitter_workshop.stats.rounds import draw_orders
 
 QUICK_S = 5.0
@@ -16,6 +20,7 @@ QUICK_S = 5.0
 LAPTOP = {1_000: 100.0, 10_000: 320.0, 100_000: 3.5, 1_000_000: 1.2}
 """Stalls a second within each decade: a small machine, pinned, ring at 10 µs."""
 QUIET = {1_000: 40.0, 10_000: 5.0, 100_000: 0.0, 1_000_000: 0.0}
+NOISY = {threshold: rate * 10 for threshold, rate in LAPTOP.items()}
 LENGTHS_NS = {1_000: 3_000, 10_000: 20_000, 100_000: 300_000, 1_000_000: 3_000_000}
 
 
@@ -78,3 +83,26 @@ def make_rounds(
         with_it = make_side(chance, per_second, spread, level * ratio * (second if order == "AB" else 1))
         made.append(Round(order, without, with_it))
     return made
+
+
+NULLS: dict[str, dict[str, Any]] = {
+    "even": {"spread": 0.1},
+    "as measured": {"spread": 0.2},
+    "wild runs": {"spread": 1.0},
+    "quiet": {"per_second": QUIET, "spread": 0.5},
+    "noisy": {"per_second": NOISY, "spread": 0.5},
+    "drifting": {"drift": 2.0},
+    "second run worse": {"second": 1.5},
+    "forty rounds": {"rounds": 40},
+}
+"""Hosts on which the change does nothing."""
+
+
+def false_claims(host: str, proofs: int, first_seed: int = 1_000) -> float:
+    """The share of proofs on a host of :data:`NULLS` in which any line would claim a change."""
+    claimed = 0
+    for seed in range(first_seed, first_seed + proofs):
+        shown = lines(make_rounds(seed, **NULLS[host]))
+        adjusted = adjust(shown, [p_value(line.pairs) for line in shown])
+        claimed += any(p < SIGNIFICANCE and not line.gate for p, line in zip(adjusted, shown, strict=True))
+    return claimed / proofs

@@ -8,8 +8,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from math import fsum
 
-GROUPS = 20
-"""More contributions are flipped in so many groups: 2^20 ways to flip are ample."""
+GROUPS = 16
+"""More contributions are flipped in so many groups: 2^16 ways to flip are ample."""
 
 _HAIR = 1e-12
 

@@ -1,0 +1,30 @@
+"""How often verdicts claim what is not there, and how often they see what is: whole proofs on made-up hosts.
+
+Fixed seeds, so that each is one fact and not a gamble.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from jitter_workshop.model.verdict import Verdict
+from jitter_workshop.stats.verdicts import judge
+from tests.maderounds import LAPTOP, NULLS, false_claims, make_rounds
+
+
+@pytest.mark.parametrize("host", NULLS)
+def test_the_same_on_both_sides_is_hardly_ever_a_change(host: str) -> None:
+    assert false_claims(host, 200) <= 0.05
+
+
+@pytest.mark.parametrize(("ratio", "word"), [(2.0, "higher"), (0.5, "lower")])
+def test_a_doubling_of_stalls_over_100_us_is_seen_in_ten_rounds(ratio: float, word: str) -> None:
+    judged = [judge(make_rounds(5_000 + i, ratio=ratio, per_second=LAPTOP, spread=0.2)) for i in range(50)]
+    seen = sum((j.headline.measure, j.headline.verdict) == ("stalls_per_second_over_100000_ns", word) for j in judged)
+    assert seen >= 45
+
+    def wrong(row: Verdict) -> bool:
+        # Of these hosts p50 and p99 do not change, and nothing changes the other way.
+        return row.verdict in ("lower", "higher") and (row.verdict != word or row.measure in ("p50", "p99"))
+
+    assert sum(any(map(wrong, j.rows)) for j in judged) <= 2
