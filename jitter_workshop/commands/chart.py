@@ -1,6 +1,7 @@
 """Draw the percentile curves of runs.
 
 RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
+What was imported from other tools has a label, too; --imported draws all of it beside the runs.
 Without RUN: the latest six runs of the session. Lines are solid where at least ten samples lie beyond, else dotted.
 On a terminal the chart takes its width; elsewhere it is plain text of 80 columns. With -o FILE.svg it is a picture.
 '--kind ccdf' turns it: at each length the share that is longer, to be read at a threshold. '--kind histogram' counts
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
     from jitter_workshop.model.curve import PercentileCurve
     from jitter_workshop.model.run import GapBucket, Run
+    from jitter_workshop.session.opened import OpenSession
+    from jitter_workshop.stats.histogram import Bin
     from jitter_workshop.stats.view import View
 
 LATEST = 6
@@ -32,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", help="the runs to draw (default: the latest six)")
     parser.add_argument("-o", "--output", metavar="FILE.svg", type=Path, help="write a picture instead")
     parser.add_argument("--published", action="store_true", help="overlay the laptop's curves published in 2015")
+    parser.add_argument("--imported", action="store_true", help="overlay what 'sessions import' brought")
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="what of the runs is drawn (percentiles)")
     parser.add_argument("--metric", metavar="M", help="a histogram, such as publisher_interval (default: the main one)")
 
@@ -70,7 +75,7 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
     them is to be drawn, None for value by percentile."""
     from jitter_workshop.commands.shared import open_session
     from jitter_workshop.stats import view as views
-    from jitter_workshop.stats.histogram import non_zero
+    from jitter_workshop.stats.curve import imported_curve
 
     curves: list[PercentileCurve] = []
     notices: list[str] = []
@@ -81,14 +86,16 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
         curves = [published.curve for published in published_curves()]
     try:
         with open_session(args) as session:
-            runs = [session.find(wanted) for wanted in args.runs] or _latest(session.runs(), args.kind)
-            curves += [session.curve(one, args.metric) for one in runs]
+            runs = _chosen(session, args)
+            curves += [
+                imported_curve(one) if isinstance(one, ImportedRun) else session.curve(one, args.metric) for one in runs
+            ]
+            notices = [f"of {one.label}: {note}" for one in runs if isinstance(one, ImportedRun) for note in one.notes]
             if args.kind == "histogram":
-                found = [session.histogram(one.id, args.metric or one.main_histogram) for one in runs]
-                view = views.frequency([non_zero(histogram) for histogram in found])
+                view = views.frequency([_bins(session, one, args.metric) for one in runs])
             elif args.kind == "rates":
                 view = views.rates([_buckets(one) for one in runs])
-            notices = list(session.notices)
+            notices = [*session.notices, *notices]
     except SessionError:
         if args.runs or args.session or not args.published:
             raise
@@ -98,12 +105,34 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
     return curves, views.ccdf(curves) if args.kind == "ccdf" else view, notices
 
 
+def _chosen(session: OpenSession, args: argparse.Namespace) -> list[Run | ImportedRun]:
+    """What was named, else the latest runs; and everything that was imported, once, where that is asked for."""
+    named = [session.find_any(wanted) for wanted in args.runs]
+    chosen = named or [*_latest(session.runs(), args.kind)]
+    if args.imported:
+        known = {one.id for one in chosen}
+        chosen += [one for one in session.imports() if one.id not in known]
+    return chosen
+
+
+def _bins(session: OpenSession, one: Run | ImportedRun, metric: str | None) -> list[Bin]:
+    from jitter_workshop.stats.histogram import Bin, non_zero
+
+    if not isinstance(one, ImportedRun):
+        return non_zero(session.histogram(one.id, metric or one.main_histogram))
+    if not one.bins:
+        raise SessionError(f"{clean(one.label, 60)} has percentiles only", "leave out --kind histogram")
+    return [Bin(*found) for found in one.bins]
+
+
 def _latest(runs: Sequence[Run], kind: str) -> list[Run]:
     """The runs that are drawn where none was named: for rates those that have any."""
     return [run for run in runs if run.buckets is not None or kind != "rates"][-LATEST:]
 
 
-def _buckets(run: Run) -> Sequence[GapBucket]:
+def _buckets(run: Run | ImportedRun) -> Sequence[GapBucket]:
+    if isinstance(run, ImportedRun):
+        raise SessionError(f"{clean(run.label, 60)} was not measured here and has no gaps by length", "leave it out")
     if run.buckets is None:
         raise SessionError(f"run {run.id} has no gaps by length", "they are of the workload spin")
     return run.buckets

@@ -22,6 +22,7 @@ from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
     from jitter_workshop.model.curve import Comparison
+    from jitter_workshop.session.opened import OpenSession
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     gate = _gate(args.gate)
     with open_session(args) as session:
-        a = session.find(args.baseline)
-        others = [session.find(wanted) for wanted in args.others]
+        a, *others = (_measured_here(session, wanted) for wanted in (args.baseline, *args.others))
         notices = tuple(session.notices)
     metric = args.metric or a.main_histogram
     for one in (a, *(b for b in others if not differences(a, b))):
@@ -72,6 +72,16 @@ def run(args: argparse.Namespace) -> int:
         texts = [comparison_text.render(c, a, b, metric) for c, b in zip(found, others, strict=True)]
         sys.stdout.write("\n".join(texts))
     return 1 if failed else 0
+
+
+def _measured_here(session: OpenSession, wanted: str) -> Run:
+    found = session.find_any(wanted)
+    if isinstance(found, Run):
+        return found
+    raise SessionError(
+        f"{clean(found.label, 60)} was not measured here ({clean(found.origin, 40)}) and is not compared",
+        "draw them together: 'jitter-workshop chart --imported'",
+    )
 
 
 def _gate(wanted: str | None) -> str | None:

@@ -1,25 +1,31 @@
-"""List, show, choose or remove sessions.
+"""List, show, choose or remove sessions; import what other tools measured.
 
   sessions               all sessions; * marks the one in use. Damaged files are set aside and named; exit 1 then
   sessions show ID       one session: its chapters and its runs; with --profile what it has applied, for apply --profile
   sessions use ID        work in this session from now on
+  sessions import FILE…  lay curves of other tools beside this session's runs: HdrHistogram's .hlog and .hgrm,
+                         histograms of cyclictest (-h, --histfile, --json) and oslat (also --json)
   sessions remove ID     remove a session with all its runs (asks; --yes does not)
 
 ID is an id, the unique beginning of one, a name (the newest session that has it), or @1 for the newest.
+Imported curves are drawn with 'chart --imported' or by their label, marked with the tool they are from. They are
+never part of a comparison or a verdict. Where a file does not say what its values are in, say it with --unit.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.commands.base import add_json, print_json, say
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean
-from jitter_workshop.session.store import Damaged, SessionStore
+from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
 
 if TYPE_CHECKING:
+    from jitter_workshop.model.imported import ImportedRun
     from jitter_workshop.model.run import Run
     from jitter_workshop.model.session import Session
 
@@ -28,7 +34,9 @@ ACTIONS = ("list", "show", "use", "import", "remove")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
-    parser.add_argument("id", nargs="*", metavar="ID", help="the session that show, use and remove are about")
+    parser.add_argument("id", nargs="*", metavar="ID", help="the session that is meant, or the files to import")
+    parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="what an imported file's values are in")
+    parser.add_argument("--label", default="", metavar="L", help="a name for what is imported (default: the file's)")
     parser.add_argument("--profile", action="store_true", help="show only what is applied, one ID=VALUE a line")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     add_json(parser)
@@ -37,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 done; 1 where a file was damaged."""
     if args.action == "import":
-        raise UsageError("'sessions import' is not built yet", "copy the session's folder into the sessions folder")
+        return _import(args)
+    if args.unit or args.label:
+        raise UsageError(f"'sessions {args.action}' takes no --unit and no --label", "they are for 'sessions import'")
     if args.action == "list":
         if args.id:
             raise UsageError("'sessions list' takes no ID", f"try 'sessions show {clean(args.id[0], 40)}'")
@@ -64,7 +74,8 @@ def _list(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace, wanted: str) -> int:
     store = SessionStore()
     with store.open(wanted) as opened:
-        session, runs, notices = opened.session, opened.runs(), tuple(opened.notices)
+        session, runs, imported = opened.session, opened.runs(), opened.imports()
+        notices = tuple(opened.notices)
     if args.profile:
         from jitter_workshop.tuning.journal import profile
 
@@ -73,7 +84,13 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     if args.json:
         payload = _as_json((session,), (), store.current_id())
         print_json(
-            {**payload, "chapters": session.chapters, "run_list": [_run_json(r) for r in runs], "notices": notices}
+            {
+                **payload,
+                "chapters": session.chapters,
+                "run_list": [_run_json(r) for r in runs],
+                "imports": [_import_json(r) for r in imported],
+                "notices": notices,
+            }
         )
         return 0
     lines = [
@@ -85,6 +102,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
         for ident, progress in session.chapters.items()
     ]
     lines += ["", *_run_lines(runs)]
+    lines += ["", "From elsewhere:", *(f"  {_import_line(r)}" for r in imported)] if imported else []
     lines += [f"note: {clean(notice, 300)}" for notice in notices]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -97,6 +115,41 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
     else:
         sys.stdout.write(f"Working in {clean(session.name)} ({session.id}) from now on.\n")
     return 0
+
+
+def _import(args: argparse.Namespace) -> int:
+    """All files are read before anything is kept: a mistake in the last one leaves nothing half done."""
+    from jitter_workshop.session.foreign import read_file
+
+    if not args.id:
+        raise UsageError("'sessions import' takes files", "see 'jitter-workshop sessions --help'")
+    if args.root != Path("/"):
+        raise UsageError("'sessions import' reads no recorded host", "leave out --root")
+    found = [run for file in args.id for run in read_file(Path(file), unit=args.unit, label=args.label)]
+    store = SessionStore()
+    with _session_for(store, args) as opened:
+        kept = [opened.add_import(run) for run in found]
+        notices, session = tuple(opened.notices), opened.session
+    for notice in notices:
+        say(f"note: {clean(notice, 300)}")
+    if args.json:
+        payload = _as_json((session,), (), store.current_id())
+        print_json({**payload, "imported": [_import_json(run) for run in kept]})
+        return 0
+    for run in kept:
+        sys.stdout.write(f"{_import_line(run)}\n")
+        sys.stdout.writelines(f"  {clean(note, 300)}\n" for note in run.notes)
+    sys.stdout.write(f"Kept in {clean(session.name)}. See them beside your own: jitter-workshop chart --imported\n")
+    return 0
+
+
+def _session_for(store: SessionStore, args: argparse.Namespace) -> OpenSession:
+    """The session that is asked for or in use, or a first one."""
+    import platform
+
+    if args.session is not None:
+        return store.open_or_create(args.session, platform.node())
+    return store.current_or_create("first session", platform.node())
 
 
 def _remove(args: argparse.Namespace, wanted: str) -> int:
@@ -154,6 +207,44 @@ def _run_json(run: Run) -> dict[str, Any]:
         "count": main.count if main else None,
         "applied": run.applied,
     }
+
+
+def _import_json(run: ImportedRun) -> dict[str, Any]:
+    from jitter_workshop.model.run import PERCENTILES
+    from jitter_workshop.stats.curve import imported_curve, value_at
+
+    curve = imported_curve(run)
+    return {
+        "id": run.id,
+        "label": run.label,
+        "origin": run.origin,
+        "tool": run.tool,
+        "tool_version": run.tool_version,
+        "measures": run.measures,
+        "unit": run.unit,
+        "unit_stated": run.unit_stated,
+        "source": run.source,
+        "started_at": run.started_at,
+        "duration_s": run.duration_s,
+        "host": run.host,
+        "imported_at": run.imported_at,
+        "count": run.count,
+        "beyond": run.beyond,
+        "min": run.min_ns,
+        "max": run.max_ns,
+        "percentiles": {p: value_at(curve, float(p)) for p in PERCENTILES},
+        "notes": {str(number): note for number, note in enumerate(run.notes)},
+    }
+
+
+def _import_line(run: ImportedRun) -> str:
+    from jitter_workshop.stats.curve import imported_curve, value_at
+    from jitter_workshop.stats.scale import nice_ns
+
+    curve = imported_curve(run)
+    p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
+    figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
+    return f"{clean(run.label, 60)} ({clean(run.origin, 40)}): {clean(run.measures, 60)}, {figures}"
 
 
 def _table(sessions: tuple[Session, ...], current: str | None) -> str:

@@ -1,9 +1,10 @@
-"""Curves that were not measured here: those of 2015, published figures of a laptop, and the course's runs on another
-machine. Each says what it is."""
+"""Curves that were not measured here: those of 2015, published figures of a laptop, the course's runs on another
+machine, and what was imported from other tools. Each says what it is."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from jitter_workshop.course.problems import Problems
 from jitter_workshop.flow.recordedruns import RecordedRun, misfit, read_recorded
 from jitter_workshop.flow.recordings import assets
 from jitter_workshop.model.course import Chapter, StepName
+from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.stats.curve import curve_from_percentiles
+from jitter_workshop.stats.curve import curve_from_percentiles, imported_curve
 
 ORIGIN = "published 2015"
 RECORDED = "recorded"
@@ -36,6 +38,11 @@ def published_curves() -> tuple[RunCurve, ...]:
     except (OSError, ValueError):
         return ()
     return tuple(_curve(name, figures) for name, figures in data["curves"].items())
+
+
+def imported_curves(runs: Sequence[ImportedRun]) -> tuple[RunCurve, ...]:
+    """What other tools measured, as it was imported into a session; each curve says which tool."""
+    return tuple(RunCurve(f"imported-{run.id}", run.label, imported_curve(run), None) for run in runs)
 
 
 def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> Curves:

@@ -24,7 +24,7 @@ from jitter_workshop.flow.hunting import Hiding
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
 from jitter_workshop.flow.plan import placed_on
-from jitter_workshop.flow.published import published_curves
+from jitter_workshop.flow.published import imported_curves, published_curves
 from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.settings import Seen, missing_here, plan_view, planned
 from jitter_workshop.flow.walk import Walk
@@ -248,6 +248,10 @@ class Workshop:
     def published(self) -> tuple[RunCurve, ...]:
         """The curves of 2015, marked as published."""
         return published_curves()
+
+    def imported(self) -> tuple[RunCurve, ...]:
+        """What was imported into this session from other tools, oldest first, marked with the tool; for looking at."""
+        return imported_curves(self._desk.handle.imports())
 
     @property
     def hands(self) -> Hands:

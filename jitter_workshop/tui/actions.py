@@ -111,6 +111,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("runs", "toggle", "space,enter", "Space", "show/hide", "Draw the run under the cursor, or not", run="draw"),
     _a("runs", "table", "t", "t", "table", "The same numbers as a table"),
     _a("runs", "published", "o", "o", "2015", "Show or hide the curves published in 2015"),
+    _a("runs", "imported", "i", "i", "imported", "Show or hide the curves that 'sessions import' brought"),
     _a("runs", "all", "a", "a", "all/none", "Draw all runs (the newest six), or none"),
     _a("runs", "causes", "v", "v", "causes", "Who took the time of the run under the cursor, where it was traced"),
     _a("runs", "up", "up,k", "↑", "up", "Run above", palette=False),

@@ -14,6 +14,7 @@ from jitter_workshop import paths
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import read_topology
+from jitter_workshop.session import foreign
 from jitter_workshop.tui.actions import ACTIONS, BY_ID
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.cpus import CpuPicker
@@ -74,6 +75,40 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         assert "p99.9999" in screen.query_one("#runs-table", Sheet).plain()
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_imported_curves_lie_beside_the_runs_and_are_marked(size: tuple[int, int]) -> None:
+    workshop = with_runs(1)
+    (theirs,) = foreign.read_file(Path(__file__).parents[1] / "imports" / "cyclictest.json")
+    workshop._desk.handle.add_import(theirs)
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "o")
+        await settled(pilot)
+        chart = app.screen.query_one("#chart-of-runs", ChartView)
+        assert [(curve.label, curve.curve.origin) for curve in chart.curves] == [
+            ("cyclictest", "by cyclictest 2.40"),
+            ("run 0", ""),
+        ]
+        assert "hide imported" in text_of(app)
+        await pilot.press("t")
+        # 31 of its 3,000 samples lie beyond its histogram, so its p99 is not known.
+        assert "by cyclictest 2.40" in text_of(app)
+        row = next(line for line in text_of(app).splitlines() if line.strip().startswith("p99 "))
+        assert row.split()[1] == "–"
+        await pilot.press("t", "i")
+        assert [curve.label for curve in chart.curves] == ["run 0"]
+
+
+async def test_nothing_was_imported() -> None:
+    app = WorkshopApp(with_runs(1))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "i")
+        await settled(pilot)
+        assert "Nothing was imported" in text_of(app)
 
 
 async def test_no_more_curves_than_can_be_told_apart() -> None:

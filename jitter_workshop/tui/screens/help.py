@@ -32,6 +32,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("steal", "time in which the hypervisor ran somebody else on our CPU."),
     ("dotted curve", "fewer than ten samples lie beyond: luck, more than the host, decides where it runs."),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
+    (
+        "by cyclictest …",
+        "imported: another tool measured these curves. They are for looking at, not for proof.",
+    ),
     ("on a recording", "this host lacks what a chapter sets. Another one's recorded state is looked at instead."),
     ("settings stand", "this tool wrote them as root. Leaving gives them back, unless you keep them; u does at once."),
     ("setting, curve, guess", "of a chapter: the change was made; a run was kept; the prediction was near."),

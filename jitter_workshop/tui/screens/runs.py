@@ -61,6 +61,8 @@ class RunsScreen(WorkshopScreen):
         self._shown: set[str] = set()
         self._cursor = 0
         self._published: bool | None = None
+        self._imports: tuple[RunCurve, ...] = ()
+        self._with_imports = True
         self._table = False
         self._said = ""
 
@@ -81,6 +83,7 @@ class RunsScreen(WorkshopScreen):
     def on_mount(self) -> None:
         self._runs = tuple(reversed(self.workshop.runs()))
         self._shown = {run.id for run in self._runs[:MOST_DRAWN]}
+        self._imports = self.workshop.imported()[-MOST_DRAWN:]
         self._redraw()
 
     def on_resize(self) -> None:
@@ -91,7 +94,9 @@ class RunsScreen(WorkshopScreen):
             ("runs.toggle", ""),
             ("runs.table", "chart" if self._table else "table"),
             ("runs.published", "hide 2015" if self._with_published else "show 2015"),
-            ("runs.all", ""),
+            ("runs.imported", "hide imported" if self._with_imports else "show imported")
+            if self._imports
+            else ("runs.all", ""),
             *((("runs.causes", ""),) if self._under_is_traced else ()),
             ("app.help", ""),
             ("runs.close", ""),
@@ -106,10 +111,11 @@ class RunsScreen(WorkshopScreen):
         return self.workshop_app.settings.show_published if self._published is None else self._published
 
     def curves(self) -> list[RunCurve]:
-        """What is drawn now: the published ones first, then the chosen runs, oldest first."""
+        """What is drawn now: the published and the imported ones first, then the chosen runs, oldest first."""
         ids = tuple(run.id for run in reversed(self._runs) if run.id in self._shown)
         published = list(self.workshop.published()) if self._with_published else []
-        return [*published, *(self.workshop.curves(ids) if ids else ())]
+        imported = self._imports if self._with_imports else ()
+        return [*published, *imported, *(self.workshop.curves(ids) if ids else ())]
 
     def _redraw(self) -> None:
         curves = self.curves()
@@ -234,6 +240,14 @@ class RunsScreen(WorkshopScreen):
 
     def action_published(self) -> None:
         self._published = not self._with_published
+        self._redraw()
+
+    def action_imported(self) -> None:
+        if self._imports:
+            self._with_imports = not self._with_imports
+            self._said = ""
+        else:
+            self._said = "Nothing was imported: 'jitter-workshop sessions import FILE' lays another tool's curve here."
         self._redraw()
 
     def action_causes(self) -> None:
