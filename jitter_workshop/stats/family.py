@@ -28,6 +28,14 @@ def primary(shown: Sequence[Line]) -> int | None:
     return next((i for i in stalls[first:] if _enough(shown[i])), None)
 
 
+def usual(shown: Sequence[Line]) -> int:
+    """The place of the line to speak of first: the primary one, else stalls over 100 µs, else the first."""
+    first = primary(shown)
+    if first is None:
+        first = next((i for i, line in enumerate(shown) if line.measure == _PRIMARY), 0)
+    return first
+
+
 def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
     """Holm's p of each line, the primary one with half of the doubt and the others with the other half between them.
 

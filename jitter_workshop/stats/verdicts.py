@@ -23,7 +23,7 @@ from jitter_workshop.model.verdict import (
     VerdictWord,
 )
 from jitter_workshop.stats.drift import drift
-from jitter_workshop.stats.family import adjust, doubt, primary
+from jitter_workshop.stats.family import adjust, doubt, usual
 from jitter_workshop.stats.lines import Line, lines
 from jitter_workshop.stats.needed import rounds_needed
 from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, p_value
@@ -41,7 +41,7 @@ def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
         _verdict(line, p, p_adjusted, len(rounds), doubt(shown, i))
         for i, (line, p, p_adjusted) in enumerate(zip(shown, ps, adjust(shown, ps), strict=True))
     )
-    headline = _headline(rows, primary(shown) or 0)
+    headline = _headline(rows, usual(shown))
     return Judgement(len(rounds), rows, headline, _drift(shown, headline, rounds), worst_in_words(rounds))
 
 

@@ -47,7 +47,8 @@ def _said(
     if word == "no_change":
         return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
     if word == "cannot_tell":
-        return f"cannot tell ({span}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
+        alone = ", too weak beside the other lines" if low > 1 or (high is not None and high < 1) else ""
+        return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
     return f"{_change(line, word, ratio)} ({span}){_small(low, high)}"
 
 

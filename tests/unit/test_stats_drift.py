@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations, permutations
 
 import pytest
@@ -41,6 +42,16 @@ def test_the_rank_sums_p_is_the_share_of_splits(a: list[int], b: list[int]) -> N
     far = [abs(sum(rank[v] for v in chosen) - expected) for chosen in combinations(both, len(a))]
     seen = abs(sum(rank[v] for v in a) - expected)
     assert rank_sum_p(a, b) == pytest.approx(sum(f >= seen - 1e-9 for f in far) / len(far))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_ps_of_many_rounds_are_those_that_counting_gives(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    slope = chance.uniform(-0.03, 0.03)
+    values = [chance.random() + i * slope for i in range(40)]
+    counted = kendall_p(values), rank_sum_p(values[:20], values[20:])
+    monkeypatch.setattr("jitter_workshop.stats.drift._LISTED", 39)
+    assert (kendall_p(values), rank_sum_p(values[:20], values[20:])) == pytest.approx(counted, abs=0.006)
 
 
 def test_without_one_of_the_orders_nothing_is_known_of_order() -> None:

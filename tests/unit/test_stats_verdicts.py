@@ -108,6 +108,17 @@ def test_nine_rounds_give_figures_and_no_verdict() -> None:
     assert "only 9 of the 10 rounds that a verdict needs" in judgement.headline.text
 
 
+def test_of_few_rounds_the_usual_line_speaks() -> None:
+    assert judge(make_rounds(3, rounds=3)).headline.measure == OVER_100_US
+
+
+def test_a_line_that_only_its_neighbours_silence_says_so() -> None:
+    words = {r.words for i in range(20) for r in judge(make_rounds(i, ratio=1.5)).rows if "too weak" in r.words}
+    assert words
+    silenced = [r for i in range(20) for r in judge(make_rounds(i, ratio=1.5)).rows if r.words in words]
+    assert all(r.p < 0.05 <= r.p_adjusted and r.verdict == "cannot_tell" for r in silenced)
+
+
 def test_no_round_is_no_judgement() -> None:
     with pytest.raises(ValueError, match="no round"):
         judge([])
