@@ -20,18 +20,19 @@ def rounds_needed(
     difference of this size at a p of ``p_to_reach``, or show that it lies within the band of no change.
 
     ``spread`` is the standard deviation of one round's log ratio, ``coarseness`` what the clock's step adds to an
-    interval. By the normal approximation; None where more than :data:`MANY_ROUNDS` were needed.
+    interval. By the normal approximation and what few rounds ask for beyond it (z²/2: Guenther, The American
+    Statistician 35, 1981); None where more than :data:`MANY_ROUNDS` were needed.
     """
     z = NormalDist().inv_cdf
-    power = z(_POWER)
     candidates: list[float] = []
     beyond_clock = abs(log_ratio) - coarseness
     if beyond_clock > 0:
-        candidates.append(((z(1 - p_to_reach / 2) + power) * spread / beyond_clock) ** 2)
+        sure = z(1 - p_to_reach / 2)
+        candidates.append(((sure + z(_POWER)) * spread / beyond_clock) ** 2 + sure**2 / 2)
     room = math.log1p(NO_CHANGE_WITHIN) - abs(log_ratio) - coarseness
     if room > 0:
         # In the middle of the band both ends have to be kept out.
-        both = z((1 + _POWER) / 2)
-        candidates.append(((z(1 - SIGNIFICANCE / 2) + both) * spread / room) ** 2)
+        sure = z(1 - SIGNIFICANCE / 2)
+        candidates.append(((sure + z((1 + _POWER) / 2)) * spread / room) ** 2 + sure**2 / 2)
     fewest = min(candidates, default=math.inf)
     return max(ENOUGH_ROUNDS, rounds + 1, math.ceil(fewest)) if fewest <= MANY_ROUNDS else None

@@ -246,8 +246,26 @@ def test_rounds_needed_grow_with_the_spread(effect: float, spread: float, rounds
 
 
 def test_rounds_needed_for_a_doubling_as_a_t_test_would_have_them() -> None:
-    # (1.96 + 1.28)² · 1.2² / ln(2)²
-    assert rounds_needed(math.log(2), 1.2, 10, 0.05) == 32
+    # (1.96 + 1.28)² · 1.2² / ln(2)² + 1.96²/2
+    assert rounds_needed(math.log(2), 1.2, 10, 0.05) == 34
+
+
+@pytest.mark.parametrize(("ratio", "spread"), [(2.0, 0.4), (1.5, 0.3), (1.0, 0.05)])
+def test_as_many_rounds_as_are_named_do_tell(ratio: float, spread: float) -> None:
+    # Per second, and what counting adds to the spread of two runs of five seconds.
+    rate = 200.0
+    whole = math.sqrt(2 * spread**2 + (1 + 1 / ratio) / (5 * rate))
+    needed = rounds_needed(math.log(ratio), whole, 0, 0.025)
+    assert needed is not None
+    busy = {100_000: rate}
+    told = sum(
+        row(
+            judge(make_rounds(700 + i, rounds=needed, ratio=ratio, per_second=busy, spread=spread)), OVER_100_US
+        ).verdict
+        != "cannot_tell"
+        for i in range(40)
+    )
+    assert told >= 32
 
 
 def test_what_the_clock_cannot_tell_no_rounds_will() -> None:
