@@ -155,7 +155,7 @@ def _read(data: bytes, name: str) -> _Table:
             broken(name, "the buckets do not ascend", line=line)
         last, table.columns = at, len(row)
         table.rows.append((at, tuple(row)))
-        if len(table.rows) * len(row) > 4 * MAX_BINS:
+        if len(table.rows) > MAX_BINS or len(table.rows) * len(row) > 4 * MAX_BINS:
             broken(name, "it has more buckets in use than can be read", line=line, advice="measure in µs")
     return table
 

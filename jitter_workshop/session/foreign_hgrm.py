@@ -15,7 +15,7 @@ from fractions import Fraction
 from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
 from jitter_workshop.session.foreign_text import MAX_NS, UNITS, broken, decimal, lines, stated_unit, whole
 
-MAX_ROWS = 50_000
+MAX_ROWS = 20_000
 
 _HEADER = re.compile(r'"?Value"?[ ,\t]+"?Percentile"?[ ,\t]+"?TotalCount"?', re.ASCII)
 _FOOTER = re.compile(r"#\[Max +=\s*([0-9.]{1,40}), *Total count +=\s*([0-9]{1,19})\]", re.ASCII)

@@ -98,6 +98,7 @@ async def test_imported_curves_lie_beside_the_runs_and_are_marked(size: tuple[in
         assert "by cyclictest 2.40" in text_of(app)
         row = next(line for line in text_of(app).splitlines() if line.strip().startswith("p99 "))
         assert row.split()[1] == "–"
+        assert "beyond the other tool's histogram" in text_of(app)
         await pilot.press("t", "i")
         assert [curve.label for curve in chart.curves] == ["run 0"]
 

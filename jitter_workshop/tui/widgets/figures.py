@@ -97,4 +97,6 @@ def percentile_table(curves: Sequence[RunCurve], palette: Palette, width: int) -
     lines = table(rows, palette, right=range(1, len(curves) + 1), width=width)
     if any("–" in row[1:] for row in rows):
         lines += [Text(), Text("–  too few samples to say", style=palette.dim)]
+        if any(c.curve.known_to is not None for c in curves):
+            lines.append(Text("   or beyond the other tool's histogram", style=palette.dim))
     return lines
