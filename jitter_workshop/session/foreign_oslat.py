@@ -34,7 +34,7 @@ MEASURES = "gap of a busy loop"
 
 _US = 1_000
 _JSON = re.compile(rb'"cmdline:?"\s*:\s*"(?:[^"\\\s]{0,200}/)?oslat[ "\\]')
-_TEXT = re.compile(rb"^ *[0-9]{3,12}(?:\.[0-9]{1,6})? \(us\):\t", re.MULTILINE)
+_TEXT = re.compile(rb"^ *[0-9]{1,12}(?:\.[0-9]{1,6})? \(us\):\t", re.MULTILINE)
 _VERSION = re.compile(r"oslat V ([0-9][0-9A-Za-z.]{0,10})")
 _SUMMARY = ("Core", "Minimum", "Maximum", "Duration")
 _OVERFLOWS = "(including overflows)"

@@ -174,6 +174,55 @@ def test_oslats_bias_and_threads() -> None:
     assert "2 threads of the CPUs 0, 1 added up" in two.notes
 
 
+FINE_JSON = """{"cmdline": "oslat -W 500", "rt_test_version": "2.60",
+"thread": {"0": {"cpu": 1, "min": 120, "max": 91000,
+"histogram": {"0.500": 100, "1.000": 5, "32.000": 2}}}}"""
+FINE_TEXT = """oslat V 2.60
+        Core:\t 1
+    0.500 (us):\t 100
+    1.000 (us):\t 5
+    ...
+    32.000 (us):\t 2 (including overflows)
+     Minimum:\t 0.120 (us)
+     Maximum:\t 91.000 (us)
+    Duration:\t 1.000 (sec)
+"""
+
+
+@pytest.mark.parametrize("text", [FINE_JSON, FINE_TEXT])
+def test_oslats_buckets_of_less_than_a_microsecond(text: str) -> None:
+    """Later versions name them with decimals; the JSON's extremes are in ns then."""
+    (run,) = foreign.parse(text.encode(), "x")
+    assert (run.origin, run.bins, run.beyond) == ("by oslat 2.60", ((1, 500, 100), (501, 1_000, 5)), 2)
+    assert (run.min_ns, run.max_ns) == (120, 91_000)
+
+
+def test_a_table_without_its_empty_rows() -> None:
+    """As later versions of cyclictest write it; here with the line ends and the mark of an editor."""
+    text = "\ufeff# Histogram\r\n000003 000010\r\n000007 000001\r\n# Total: 000000011\r\n# Min Latencies: 00003\r\n"
+    text += "# Avg Latencies: 00003\r\n# Max Latencies: 00007\r\n# Histogram Overflows: 00000\r\n# Thread 0:\r\n\r\n"
+    (run,) = foreign.parse(text.encode(), "x", unit="us")
+    assert (run.bins, run.max_ns, run.notes) == (((3_000, 3_999, 10), (7_000, 7_999, 1)), 7_999, ())
+
+
+def test_wrk2s_spectrum_among_its_other_lines() -> None:
+    text = """Running 30s test @ http://localhost:80/
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       0.921     0.000000            1         1.00
+      15.127     0.999997        39497    262144.00
+      27.131     1.000000        39500          inf
+#[Mean    =        9.747, StdDeviation   =        4.270]
+#[Max     =       27.120, Total count    =        39500]
+----------------------------------------------------------
+  56093 requests in 30.00s, 29.41MB read
+"""
+    (run,) = foreign.parse(text.encode(), "x")
+    assert (run.origin, run.count, run.min_ns, run.max_ns, run.notes) == ("by wrk2", 39_500, 921_000, 27_120_000, ())
+    assert len(run.points) == 2
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
