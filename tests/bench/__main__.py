@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.bench.figures import report
 
-PARTS = ("native", "chart", "startup", "status", "ring", "screen", "explain", "attribution")
+PARTS = ("native", "chart", "startup", "status", "ring", "screen", "explain", "attribution", "verdicts")
 
 
 def main(names: list[str]) -> int:
