@@ -15,6 +15,7 @@ from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, known, order_for
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.model.noise import NOISES
+from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.spec import Placement
 
 THREADS = "thief"
@@ -68,7 +69,7 @@ class Hunt:
     """One hidden noise. Begin it on a thread that lives as long as the hunt (its child dies with that thread), and
     :meth:`close` it, or use it as a context manager.
 
-    ``start`` makes the noise, ``picker`` chooses it, ``now_s`` is a clock in seconds. Raises HostError where this host
+    ``outcome`` is what is kept of it, None while there is something to name. ``start`` makes the noise, ``picker`` chooses it, ``now_s`` is a clock in seconds. Raises HostError where this host
     can hide none.
     """
 
@@ -84,8 +85,8 @@ class Hunt:
         if not 0 < seconds <= LONGEST_S:
             raise UsageError(f"a hunt lasts from 1 to {LONGEST_S} s")
         self.wrong_answers = 0
-        self._found = False
-        self._stopped = False
+        self.outcome: HuntOutcome | None = None
+        self._ended = False
         self._now_s = now_s
         # Taken before it begins, so it cannot be over by itself any sooner.
         self._over_at_s = now_s() + seconds
@@ -94,7 +95,7 @@ class Hunt:
 
     @property
     def state(self) -> HuntState:
-        if self._found:
+        if self.outcome is not None:
             return "answered"
         gone = self._noise.gone()
         if gone is None:
@@ -108,7 +109,7 @@ class Hunt:
             raise UsageError("that is none of the suspects", f"name one of {named}")
         if kind == self._kind:
             return self._explained(right=True)
-        if not self._found:
+        if self.outcome is None:
             self.wrong_answers += 1
         noise = known(kind)
         return Finding(False, noise.title, (f"It is not that one. It would be found like this: {noise.found_as}",))
@@ -119,8 +120,8 @@ class Hunt:
 
     def close(self) -> None:
         """End the noise. May be called again."""
-        if not self._stopped:
-            self._stopped = True
+        if not self._ended:
+            self._ended = True
             self._noise.end()
 
     def __enter__(self) -> Hunt:
@@ -149,8 +150,11 @@ class Hunt:
         raise HostError("this host can hide no noise: none of those that need no more than it has could be made")
 
     def _explained(self, right: bool) -> Finding:
+        if self.outcome is None:
+            # Before it is ended here: by its learner, or not at all.
+            stopped = self.state == "stopped"
+            self.outcome = HuntOutcome(self._kind, right, stopped, self.wrong_answers)
         self.close()
-        self._found = True
         noise = known(self._kind)
         return Finding(right, noise.title, (noise.what, noise.found_as, noise.treatment))
 

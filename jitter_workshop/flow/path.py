@@ -41,7 +41,7 @@ def entry(
     missing: str = "",
     recordings: Recordings | None = None,
 ) -> PathEntry:
-    """One line of the path. ``guess``: was the prediction near, None = nothing to say. ``missing``: see
+    """One line of the path. ``guess``: was the prediction near (of a hunt: was one won), None = nothing to say. ``missing``: see
     :func:`reason_not_here`. ``recordings``: the course's, which are looked at only where the chapter is taught on
     them; None leaves them alone."""
     reason = reason_not_here(chapter, room, recorded, missing)

@@ -19,8 +19,8 @@ from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
 from jitter_workshop.flow.hotcpus import choose_hot
-from jitter_workshop.flow.hunt import Hunt, Suspect, suspects
-from jitter_workshop.flow.hunting import Hiding
+from jitter_workshop.flow.hunt import Finding, Hunt, Suspect, suspects
+from jitter_workshop.flow.hunting import Hiding, caught, kept
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
 from jitter_workshop.flow.plan import placed_on
@@ -125,7 +125,7 @@ class Workshop:
                 entry(
                     chapter,
                     self._desk.progress(chapter.id),
-                    outcome.near if (outcome := Walk(chapter, self._desk).outcome()) else None,
+                    self._guess(chapter),
                     self._desk.room,
                     self._desk.root.recorded,
                     self._missing(chapter),
@@ -134,6 +134,13 @@ class Workshop:
                 for chapter in self.course.chapters
             )
         )
+
+    def _guess(self, chapter: Chapter) -> bool | None:
+        """Whether its prediction was near, or of its hunts one was won; None for nothing to say."""
+        if chapter.hunt:
+            return caught(self._desk.progress(chapter.id).hunts)
+        outcome = Walk(chapter, self._desk).outcome()
+        return outcome.near if outcome is not None else None
 
     def _missing(self, chapter: Chapter) -> str:
         """Why this host has none of a chapter's tunables; looked at once, for what a host has does not change."""
@@ -201,14 +208,36 @@ class Workshop:
         UsageError, MeasureError."""
         self.end_hunt()
         placement, allowed = self._ground(chapter_id)
-        self._hiding = Hiding(lambda: self._hide(placement, allowed))
+        self._hiding = Hiding(lambda: self._hide(placement, allowed), chapter_id)
         return self._hiding.hunt
+
+    def name_noise(self, kind: str) -> Finding:
+        """Answer the hunt; the right answer ends it, and is kept with the chapter's progress. Raises UsageError for
+        what is none of its suspects, and where nothing is hidden."""
+        return self._settle(lambda hunt: hunt.answer(kind))
+
+    def give_up(self) -> Finding:
+        """Be told which it was. Raises UsageError where nothing is hidden."""
+        return self._settle(Hunt.reveal)
 
     def end_hunt(self) -> None:
         """End the noise, and forget the hunt. May be called again."""
-        hiding, self._hiding = self._hiding, None
+        hiding = self._hiding
+        if hiding is not None and hiding.state == "stopped":
+            self.give_up()  # It was ended, which is kept, by one who did not say which it was.
+        self._hiding = None
         if hiding is not None:
             hiding.close()
+
+    def _settle(self, answer: Callable[[Hunt], Finding]) -> Finding:
+        hiding = self._hiding
+        if hiding is None or hiding.state == "answered":
+            raise UsageError("nothing is hidden now", "hide a noise first")
+        finding = answer(hiding.hunt)
+        if hiding.hunt.outcome is not None:
+            progress = kept(self._desk.progress(hiding.chapter_id), hiding.hunt.outcome)
+            self._desk.save_progress(hiding.chapter_id, progress, entered=False)
+        return finding
 
     def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
         return Hunt(placement, allowed)

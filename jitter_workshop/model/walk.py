@@ -40,7 +40,7 @@ class PathEntry:
     """One chapter on the home screen. ``here``: can it be done on this host; if not, ``reason`` says why, and
     ``rehearsed`` whether it is taught on a recording instead.
 
-    ``guess``: None = nothing predicted, else whether the prediction was near. ``setting`` None = chapter sets nothing.
+    ``guess``: None = nothing predicted, else whether the prediction was near; in a hunt, whether a noise was named. ``setting`` None = chapter sets nothing.
     """
 
     chapter_id: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.flow.hunt import LONGEST_S, Finding, Hunt, Suspect
-from jitter_workshop.model.text import many
+from jitter_workshop.model.noise import NOISES
+from jitter_workshop.model.session import HuntOutcome
+from jitter_workshop.model.text import clean, many
 
 FIRST = "First a noise has to be hidden: this run is made beside it."
 
@@ -43,11 +45,33 @@ def standing(hunt: Hunt | None) -> str:
     return f"A hidden noise runs.{wrong}"
 
 
+def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
+    """The hunts that ended, in a sentence, newest first; "" for none."""
+    if not hunts:
+        return ""
+    caught = sum(outcome.named for outcome in hunts)
+    told = [_outcome(outcome) for outcome in reversed(hunts)][:most]
+    more = f"; and {len(hunts) - most} before" if len(hunts) > most else ""
+    return f"{caught} of {many(len(hunts), 'hidden noise')} caught: {'; '.join(told)}{more}."
+
+
+def _outcome(outcome: HuntOutcome) -> str:
+    title = next((noise.title for noise in NOISES if noise.id == outcome.kind), clean(outcome.kind, 30))
+    stopped = "stopped, and " if outcome.stopped else ""
+    if outcome.named:
+        return f"{title} ({stopped}named at {_tries(outcome.wrong_answers)})"
+    return f"{title} ({stopped}not named)"
+
+
+def _tries(wrong_answers: int) -> str:
+    return f"try {wrong_answers + 1}" if wrong_answers else "the first try"
+
+
 def verdict(finding: Finding, hunt: Hunt) -> str:
     """An answer's worth in a line."""
     if finding.right:
-        tries = hunt.wrong_answers + 1
-        return f"✓ Caught: {finding.title}, at {'the first try' if tries == 1 else f'try {tries}'}."
+        stopped = hunt.outcome is not None and hunt.outcome.stopped
+        return f"✓ Caught{' and stopped' if stopped else ''}: {finding.title}, at {_tries(hunt.wrong_answers)}."
     if hunt.state == "answered":
         return f"It was: {finding.title}."
     return f"✗ Not: {finding.title}."

@@ -50,10 +50,10 @@ def heard(workshop: Workshop, walk: Walk, talk: Talk, answer: str) -> bool:
         _causes(workshop, walk, talk)
     elif word == "name":
         hunt = _going_on(workshop)
-        _tell(hunt.answer(rest.strip().lower()), hunt, talk)
+        _tell(workshop.name_noise(rest.strip().lower()), hunt, talk)
     elif answer == "give up":
         hunt = _going_on(workshop)
-        _tell(hunt.reveal(), hunt, talk)
+        _tell(workshop.give_up(), hunt, talk)
     else:
         return False
     return True

@@ -106,9 +106,12 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "enter")
         assert not isinstance(app.screen, SuspectsPage)
         assert RUNS not in flat(app)
-        assert "x hides another one" in flat(app)
+        assert "1 of 1 hidden noise caught: A greedy thread (named at try 2)" in flat(app)
+        assert "x hides another noise" in flat(app)
         await press(pilot, "enter")
         assert isinstance(app.screen, HomeScreen)
+        (line,) = [line for line in text_of(app).splitlines() if "The hunt" in line and "NEXT" not in line]
+        assert line.count("✓") == 2
         assert workshop.hunt is None
 
 
@@ -154,7 +157,7 @@ async def test_a_noise_that_was_killed_can_still_be_named(workshop: FakeWorkshop
         await press(pilot, "enter")
         assert "was ended, so the time is yours again. Which one was it?" in flat(app)
         await press(pilot, "i", "2", "enter")
-        assert "✓ Caught: A greedy thread, at the first try." in framed(app)
+        assert "✓ Caught and stopped: A greedy thread, at the first try." in framed(app)
 
 
 async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None:

@@ -82,5 +82,6 @@ class ChapterHunt(ChapterSettings):
 
     def _named(self, _: None) -> None:
         hunt = self.workshop.hunt
-        self._tell("" if words.unanswered(hunt) else "The noise has ended. x hides another one.")
+        over = f"{words.remembered(self.walk.progress.hunts, 1)} It is kept; x hides another noise."
+        self._tell("" if words.unanswered(hunt) else over)
         self.sheet("#title").show(self.title_lines)
