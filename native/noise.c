@@ -115,10 +115,12 @@ uint64_t jw_steps_next(jw_steps *steps) {
                             .taken = unseen(steps),
                             .longest_step = steps->longest_step,
                             .parting = steps->parting,
+                            .usual = steps->usual,
                             .cpu = cpu,
                             .what = steps->what};
-    } else if (step <= steps->longest_step) {
-        steps->taken += step;
+    } else {
+        steps->usual = step <= steps->longest_step ? step : steps->usual;
+        steps->taken += steps->usual;
     }
     steps->passed += step > steps->parting ? 0 : step;
     steps->last = now;

@@ -58,7 +58,7 @@ uint64_t jw_noise_take_edge(jw_noise_thread *self);
 uint64_t jw_noise_random(jw_noise_thread *self);
 void jw_sleep_until_ns(uint64_t due_ns);
 
-/* A burst in steps: what the thread did not run in between is not its own, and a long pause parts the burst in two. */
+/* A burst in steps: what somebody else had in between is not its own, and a long pause parts the burst in two. */
 typedef struct {
     jw_noise_thread *self;
     uint64_t start;
@@ -66,7 +66,8 @@ typedef struct {
     uint64_t passed; /* since `cpu_ns` was read */
     uint64_t cpu_ns; /* the thread's CPU time */
     uint64_t taken;
-    uint64_t longest_step; /* a longer one was not the thread's own time */
+    uint64_t longest_step; /* of a longer one somebody else had a part: it counts as the one before it */
+    uint64_t usual;        /* the last step that nobody interrupted */
     uint64_t parting;      /* a longer one ends the burst */
     unsigned cpu;
     int what;

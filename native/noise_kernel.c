@@ -101,8 +101,8 @@ const jw_noise_act jw_act_timer = {
 
 /* ---- softirq: one datagram to many sockets over loopback is handled where it is sent ---------------------------- */
 
-/* To send one datagram takes some 9 µs, the first one of a burst, with cold caches, up to 60: what takes LONGEST_SEND_NS
- * was interrupted. */
+/* To send one datagram takes some 9 µs, the first one of a burst, with cold caches, up to 60: what takes longer than
+ * LONGEST_SEND_NS was interrupted. */
 enum { RECEIVERS = 24, SMALLEST_BUFFER = 2048, LONGEST_SEND_NS = 20000, PARTING_NS = 200000 };
 
 typedef struct {

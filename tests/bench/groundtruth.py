@@ -17,7 +17,7 @@ from itertools import accumulate
 from jitter_workshop.evidence.attribution import Piece
 from jitter_workshop.evidence.explain import ExplainedBlock
 from jitter_workshop.evidence.tracks import TASK, UNKNOWN
-from jitter_workshop.model.evidence import LOST, NOTHING, Rate
+from jitter_workshop.model.evidence import LOST, MISSING, NOTHING, Rate
 from jitter_workshop.model.noise import Burst, Bursts, What, is_cause
 
 SHARE, LEAST_NS = 10, 2_000
@@ -28,10 +28,9 @@ NO_EVENT, AROUND = "no_event", "around"
 EDGE_NS = 10_000
 """How far from its own clock readings a burst may be found: bringing a thread to a CPU, and its first steps there,
 happen before it reads a clock."""
-WOKEN_NS = 20_000
-"""From the end of the function that wakes a thread to the switch to it, where nothing comes between them."""
 LATE_NS = 200_000
-"""The same behind a moment for which something was ordered (a timer): it comes when the CPU takes interrupts."""
+"""The same behind a moment for which something was ordered (a timer): it comes when the CPU takes interrupts. And the
+longest that a woken thread may wait for the rest of the interrupt that woke it."""
 _AHEAD = 8
 """Pieces before a thread's burst among which what woke it may be."""
 
@@ -152,9 +151,13 @@ def _waking(first: Piece, pieces: Sequence[Piece], rate: Rate) -> int:
     """Ticks that a thread's own clock counts before it has the CPU. Where a timer's interrupt wakes a thread and the
     scheduler takes it at once, it does not read its clock again but charges the thread from its waking on
     (``rq_clock_skip_update`` in kernel/sched/core.c of Linux): for the rest of an interrupt that is not its own."""
-    woken = [p for p in pieces if (p.kind, p.name) == ("timer", "hrtimer_wakeup") and p.end <= first.start]
-    since = first.start - woken[-1].end if woken else 0
-    return since if rate.to_ns(since) <= WOKEN_NS else 0
+    for piece in reversed([p for p in pieces if p.end <= first.start]):
+        if (piece.kind, piece.name) == ("timer", "hrtimer_wakeup"):
+            since = first.start - piece.end
+            return since if rate.to_ns(since) <= LATE_NS else 0
+        if piece.kind == TASK:
+            break
+    return 0
 
 
 def _beside(mine: Sequence[Piece], pieces: Sequence[Piece]) -> int:
@@ -197,7 +200,7 @@ def _match_block(
         low, high = reach(burst, truth.what, rate)
         first = max(bisect_right(starts, low) - 1, 0)
         near = [piece for piece in pieces[first : bisect_left(starts, high)] if piece.end > low]
-        if any(piece.kind == NO_EVENT and piece.name == LOST for piece in near):
+        if any(piece.kind == NO_EVENT and piece.name in (LOST, MISSING) for piece in near):
             truth.lost += 1
             continue
         place = places[burst]

@@ -18,7 +18,6 @@ from tests.bench.groundtruth import (
     EDGE_NS,
     LATE_NS,
     LEAST_NS,
-    WOKEN_NS,
     Truth,
     blamed_ns,
     interruptions,
@@ -180,7 +179,7 @@ def test_what_a_call_brought_about_is_over_when_it_returns() -> None:
     assert (found.matches[0].found_ns, found.in_length, found.outside_ns) == (7_000, 1, 7_000)
 
 
-@pytest.mark.parametrize(("gap", "counted"), [(WOKEN_NS, 100_000), (WOKEN_NS + 1, 107_000)])
+@pytest.mark.parametrize(("gap", "counted"), [(7_000, 100_000), (LATE_NS, 100_000), (LATE_NS + 1, 107_000)])
 def test_a_woken_thread_is_charged_for_the_interrupt_that_woke_it(gap: int, counted: int) -> None:
     woken = Piece("timer", "hrtimer_wakeup", START - 45_000 - gap, START - 40_000 - gap)
     rest = Piece("vector", "local_timer", woken.end, woken.end + gap)
@@ -188,6 +187,14 @@ def test_a_woken_thread_is_charged_for_the_interrupt_that_woke_it(gap: int, coun
     took = 100_000 + (gap if counted == 100_000 else 7_000)
     (match,) = only(log(burst(START, 60_000, taken=took)), made).matches
     assert (match.found_ns, match.took_ns) == (100_000, counted)
+
+
+def test_a_thread_is_not_charged_while_another_task_runs() -> None:
+    woken = Piece("timer", "hrtimer_wakeup", START - 40_000, START - 30_000)
+    other = Piece("task", "other", woken.end, woken.end + 9_000)
+    made = block([woken, other, greedy(other.end, 100_000)])
+    (match,) = only(log(burst(START, 60_000, taken=107_000)), made).matches
+    assert (match.found_ns, match.took_ns) == (100_000, 107_000)
 
 
 def test_the_rest_of_a_bursts_causes_alone_is_no_match() -> None:
