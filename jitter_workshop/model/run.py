@@ -100,7 +100,12 @@ class GapBucket:
 @dataclass(frozen=True, slots=True)
 class ThreadRecord:
     """One measured thread over a run. ``cpus``: where it ran; ``messages_by_cpu``: messages (or clock readings) handled
-    on each CPU, keys are CPU numbers as text."""
+    on each CPU, keys are CPU numbers as text.
+
+    ``ran_ns``, ``waited_ns``, ``timeslices``: by the scheduler (``host.schedstat``), on its CPU, in the queue of its
+    CPU while it could have run, and how often it came onto its CPU, over the blocks and what leads into each
+    (``Run.counted_s``); None in runs of older versions.
+    """
 
     name: str
     tid: int
@@ -111,6 +116,9 @@ class ThreadRecord:
     migrations: int | None
     minor_faults: int | None
     major_faults: int | None
+    ran_ns: int | None = None
+    waited_ns: int | None = None
+    timeslices: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
