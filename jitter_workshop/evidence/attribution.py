@@ -34,7 +34,7 @@ longest of these; what lasts longer has a cause of its own, which the trace did 
 ARRIVAL_NS = 50_000
 """The same for what lies before an interrupt's first event, where nothing else is known of that time. A guest's
 interrupt is the hypervisor's first. Of the gaps of 20 to 50 µs without an event that a KVM guest's thread felt, 35 to
-51 % ended with an interrupt, where chance alone has 1 to 2.5 % do so: at most one in fifteen is named after an interrupt
+51 % ended with an interrupt, where chance alone has 1 to 2.5 %: at most one in fifteen is named after an interrupt
 that only happened to come. Beyond 50 µs it would be one in three (docs/attribution.md has the table)."""
 
 CATCH_UP_NS = 200
