@@ -30,11 +30,12 @@ another CPU had called here), ``workqueue``: by their names. ``migration``: betw
 NOTHING = ""
 ASLEEP = "asleep"
 LOST = "events lost"
+MISSING = "event missing"
 NOT_TRACED = "CPU not traced"
 CATCHING_UP = "catching up"
 """Names of ``no_event``: nothing happened by this trace; the thread slept (or was stopped) by its own doing; the trace
-had no room for what happened; the thread was on a CPU that is not traced; a consumer took what had piled up while it
-was stopped."""
+had no room for what happened; an event is not there that those around it ask for (a switch, an exit), though nothing
+was lost; the thread was on a CPU that is not traced; a consumer took what had piled up while it was stopped."""
 
 IDLE = "idle"
 THROTTLED = "throttled"

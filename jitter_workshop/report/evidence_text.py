@@ -36,6 +36,7 @@ _NO_EVENTS = {
     words.NOTHING: "no event",
     words.ASLEEP: "asleep or stopped",
     words.LOST: "not known: events lost",
+    words.MISSING: "not known: an event is missing",
     words.NOT_TRACED: "on a CPU not traced",
     words.CATCHING_UP: "catching up afterwards",
 }
@@ -45,6 +46,10 @@ _ABOUT = {
     "before an interrupt): its entry and exit, the tracing itself, in a guest the hypervisor's part in it.",
     "no_event": "no event: nothing that this trace can see, and so nobody's by evidence.",
 }
+_MISSING = (
+    "not known: the trace contradicts itself there. A switch or an end is not in it, though the kernel says that "
+    "nothing was lost: nobody is blamed."
+)
 
 
 def cause_words(kind: str, name: str, limit: int = 40) -> str:
@@ -170,6 +175,8 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
             if kind == "no_event" and report.candidates:
                 yield "It may have been one of these; the trace cannot tell:"
                 yield from (f"{ITEM}{clean(candidate, 200)}" for candidate in report.candidates)
+    if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
+        yield _MISSING
 
 
 def _numbers(cause: Cause) -> str:

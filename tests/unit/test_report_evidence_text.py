@@ -85,6 +85,16 @@ def test_what_limits_the_answer_is_said_first() -> None:
     assert text.index("1,234 events") < text.index("\ncause ")
 
 
+def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
+    report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
+    text = render(report, PLAIN)
+    assert "not known: an event is missing" in text
+    assert "0 lost" in text
+    assert "events lost" not in text
+    assert "1 event did not fit what went before" in text
+    assert "the trace contradicts itself there" in " ".join(text.split())
+
+
 def test_candidates_are_told_where_there_is_a_gap_without_an_event() -> None:
     said = ("the hypervisor (KVM) ran something else: it does not say", f"memory {HOSTILE}")
     text = render(made([], [(1_000, 9_000)], candidates=said), PLAIN)
