@@ -21,6 +21,16 @@ settings.load_profile("workshop")
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is marked ``soak`` runs where it is asked for: by ``-m`` or by its own name."""
+    if "soak" in (config.option.markexpr or "") or any("::" in argument for argument in config.args):
+        return
+    left = [item for item in items if item.get_closest_marker("soak")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+
+
 @pytest.fixture(scope="session")
 def host_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A made host tree by its name in ``hosttrees.EVERY``, written once a session: tests read it and change nothing."""
