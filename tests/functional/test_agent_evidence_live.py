@@ -71,12 +71,22 @@ class Woken:
 
     def wake(self) -> None:
         """Wake it once it sleeps, and wait for its answer."""
-        while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
-            time.sleep(0)
+        self._until("S")
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         self._child.stdin.write(b"!")
         self._child.stdout.read(1)
+
+    def stop(self) -> None:
+        """Stop it once it sleeps, and let it go on."""
+        self._until("S")
+        self._child.send_signal(signal.SIGSTOP)
+        self._until("T")
+        self._child.send_signal(signal.SIGCONT)
+
+    def _until(self, state: str) -> None:
+        while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != state:
+            time.sleep(0)
 
     def end(self) -> None:
         self._child.communicate()
@@ -146,6 +156,7 @@ def test_the_switches_of_our_own_child_are_told(agent: AgentClient, woken: Woken
         agent.evidence_start()
         for _ in range(20):
             woken.wake()
+        woken.stop()
         after = now()
         events, lost = read(agent)
         woken.wake()  # not recorded either
@@ -165,9 +176,11 @@ def test_the_switches_of_our_own_child_are_told(agent: AgentClient, woken: Woken
         assert {e.name for e in came + roused} == {e.other for e in left} == {NAME[:15]}
         # Each one is woken before it comes.
         assert all(any(w.ts < c.ts for w in roused) for c in came)
+        stacks = [e.name for e in events if e.kind == "stack" and e.pid == woken.pid]
         if info.stacks:
-            stacks = [e for e in events if e.kind == "stack" and e.pid == woken.pid]
-            assert any("pipe_read" in e.name for e in stacks)
+            # Where it was stopped, and not where it waits for its byte.
+            assert any("do_signal_stop" in name for name in stacks)
+        assert not any("pipe_read" in name for name in stacks)
         assert not [e for e in events if e.kind in ("irq_entry", "switch") and e.cpu != hot]
     agent.evidence_end()
     assert ours(agent) == []
