@@ -63,7 +63,7 @@ class Capture:
         self._process, self._tids = process, tids
         self._tracefs = instances.tracefs(root)
         online = root.cpu_list("/sys/devices/system/cpu/online") or cpus
-        self._names = [f"{instances.PREFIX}{os.getpid()}-{which}" for which in ("hot", "all")]
+        self._names = [f"{instances.own_name(root)}{which}" for which in ("hot", "all")]
         self._hot, self._senders = (
             Instance(f"{self._tracefs}/instances/{name}", of)
             for name, of in zip(self._names, (cpus, online | cpus), strict=True)

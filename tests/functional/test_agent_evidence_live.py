@@ -20,6 +20,7 @@ from jitter_workshop.agent import instances
 from jitter_workshop.agent.client import AgentClient, agent_command
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks import parse_stat
 from jitter_workshop.model.trace import TraceEvent, TraceInfo, unpack
 from jitter_workshop.tuning.writer import HostWriter
 from tests.kernelprints import printed, says
@@ -134,7 +135,11 @@ def read(agent: AgentClient) -> tuple[list[TraceEvent], dict[int, int]]:
 
 
 def ours(agent: AgentClient) -> list[Path]:
-    return sorted(INSTANCES.glob(f"jitter-workshop-{agent._process.pid}-*"))
+    return sorted(INSTANCES.glob(f"jitter-workshop-{agent._process.pid}@*-*"))
+
+
+def of_hot_cpus(agent: AgentClient) -> Path:
+    return next(path for path in ours(agent) if path.name.endswith("-hot"))
 
 
 def gone(agent: AgentClient) -> bool:
@@ -191,7 +196,7 @@ def test_the_kernel_prints_the_same(agent: AgentClient, woken: Woken, hot: int) 
     agent.evidence_start()
     for _ in range(50):
         woken.wake()
-    hot_instance = INSTANCES / f"jitter-workshop-{agent._process.pid}-hot"
+    hot_instance = of_hot_cpus(agent)
     (hot_instance / "tracing_on").write_text("0")
     lines = printed((hot_instance / "trace").read_text())
     events, _ = read(agent)
@@ -207,7 +212,7 @@ def test_the_kernel_prints_the_same(agent: AgentClient, woken: Woken, hot: int) 
 def test_what_finds_no_room_is_counted(agent: AgentClient, woken: Woken, hot: int) -> None:
     info = begin(agent, woken, hot, buffer_kb=32)
     assert info.buffer_kb == 32
-    folder = INSTANCES / f"jitter-workshop-{agent._process.pid}-hot/per_cpu/cpu{hot}"
+    folder = of_hot_cpus(agent) / f"per_cpu/cpu{hot}"
     agent.evidence_start()
     for _ in range(1000):
         woken.wake()
@@ -295,14 +300,17 @@ def test_the_agent_keeps_off_the_hot_cpus(agent: AgentClient, woken: Woken, hot:
 def test_what_a_killed_one_left_is_removed(agent: AgentClient, woken: Woken, hot: int) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    stale, alive = (INSTANCES / f"jitter-workshop-{pid}-hot" for pid in (ended.pid, 1))
-    assert not stale.exists()
-    assert not alive.exists()
-    for folder in (stale, alive):
-        folder.mkdir()
+    began = parse_stat(Path(f"/proc/{os.getpid()}/stat").read_text())
+    assert began is not None
+    stale = [f"{ended.pid}", f"{ended.pid}@{began.start_ticks}", f"{os.getpid()}@{began.start_ticks - 1}"]
+    alive = ["1", f"{os.getpid()}@{began.start_ticks}"]
+    folders = {who: INSTANCES / f"jitter-workshop-{who}-hot" for who in (*stale, *alive)}
     try:
+        for folder in folders.values():
+            folder.mkdir()
         begin(agent, woken, hot)
-        assert not stale.exists()
-        assert alive.exists()
+        assert [who for who in folders if folders[who].exists()] == alive
     finally:
-        alive.rmdir()
+        for folder in folders.values():
+            if folder.exists():
+                folder.rmdir()
