@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,9 @@ settings.load_profile("workshop")
 
 # nohup hands an ignored SIGHUP down to everything that the tests start; some of them are about that signal.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+_homes = itertools.count()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -45,8 +49,15 @@ def host_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees or touches the state, settings or cache of whoever runs it."""
+def _own_home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No test sees or touches the state, settings or cache of whoever runs it. A test without a folder of its own gets
+    the name of one that does not exist yet: most never write, and making one takes longer than they do."""
+    if "tmp_path" in request.fixturenames:
+        tmp_path: Path = request.getfixturevalue("tmp_path")
+    else:
+        tmp_path = tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"
     for name in ("STATE", "CONFIG", "CACHE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"xdg-{name.lower()}"))
 
