@@ -180,7 +180,7 @@ class Worker:
         step_aside(spec.placement)
         if spec.sched_priority:
             bound_realtime(spec)
-        self._clock: TickClock = calibrate(self._root)
+        self._clock: TickClock = calibrate(self._root, spec.traced)
         clock = self._clock.describe(spec.placement.producer, spec.placement.accumulator)
         asked_ns = spec.threshold_ns
         spec = workloads.fitting(spec, self._clock)

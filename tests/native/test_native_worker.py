@@ -458,7 +458,7 @@ def test_the_digest_is_not_in_the_time_that_is_counted(
     )
     for name, made_up in {
         "HostRoot": lambda: HostRoot(tmp_path),
-        "calibrate": lambda root: clock,
+        "calibrate": lambda root, traced: clock,
         "lock_memory": lambda: (True, ""),
         "gc": SimpleNamespace(collect=int, freeze=int, disable=int),
         "time": slow,
