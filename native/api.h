@@ -122,6 +122,9 @@ typedef struct {
     int64_t involuntary_switches;
     int64_t minor_faults;
     int64_t major_faults;
+    int64_t ran_ns;     /* on a CPU, by the thread's own clock */
+    int64_t waited_ns;  /* in the queue of a CPU while it could have run; < 0: this kernel does not count it */
+    int64_t timeslices; /* how often it came onto a CPU; < 0 likewise */
 } jw_usage;
 
 typedef struct {

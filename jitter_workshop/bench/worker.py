@@ -29,7 +29,6 @@ from jitter_workshop.host.cgroup import read_cgroup, read_throttled
 from jitter_workshop.host.hypervisor import read_hypervisor
 from jitter_workshop.host.interrupts import CounterTable, read_interrupts, read_softirqs
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.schedstat import Schedstat, between, thread_schedstat
 from jitter_workshop.host.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.run import Counter
@@ -91,7 +90,6 @@ class Look:
     throttled: int | None
     parent_switches: int | None
     migrations: dict[str, int | None]
-    schedstats: dict[str, Schedstat | None]
 
 
 class Counters:
@@ -116,7 +114,6 @@ class Counters:
             throttled=read_throttled(root, self._cgroup),
             parent_switches=threads.context_switches(root, self._parent),
             migrations={name: threads.migrations(root, os.getpid(), tid) for name, tid in self._tids.items()},
-            schedstats={name: thread_schedstat(root, os.getpid(), tid) for name, tid in self._tids.items()},
         )
 
     def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:
@@ -146,15 +143,6 @@ class Counters:
         if moved is None:
             notes["migrations"] = "this kernel does not show se.nr_migrations (/proc/PID/sched)"
         return moved
-
-    def scheduled(self, name: str, before: Look, after: Look, notes: dict[str, str]) -> dict[str, int | None]:
-        """A thread's time on its CPU and in its queue, as fields of a ThreadBlock."""
-        found = between(before.schedstats[name], after.schedstats[name])
-        if found is None:
-            notes["waited_ns"] = "this kernel does not count it (/proc/PID/schedstat, CONFIG_SCHED_INFO)"
-            notes["ran_ns"] = notes["timeslices"] = "see threads.waited_ns"
-            return {}
-        return {"ran_ns": found.ran_ns, "waited_ns": found.waited_ns, "timeslices": found.timeslices}
 
 
 def difference(before: int | None, after: int | None) -> int | None:
@@ -243,6 +231,9 @@ class Worker:
         notes = dict(measured.notes)
         if measured.core_hz is None:
             notes["core_hz"] = "no way to count this processor's cycles without rights"
+        if any(usage.waited_ns is None for usage in measured.usage.values()):
+            notes["waited_ns"] = "this kernel does not count it (/proc/PID/schedstat, CONFIG_SCHED_INFO)"
+            notes["timeslices"] = "see threads.waited_ns"
         found = measured.digest
         return BlockDone(
             index=index,
@@ -259,7 +250,9 @@ class Worker:
                     migrations=self._counters.migrations(name, before, after, notes),
                     minor_faults=usage.minor_faults,
                     major_faults=usage.major_faults,
-                    **self._counters.scheduled(name, before, after, notes),
+                    ran_ns=usage.ran_ns,
+                    waited_ns=usage.waited_ns,
+                    timeslices=usage.timeslices,
                 )
                 for name, usage in measured.usage.items()
             ),

@@ -116,6 +116,8 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
         yield "sampled_s", "only spin has a time in which it samples"
     if run.pause is None:
         yield "pause", "only spin with a duty below 100 % pauses"
+    if run.counters is None:
+        yield "counters", "counted only where evidence was asked for and no trace was to be had"
     if run.missed_wakeups is None:
         yield "missed_wakeups", "only wakeup sleeps until a time"
     if run.blocked_publishes is None:

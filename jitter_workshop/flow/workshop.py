@@ -31,6 +31,7 @@ from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
@@ -262,11 +263,13 @@ class Workshop:
         return self._desk.runs()
 
     def traced(self, run: Run) -> bool:
-        """Whether the kernel's trace was recorded beside a run."""
-        return self._desk.handle.has_trace(run.id)
+        """Whether there is something to say of who took a run's time: the kernel's trace, or what was counted where
+        one was asked for and not to be had."""
+        return run.counters is not None or self._desk.handle.has_trace(run.id)
 
-    def causes(self, run: Run) -> EvidenceReport:
-        """Who took the time of a run's stalls; takes a second or two for a noisy run. Raises SessionError."""
+    def causes(self, run: Run) -> EvidenceReport | CounterReport:
+        """Who took the time of a run's stalls, or what was counted; takes a second or two for a noisy run. Raises
+        SessionError."""
         return explain(self._desk.handle, run, MOST_STALLS)
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:

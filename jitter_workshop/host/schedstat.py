@@ -1,9 +1,9 @@
-"""What the scheduler says of time on a CPU and of time in its queue (Documentation/scheduler/sched-stats.rst).
+"""What the scheduler says of all tasks' time on each CPU and in its queue (Documentation/scheduler/sched-stats.rst).
 
-/proc/PID/task/TID/schedstat is in kernels with CONFIG_SCHED_INFO, /proc/schedstat in those with CONFIG_SCHEDSTATS; both
-are for every user, and both count in ns of the run queue's clock (the document's "jiffies" are of before 2.6.23). Time
-in the queue is added when the task gets its CPU, so it is exact for one that runs; its time on the CPU is brought up to
-date at the tick, so that it lags by up to one (without a tick, by up to a second).
+/proc/schedstat is in kernels with CONFIG_SCHEDSTATS, for every user, and counts in ns of the run queue's clock (the
+document's "jiffies" are of before 2.6.23). Both times are added when a task leaves, or gets, the CPU: what goes on at
+the moment of reading is not in them yet. A thread's own (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by
+the thread (``jw_thread_usage``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _CPU_FIELDS = 9
 
 @dataclass(frozen=True, slots=True)
 class Schedstat:
-    """Of a thread since it began, or of all tasks on a CPU since boot: ns on the CPU, ns in its queue (they could run,
-    and did not: the run delay), and how often one came onto the CPU."""
+    """All tasks on a CPU since boot: ns on the CPU, ns in its queue (they could run, and did not: the run delay), and
+    how often one came onto the CPU."""
 
     ran_ns: int
     waited_ns: int
@@ -34,27 +34,12 @@ class CpuSchedstats:
     reason: str = ""
 
 
-def thread_schedstat(root: HostRoot, pid: int, tid: int) -> Schedstat | None:
-    """One thread's figures; None where it is gone, or the kernel does not keep them."""
-    return parse_thread_schedstat(root.text(f"/proc/{pid}/task/{tid}/schedstat"))
-
-
 def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
     """Each CPU's figures."""
     reading = root.reading("/proc/schedstat", _LARGE_TABLE_BYTES)
     if reading.text is None:
         return CpuSchedstats(reason=f"/proc/schedstat: {reading.reason}")
     return parse_cpu_schedstats(reading.text)
-
-
-def parse_thread_schedstat(text: str | None) -> Schedstat | None:
-    """Three numbers. ``0 0 0`` is what a kernel says that was built to count and was told not to (before 5.14, without
-    the boot parameter ``delayacct``): a thread that runs has at least one timeslice."""
-    words = (text or "").split()
-    if len(words) != 3 or not all(map(_is_count, words)):
-        return None
-    found = Schedstat(*map(int, words))
-    return found if found.timeslices else None
 
 
 def parse_cpu_schedstats(text: str) -> CpuSchedstats:

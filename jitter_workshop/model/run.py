@@ -102,9 +102,9 @@ class ThreadRecord:
     """One measured thread over a run. ``cpus``: where it ran; ``messages_by_cpu``: messages (or clock readings) handled
     on each CPU, keys are CPU numbers as text.
 
-    ``ran_ns``, ``waited_ns``, ``timeslices``: by the scheduler (``host.schedstat``), on its CPU, in the queue of its
-    CPU while it could have run, and how often it came onto its CPU, over the blocks and what leads into each
-    (``Run.counted_s``); None in runs of older versions.
+    ``ran_ns``: on a CPU, by its own clock; ``waited_ns``: in the queue of one while it could have run; ``timeslices``:
+    how often it came onto one (both by the scheduler, Documentation/scheduler/sched-stats.rst). It reads them itself
+    just before and after each block. None in runs of older versions, and where the kernel does not count.
     """
 
     name: str
@@ -178,6 +178,31 @@ class ForeignLoad:
     cpu_percent: float
 
 
+@dataclass(frozen=True, slots=True)
+class CpuCounters:
+    """All tasks on a CPU, by the scheduler: ns that they ran, ns that they waited in its queue, how often one came onto
+    it; None where this kernel does not count that. ``steal_ns``: what the hypervisor took, a multiple of a tick (10 ms
+    on nearly every kernel); None where there is no steal clock."""
+
+    cpu: int
+    ran_ns: int | None
+    waited_ns: int | None
+    timeslices: int | None
+    steal_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What could be counted where a trace was asked for and not to be had, with the caller's own rights, from before
+    the first block until after the last, the pauses between them included (``counted_ns``). ``cpus``: those that the
+    measured threads could use. ``perf_event_paranoid``: the host's setting then."""
+
+    why_no_trace: str
+    counted_ns: int
+    cpus: tuple[CpuCounters, ...]
+    perf_event_paranoid: int | None
+
+
 UNSTEADY = "applied"
 """The key among a run's notes where settings of this tool changed while it was made."""
 
@@ -205,6 +230,7 @@ class Run:
     sleep. None for other workloads and in runs of older versions.
     ``counted_s``: the time in which ``interrupts``, ``softirqs`` and the other counters grew: ``duration_s`` and what
     leads into each block. None in runs of older versions, and where a block does not say.
+    ``counters``: where evidence was asked for and there is no trace of it; None for every other run.
     """
 
     format_version: int
@@ -245,6 +271,7 @@ class Run:
     sampled_s: float | None = None
     pause: str | None = None
     missed_wakeups: int | None = None
+    counters: Counters | None = None
 
     @property
     def main_histogram(self) -> str:

@@ -10,7 +10,7 @@ from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.evidence_text import render
+from jitter_workshop.report.explained import render
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import hunt_words as words
 from jitter_workshop.tui.plain_talk import Talk
@@ -105,5 +105,6 @@ def _causes(workshop: Workshop, walk: Walk, talk: Talk) -> None:
         talk.tell(clean(run.notes.get("evidence", "this run has no trace"), 300))
     else:
         report = workshop.causes(run)
-        short = dataclasses.replace(report, worst=report.worst[:_WORST])
+        few = report.worst[:_WORST]
+        short = dataclasses.replace(report, worst=few)  # type: ignore[arg-type]
         talk.say("", *render(short, Style(talk.width), run.label).splitlines(), "")

@@ -158,19 +158,19 @@ def test_a_sampler_that_pauses_in_between(spec: RunSpec, duty: int, pause: Pause
 
 
 def assert_scheduled(thread: protocol.ThreadBlock, done: protocol.BlockDone) -> None:
-    """A thread that sleeps between its turns comes onto its CPU each time; all of it within the counted time, or the
-    kernel does not count and the block says so."""
+    """A thread that sleeps between its turns comes onto its CPU each time; no time is counted twice. Or the kernel does
+    not count, and the block says so."""
+    assert thread.ran_ns is not None
+    assert done.counted_ns is not None
+    assert 0 < thread.ran_ns < done.counted_ns
     if HostRoot().text("/proc/self/schedstat") in (None, "0 0 0"):
-        assert (thread.ran_ns, thread.waited_ns, thread.timeslices) == (None, None, None)
+        assert (thread.waited_ns, thread.timeslices) == (None, None)
         assert "waited_ns" in done.notes
         return
-    assert thread.ran_ns is not None
     assert thread.waited_ns is not None
     assert thread.timeslices is not None
-    assert done.counted_ns is not None
     assert thread.timeslices >= 1
-    # The first reading may come up to a tick late to a thread that runs, and a tick is at most 10 ms.
-    assert 0 < thread.ran_ns + thread.waited_ns < 2 * done.counted_ns + 10_000_000
+    assert thread.ran_ns + thread.waited_ns < done.counted_ns
 
 
 @pytest.mark.parametrize("cpu", [None, 0])

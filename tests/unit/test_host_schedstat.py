@@ -1,8 +1,7 @@
-"""Time on a CPU and in its queue, from the kernel's own files and from this process."""
+"""All tasks' time on a CPU and in its queue, from the kernel's own table."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,6 @@ from jitter_workshop.host.schedstat import (
     between,
     cpu_schedstats,
     parse_cpu_schedstats,
-    parse_thread_schedstat,
-    thread_schedstat,
 )
 from tests import hosttrees
 
@@ -33,11 +30,6 @@ def table(per_cpu: dict[int, Schedstat], version: int = 15) -> str:
     return "\n".join(lines) + "\n"
 
 
-@given(figures)
-def test_a_thread_round_trips(one: Schedstat) -> None:
-    assert parse_thread_schedstat(f"{one.ran_ns} {one.waited_ns} {one.timeslices}\n") == one
-
-
 @given(st.dictionaries(st.integers(0, 8191), figures, min_size=1, max_size=9), st.sampled_from((15, 16, 17)))
 def test_a_table_round_trips(per_cpu: dict[int, Schedstat], version: int) -> None:
     assert parse_cpu_schedstats(table(per_cpu, version)).per_cpu == per_cpu
@@ -45,7 +37,6 @@ def test_a_table_round_trips(per_cpu: dict[int, Schedstat], version: int) -> Non
 
 @given(st.text(max_size=300))
 def test_garbage_never_raises_and_is_never_a_figure_below_zero(text: str) -> None:
-    parse_thread_schedstat(text)
     for source in (text, f"version 15\n{text}", f"version 15\ncpu0 {text}\ncpu{text}"):
         found = parse_cpu_schedstats(source)
         assert bool(found.per_cpu) is not bool(found.reason)
@@ -59,11 +50,6 @@ def test_what_is_between_two_readings(one: Schedstat, grown: Schedstat) -> None:
     assert between(later, one) == Schedstat(0, 0, 0)
     assert between(None, later) is None
     assert between(one, None) is None
-
-
-@pytest.mark.parametrize("text", [None, "", "0 0 0\n", "5 6\n", "5 6 7 8\n", "5 -6 7\n", "５ 6 7\n"])
-def test_a_kernel_that_does_not_count_says_nothing_of_a_thread(text: str | None) -> None:
-    assert parse_thread_schedstat(text) is None
 
 
 @pytest.mark.parametrize(
@@ -83,19 +69,6 @@ def test_a_table_that_cannot_be_read_says_why(text: str, reason: str) -> None:
 
 def test_files_below_a_root(tmp_path: Path) -> None:
     one = Schedstat(10, 20, 30)
-    hosttrees.write(tmp_path, {"proc/7/task/9/schedstat": "10 20 30\n", "proc/schedstat": table({0: one, 3: one})})
-    root = HostRoot(tmp_path)
-    assert thread_schedstat(root, 7, 9) == one
-    assert thread_schedstat(root, 7, 8) is None
-    assert sorted(cpu_schedstats(root).per_cpu) == [0, 3]
+    hosttrees.write(tmp_path, {"proc/schedstat": table({0: one, 3: one})})
+    assert cpu_schedstats(HostRoot(tmp_path)).per_cpu == {0: one, 3: one}
     assert cpu_schedstats(HostRoot(tmp_path / "proc")).reason == "/proc/schedstat: no such file"
-
-
-def test_this_thread_is_counted_where_the_kernel_counts() -> None:
-    me = (os.getpid(), os.getpid())
-    found = thread_schedstat(HostRoot(), *me)
-    if found is None:
-        text = HostRoot().text("/proc/self/schedstat")
-        assert text is None or text.split() == ["0", "0", "0"]
-    else:
-        assert found.timeslices > 0
