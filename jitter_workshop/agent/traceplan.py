@@ -86,9 +86,10 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
     else:
         missing[f"{VECTORS}:*"] = _WITHOUT[VECTORS]
         hot |= here(_ARM, told=False)
-        senders |= here(_ARM_SENDERS, told=False)
-        if "ipi:ipi_raise" in senders:
-            missing = {title: why for title, why in missing.items() if not title.startswith("ipi:")}
+        if "ipi:ipi_send_cpu" not in senders:  # of which it says the same again, without the function
+            senders |= here(_ARM_SENDERS, told=False)
+            if "ipi:ipi_raise" in senders:
+                missing = {title: why for title, why in missing.items() if not title.startswith("ipi:")}
     return Wanted(hot, senders, missing)
 
 
