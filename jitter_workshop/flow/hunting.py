@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from jitter_workshop.flow.hunt import Hunt, HuntState
+from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 
 MOST_KEPT = 100
@@ -16,6 +17,13 @@ MOST_KEPT = 100
 def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
     """The progress with one more hunt that ended."""
     return dataclasses.replace(progress, hunts=(*progress.hunts, outcome)[-MOST_KEPT:])
+
+
+def anew(progress: ChapterProgress) -> ChapterProgress:
+    """The progress as another hunt begins: what was measured beside the noise before is not beside this one, and leaves
+    its slots (the runs stay in the session)."""
+    runs = {slot: run for slot, run in progress.runs.items() if slot not in ("again", TREATED)}
+    return dataclasses.replace(progress, runs=runs)
 
 
 def caught(hunts: Sequence[HuntOutcome]) -> bool | None:

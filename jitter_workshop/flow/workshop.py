@@ -12,6 +12,7 @@ from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
+from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.causes import explain
 from jitter_workshop.flow.desk import Desk, current_chapter, look_at
@@ -20,7 +21,7 @@ from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
 from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.flow.hunt import Finding, Hunt, Suspect, suspects
-from jitter_workshop.flow.hunting import Hiding, caught, kept
+from jitter_workshop.flow.hunting import Hiding, anew, caught, kept
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
 from jitter_workshop.flow.plan import placed_on
@@ -62,6 +63,7 @@ class Workshop:
         self._without: dict[str, str] = {}
         self._recordings = Recordings(course.source)
         self._hiding: Hiding | None = None
+        self._weighed: dict[str, cure.Weighed | None] = {}
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -210,12 +212,30 @@ class Workshop:
         self.end_hunt()
         placement, allowed = self._ground(chapter_id)
         self._hiding = Hiding(lambda: self._hide(placement, allowed), chapter_id)
+        self._desk.save_progress(chapter_id, anew(self._desk.progress(chapter_id)))
         return self._hiding.hunt
 
     def name_noise(self, kind: str) -> Finding:
         """Answer the hunt; the right answer ends it, and is kept with the chapter's progress. Raises UsageError for
         what is none of its suspects, and where nothing is hidden."""
         return self._settle(lambda hunt: hunt.answer(kind))
+
+    def weigh_cure(self, beside: Run, treated: Run) -> None:
+        """See by the traces of two runs what the hidden noise took before and after a cure, for ``weighed``. Takes a
+        second or two. A damaged trace is none."""
+        hunt = self.hunt
+        try:
+            both = [self.causes(run) for run in (beside, treated) if self.traced(run)]
+        except SessionError:
+            both = []
+        took = [hunt.took(report) for report in both if hunt is not None and isinstance(report, EvidenceReport)]
+        self._weighed[treated.id] = found = cure.weighed(took)
+        if hunt is not None and hunt.outcome is None:
+            hunt.cured = found is not None and found.gone
+
+    def weighed(self, treated: Run | None) -> cure.Weighed | None:
+        """What :meth:`weigh_cure` saw of a run; None where it saw nothing."""
+        return self._weighed.get(treated.id) if treated is not None else None
 
     def give_up(self) -> Finding:
         """Be told which it was. Raises UsageError where nothing is hidden."""

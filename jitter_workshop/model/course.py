@@ -11,6 +11,9 @@ StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "comp
 STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")
 """The loop of every chapter (DESIGN §1), in order. A chapter may leave steps out."""
 
+TREATED = "treated"
+"""The slot of a hunt's third run: with what its learner did against the noise. It has no step of its own."""
+
 FORMAT_VERSION = 1
 
 LOOK_TOPICS = (

@@ -19,12 +19,13 @@ class Prediction:
 @dataclass(frozen=True, slots=True)
 class HuntOutcome:
     """How a hunt ended. ``kind``: the noise that was hidden; ``named``: by its learner, after ``wrong_answers`` others;
-    ``stopped``: they had ended it before it was named. Neither: given up."""
+    ``stopped``: they had ended it before it was named, ``cured``: they had kept it from the measured thread."""
 
     kind: str
     named: bool
     stopped: bool = False
     wrong_answers: int = 0
+    cured: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def _help(walk: Walk) -> Iterator[tuple[str, str]]:
     yield "t", "the numbers as a table"
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
+        yield "v", "who took the time (one more run makes a trace, where none has one)"
         yield "w", "wake a thief, or let it sleep"
     if walk.hunts:
         yield from hunting.HELP
@@ -315,7 +316,7 @@ class PlainChapter:
             rehearsal.tell_comparison(walk, talk)
             return
         view, first = walk.compare(), walk.run_in("measure")
-        if view is None or first is None:
+        if view is None or first is None or hunting.tell_cured(self._workshop, walk, talk):
             return
         talk.chart(walk.curves())
         talk.say(*views.compare_lines(view, first.label, talk.width), "")

@@ -15,6 +15,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
     STEP_SIGNS,
     CompareView,
+    CureView,
     Explanation,
     Fact,
     PathEntry,
@@ -192,6 +193,15 @@ def compare_lines(view: CompareView, label_a: str, width: int) -> list[str]:
     for row in comparison.rows:
         rows.append([_measure(row), _figure(row, row.a), _figure(row, row.b), _ratio(row.ratio)])
     return [*lines, "", *(f"  {line}"[:width] for line in table(rows, right=(1, 2, 3)))]
+
+
+def cure_lines(view: CureView, width: int) -> list[str]:
+    """A hunt's three runs beside each other, and what they come to."""
+    rows = [["", "quiet", "beside it", "with the cure"]]
+    for measure, *values in view.rows:
+        shown = [ComparisonRow(measure, value, None, None) for value in values]
+        rows.append([_measure(shown[0]), *(_figure(row, row.a) for row in shown)])
+    return [*wrap(view.text, width), "", *(f"  {line}"[:width] for line in table(rows, right=(1, 2, 3)))]
 
 
 def _measure(row: ComparisonRow) -> str:

@@ -10,8 +10,8 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.comparing import same_state
-from jitter_workshop.flow.hunt import Hunt
 from jitter_workshop.flow.course_summary import sum_up
+from jitter_workshop.flow.hunt import Hunt
 from jitter_workshop.flow.hunting import MOST_KEPT, Hiding, caught, kept
 from jitter_workshop.flow.measure import MeasureRequest, hunted
 from jitter_workshop.model.codec import from_plain, to_plain
