@@ -154,7 +154,7 @@ class Cause:
     of measured time. ``late_messages``: messages in those stalls of the main thread.
 
     ``below_without``: the share (0..1) of messages that would stay below the threshold without this cause (and what is
-    around it), None where the number of messages is not known.
+    around it), None where the number of messages is not known. ``threads``: how many of this name ran there in the run.
     """
 
     kind: str
@@ -165,6 +165,7 @@ class Cause:
     ns_per_second: float
     late_messages: int
     below_without: float | None = None
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class ThreadOnCpu:
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """What ran on a hot CPU beside the measured threads: how often, how long in all, the longest. Its own time only:
-    what interrupted it is another visitor's."""
+    what interrupted it is another visitor's. ``threads``: how many tasks of this name it were."""
 
     cpu: int
     kind: str
@@ -189,6 +190,7 @@ class Visitor:
     count: int
     total_ns: int
     worst_ns: int
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence
+from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence, Visitor
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
@@ -59,6 +59,12 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
     if kind == "task" and name in _NOBODY:
         return clean(_NOBODY[name], limit)
     return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(clean(name, 64)), limit)
+
+
+def named(one: Cause | Visitor, limit: int = 40) -> str:
+    """``cause_words``, and how many threads have the name where they are several."""
+    several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
+    return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
 
 def bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
@@ -147,7 +153,7 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
     lines = [style.paint("cause".ljust(name) + heads, "dim")]
     for cause in report.causes[:CAUSES]:
         without = _without(cause, report) if shares else ""
-        lines.append(cause_words(cause.kind, cause.name, name - 1).ljust(name) + _numbers(cause) + without)
+        lines.append(named(cause, name - 1).ljust(name) + _numbers(cause) + without)
     hidden = report.causes[CAUSES:]
     if hidden:
         total = sum(cause.total_ns for cause in hidden)
@@ -248,7 +254,7 @@ def _present(present: Residence | None, style: Style) -> list[str]:
         lines += ["", style.paint("who else ran".ljust(name) + heads, "dim")]
         for v in present.visitors[:VISITORS]:
             cells = f"{v.cpu:>5}{v.count:>12,}{nice_ns(v.total_ns):>12}{nice_ns(v.worst_ns):>12}"
-            lines.append(cause_words(v.kind, v.name, name - 1).ljust(name) + cells)
+            lines.append(named(v, name - 1).ljust(name) + cells)
         hidden = present.visitors[VISITORS:]
         lines += (
             [f"{_count(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for v in hidden))}"] if hidden else []

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
-from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall, Part, Slice, Span, Window
+from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
 from jitter_workshop.model.trace import TraceEvent
-from jitter_workshop.report.evidence_text import REST, SHADES, bar, by_hand, cause_words, render
+from jitter_workshop.report.evidence_text import REST, SHADES, bar, by_hand, cause_words, named, render
 from jitter_workshop.report.terminal import Style
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
@@ -93,6 +93,15 @@ def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
     assert "events lost" not in text
     assert "1 event did not fit what went before" in text
     assert "the trace contradicts itself there" in " ".join(text.split())
+
+
+def test_several_threads_of_a_name_are_told_within_the_column() -> None:
+    one = Cause("task", HOSTILE, 1, 1, 1, 1.0, 0, threads=1_234)
+    said = named(one, 30)
+    assert len(said) <= 30
+    assert said.endswith(" (1,234 threads)")
+    assert "\x1b" not in said
+    assert "thread" not in named(Cause("task", "python", 1, 1, 1, 1.0, 0), 30)
 
 
 def test_candidates_are_told_where_there_is_a_gap_without_an_event() -> None:

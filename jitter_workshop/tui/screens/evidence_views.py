@@ -8,7 +8,7 @@ from rich.text import Text
 
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.evidence_text import ITEM, REST, SHADES, bar, cause_words, deeds, explanations
+from jitter_workshop.report.evidence_text import ITEM, REST, SHADES, bar, cause_words, deeds, explanations, named
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.figures import log_bar
@@ -59,7 +59,7 @@ def causes(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Tex
 
 def _cause(cause: Cause, name: int, largest: int, palette: Palette) -> Text:
     nobody = cause.kind in ("no_event", "around")
-    line = Text(f"{cause_words(cause.kind, cause.name, name - 1):<{name}}", palette.dim if nobody else palette.text)
+    line = Text(f"{named(cause, name - 1):<{name}}", palette.dim if nobody else palette.text)
     line.append(f"{cause.count:>8,}{nice_ns(cause.total_ns):>9}{nice_ns(cause.worst_ns):>8}", palette.text)
     line.append(f"{nice_ns(cause.ns_per_second):>9}", palette.text)
     if largest:
@@ -129,7 +129,7 @@ def visitors(report: EvidenceReport, width: int, palette: Palette) -> Iterator[T
     yield Text(f"{'':<{name}}{'CPU':>5}{'times':>10}{'in all':>10}{'longest':>10}", style=palette.dim)
     for v in present.visitors[:MOST_CAUSES]:
         cells = f"{v.cpu:>5}{v.count:>10,}{nice_ns(v.total_ns):>10}{nice_ns(v.worst_ns):>10}"
-        yield Text(f"{cause_words(v.kind, v.name, name - 1):<{name}}{cells}", style=palette.text)
+        yield Text(f"{named(v, name - 1):<{name}}{cells}", style=palette.text)
     told = list(deeds(present))
     if told:
         yield Text()
