@@ -65,7 +65,7 @@ def _notes(run: Run, counters: Counters) -> dict[str, str]:
     }
     for path, reason in run.notes.items():
         if path.startswith(_COUNTERS):
-            notes[path.removeprefix(_COUNTERS)] = reason
+            notes[path.removeprefix(_COUNTERS)] = reason.replace(f"see {_COUNTERS}", "see ")
         elif path.partition(".")[0] in _FROM_THE_RUN:
             notes[path] = reason
     if any(thread.waited_ns is None for thread in run.threads) or not run.threads:

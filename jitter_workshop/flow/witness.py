@@ -145,6 +145,7 @@ class Evidence:
         self._counting: Counting | None = None
         self._tracer: Tracer | None = None
         self._why_not = ""
+        self._refusal = ""
         if wanted:
             try:
                 if tracer is None:
@@ -152,6 +153,8 @@ class Evidence:
                 self._tracer = tracer()
             except HostError as error:
                 self._why_not = error.sentence()
+                # Its advice is about changes: there is another for those who only want to know.
+                self._refusal = error.message
 
     def witness(self, spec: RunSpec) -> Witness | None:
         if not self._wanted:
@@ -174,7 +177,7 @@ class Evidence:
         """What was counted of a run without a trace."""
         if self._counting is None or self.trace() is not None:
             return None
-        why = self._why_not or (self._trace.why_not if self._trace is not None else "")
+        why = self._refusal or (self._trace.why_not if self._trace is not None else "")
         return self._counting.counters(why or "nothing was recorded")
 
     def notes(self) -> dict[str, str]:

@@ -20,6 +20,9 @@ ROWS = 8
 THREAD, WHOLE = 2, 0
 """The highest perf_event_paranoid at which a user may still watch their own threads, and whole CPUs."""
 
+_OF_THREADS, _OF_CPUS, _OF_COUNTS = (9, 9, 11, 7, 6, 7), (11, 11, 11, 11), (6, 11, 11)
+"""Columns of the tables; a name has what the narrowest terminal leaves it, at least 11."""
+
 _UNKNOWN = "–"
 _PID = "$(pgrep -nf bench.worker)"
 
@@ -65,8 +68,10 @@ def verdict(report: CounterReport) -> Iterator[str]:
         yield "No stall to explain."
     elif report.waited_ns is None:
         reason = clean(report.notes.get("waited_ns", ""), 200)
-        yield f"Stalls took {nice_ns(report.stalled_ns)}. How much of it the threads waited for a CPU is not known: "
-        yield f"{reason}."
+        yield (
+            f"Stalls took {nice_ns(report.stalled_ns)}. How much of it the threads waited for a CPU is not known: "
+            f"{reason}."
+        )
     else:
         waited, rest = report.waited_ns, report.stalled_ns - report.waited_ns
         said = (
@@ -87,9 +92,9 @@ def threads(report: CounterReport, style: Style) -> Iterator[str]:
     """A row for each measured thread."""
     if not report.threads:
         return
-    name = max(style.width - 64, 12)
-    heads = ("waited", "on a CPU", "preempted", "slept", "moved", "faults")
-    yield style.paint("measured thread".ljust(name) + _cells(heads, (10, 11, 11, 10, 9, 9)), "dim")
+    name = style.width - sum(_OF_THREADS)
+    heads = ("waited", "on CPU", "preempted", "slept", "moved", "faults")
+    yield style.paint("thread".ljust(name) + _cells(heads, _OF_THREADS), "dim")
     for t in report.threads:
         faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
         figures = (
@@ -100,20 +105,23 @@ def threads(report: CounterReport, style: Style) -> Iterator[str]:
             _number(t.migrations),
             _number(faults),
         )
-        yield clean(t.name, name - 1).ljust(name) + _cells(figures, (10, 11, 11, 10, 9, 9))
+        yield clean(t.name, name - 1).ljust(name) + _cells(figures, _OF_THREADS)
 
 
 def cpus(report: CounterReport, style: Style) -> Iterator[str]:
-    """A row for each CPU of which anything was counted: all tasks together, and what the hypervisor took."""
-    known = [c for c in report.cpus if c.ran_ns is not None or c.steal_ns is not None]
+    """A row for each CPU whose tasks were counted, all together, and what the hypervisor took there."""
+    known = [c for c in report.cpus if c.ran_ns is not None]
     if not known:
+        stolen = [c for c in report.cpus if c.steal_ns]
+        for c in stolen[:ROWS]:
+            yield f"The hypervisor took {_ns(c.steal_ns)} of CPU {c.cpu} (it counts in ticks)."
         return
-    name = max(style.width - 52, 12)
+    name = style.width - sum(_OF_CPUS)
     heads = ("waited", "ran", "came on", "stolen")
-    yield style.paint("all tasks together".ljust(name) + _cells(heads, (13, 13, 13, 13)), "dim")
+    yield style.paint("all tasks there".ljust(name) + _cells(heads, _OF_CPUS), "dim")
     for c in known[:ROWS]:
         figures = (_ns(c.waited_ns), _ns(c.ran_ns), _number(c.timeslices), _ns(c.steal_ns))
-        yield f"CPU {c.cpu}".ljust(name) + _cells(figures, (13, 13, 13, 13))
+        yield f"CPU {c.cpu}".ljust(name) + _cells(figures, _OF_CPUS)
     if len(known) > ROWS:
         yield f"{len(known) - ROWS} more CPUs"
 
@@ -123,12 +131,12 @@ def interruptions(report: CounterReport, style: Style) -> Iterator[str]:
     rows = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
     if not rows:
         return
-    name = max(style.width - 34, 12)
+    name = style.width - sum(_OF_COUNTS)
     heads = ("CPU", "times", "a second")
-    yield style.paint("interrupts and softirqs there".ljust(name) + _cells(heads, (8, 13, 13)), "dim")
+    yield style.paint("interrupts and softirqs there".ljust(name) + _cells(heads, _OF_COUNTS), "dim")
     for what, cpu, count in rows[:ROWS]:
         rate = f"{count / report.counted_s:,.1f}" if report.counted_s else _UNKNOWN
-        yield clean(what, name - 1).ljust(name) + _cells((str(cpu), f"{count:,}", rate), (8, 13, 13))
+        yield clean(what, name - 1).ljust(name) + _cells((str(cpu), f"{count:,}", rate), _OF_COUNTS)
 
 
 def others(report: CounterReport) -> Iterator[str]:
@@ -248,7 +256,7 @@ def _worst(report: CounterReport, style: Style) -> Iterator[str]:
     if report.worst:
         yield style.paint("the longest stalls, as the benchmark saw them", "dim")
     for number, stall in enumerate(report.worst, 1):
-        yield clean(stall_line(number, stall), style.width)
+        yield stall_line(number, stall)[: style.width]
 
 
 def _rows(table: Mapping[str, Counter] | None, prefix: str) -> Iterator[tuple[str, int, int]]:

@@ -11,7 +11,7 @@ from jitter_workshop.flow.walk import Walk
 from jitter_workshop.model.run import Stall
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.evidence import EvidenceScreen
-from tests import madeup
+from tests import madecounted, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
 from tests.screens import settled, text_of
@@ -93,6 +93,34 @@ async def test_a_run_without_a_trace_says_how_to_get_one() -> None:
         await settled(pilot)
         assert not isinstance(app.screen, EvidenceScreen)
         assert "This run has no trace" in text_of(app)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
+async def test_without_a_trace_what_was_counted_is_shown(size: tuple[int, int]) -> None:
+    workshop = open_workshop()
+    workshop._desk.handle.add_run(*madeup.make_run(label="counted", **madecounted.fields()))
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "v")
+        await explained(app, pilot)
+        text = text_of(app)
+        assert "Who took the time · counted" in text
+        assert "counters only" in text
+        assert "WHAT WAS COUNTED" in text
+        assert "waited 8 ms" in " ".join(text.split())
+        await pilot.press("tab")
+        await settled(pilot)
+        assert "THE LONGEST STALLS, WITHOUT A CAUSE" in text_of(app)
+        assert "30 µs at 10 ns" in text_of(app)
+        await pilot.press("down", "tab")
+        await settled(pilot)
+        assert "BY HAND" in text_of(app)
+        assert "schedstat" in text_of(app)
+        await pilot.press("y")
+        await settled(pilot)
+        assert "in the clipboard" in text_of(app)
+        assert "--switch-events" in app.clipboard
 
 
 async def test_a_damaged_trace_is_a_sentence() -> None:

@@ -149,8 +149,8 @@ def test_without_rights_the_run_says_so_and_is_made_without() -> None:
     machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
     evidence = Evidence(True, nobody, machine)
     counted(evidence)
-    why = "changing this host needs root's rights; run it as root"
-    assert evidence.notes()["evidence"] == f"no trace: {why}"
+    why = "changing this host needs root's rights"
+    assert evidence.notes()["evidence"] == f"no trace: {why}; run it as root"
     assert evidence.trace() is None
     counters = evidence.counters()
     assert counters is not None

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jitter_workshop.model.counters import CounterReport
-from jitter_workshop.model.text import clean
 from jitter_workshop.report import counters_text as words
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui.theme import Palette
@@ -41,7 +40,7 @@ def stalls(report: CounterReport, cursor: int, width: int, palette: Palette) -> 
     yield Text("THE LONGEST STALLS, WITHOUT A CAUSE", style=f"bold {palette.dim}")
     for index, stall in enumerate(report.worst):
         under = index == cursor
-        said = clean(words.stall_line(index + 1, stall), width - 2)
+        said = words.stall_line(index + 1, stall)[: width - 2]
         line = Text("▸ " if under else "  ", palette.accent)
         line.append(f"{said:<{width - 2}}", f"bold {palette.text}" if under else palette.text)
         if under:
