@@ -49,9 +49,13 @@ EVIDENCE = (
     "steal",
     "stalls",
     "omission",
+    "residence",
+    "work",
+    "left",
 )
-"""What a chapter's ``explain`` may put first; ``omission`` draws the first run's curve from the due time, too, and the
-correction after the fact."""
+"""What a chapter's ``explain`` may put first; ``residence``, ``work``, ``left`` and ``frequency`` are what the causes
+of a traced run begin with there. ``omission`` draws the first run's curve from the due time, too, and the correction
+after the fact."""
 
 HostState = Literal["available", "good", "not_here"]
 """What a host is to a chapter's tunables: some can be improved, all are good already, or it has none of them."""

@@ -275,12 +275,13 @@ def _present(present: Residence | None, style: Style) -> list[str]:
 
 def deeds(present: Residence) -> Iterator[str]:
     """Frequencies that were asked for, what kept the tick, who sent interrupts and moved threads, in sentences."""
-    yield from _frequencies(present)
+    yield from frequencies(present)
     yield from _kept(present)
     yield from _deeds(present.deeds)
 
 
-def _frequencies(present: Residence) -> Iterator[str]:
+def frequencies(present: Residence) -> Iterator[str]:
+    """Changes of frequency that were asked for, in sentences."""
     for seen in present.frequencies[:4]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."

@@ -12,6 +12,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.explained import render
 from jitter_workshop.report.terminal import Style
+from jitter_workshop.tui.focus_words import offered
 from jitter_workshop.tui.plain_run import run_plainly
 from jitter_workshop.tui.plain_talk import Talk
 
@@ -35,6 +36,11 @@ def tell_causes(workshop: Workshop, walk: Walk, talk: Talk) -> None:
         talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
         run = run_plainly(workshop, further, talk.write, talk.width)
     _tell(workshop, run, talk)
+
+
+def tell_offer(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """At the last step: what v shows."""
+    talk.tell(offered(walk.chapter.evidence, walk.hunts or traced.shown(workshop, walk) is not None))
 
 
 def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:

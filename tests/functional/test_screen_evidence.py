@@ -164,3 +164,27 @@ async def test_a_chapter_shows_the_causes_of_its_traced_run() -> None:
         await pilot.press("v")
         await explained(app, pilot)
         assert "Who took the time · baseline, traced" in text_of(app)
+
+
+async def test_a_chapter_begins_with_what_it_is_about() -> None:
+    workshop = open_workshop()
+    walk = workshop.walk("migration")
+    label = walk.chapter.measurements[0].label
+    run, blocks = madeup.make_run(
+        run_id="20270102-000000-bbbb", label=f"{label}, traced", name="spin_gap", workload="spin"
+    )
+    workshop._desk.handle.add_run(run, blocks, trace=trace_of([*tick(50_000, 4_000)], ()))
+    walk.record("measure", run)
+    walk.record("again", run)
+    walk.go("explain")
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        flat = " ".join(text_of(app).split())
+        assert "v shows how long each thread ran on which CPU" in flat
+        await pilot.press("v")
+        await explained(app, pilot)
+        assert "WHERE THE MEASURED THREADS RAN" in text_of(app)
+        await pilot.press("tab")
+        await settled(pilot)
+        assert "WHO TOOK THE TIME" in text_of(app)

@@ -78,7 +78,7 @@ class ChapterRun(ChapterShow):
             self.workshop_app.show_error(error)
             return
         if run is not None and self.workshop.traced(run):
-            self.workshop_app.show_causes(run)
+            self.workshop_app.show_causes(run, self.walk.chapter.evidence)
         elif run is not None:
             self._tell(clean(run.notes.get("evidence", "This run has no trace."), 300))
         elif further is not None:
@@ -177,7 +177,7 @@ class ChapterRun(ChapterShow):
         self._show()
         self.workshop_app.run_over()
         if message.slot is None and self.workshop.traced(message.run):
-            self.workshop_app.show_causes(message.run)
+            self.workshop_app.show_causes(message.run, self.walk.chapter.evidence)
 
     @on(RunFailed)
     def _run_failed(self, message: RunFailed) -> None:

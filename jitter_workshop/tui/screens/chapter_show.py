@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow import cure
+from jitter_workshop.flow import cure, traced
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
-from jitter_workshop.tui import hunt_words
+from jitter_workshop.tui import focus_words, hunt_words
 from jitter_workshop.tui.screens import chapter_views as views
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.base import TALL
@@ -232,6 +232,9 @@ class ChapterShow(ChapterState):
             told += [f"{offer} Press w."] if offer else []
         if self.step == "apply":
             told.append(self._said_of_plan())
+        if self.step == "explain" and self.walk.explain() is not None and not self.walk.hunts:
+            found = traced.shown(self.workshop, self.walk) is not None
+            told.append(focus_words.offered(self.walk.chapter.evidence, found))
         told += [hunt] if (hunt := self._said_of_hunt()) else []
         told += [warning] if (warning := self.walk.warning(self.step)) else []
         return told

@@ -22,9 +22,11 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.evidence_text import by_hand
 from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.focus_words import focused
 from jitter_workshop.tui.screens import counters_views
 from jitter_workshop.tui.screens import evidence_views as views
 from jitter_workshop.tui.screens.base import WorkshopScreen
+from jitter_workshop.tui.screens.residence_views import others
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.prose import wrap
@@ -49,11 +51,13 @@ class EvidenceScreen(WorkshopScreen):
         report: EvidenceReport | CounterReport | None
         error: WorkshopError | None = None
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
+        """``focus``: words of a chapter's ``evidence``, which it then begins with."""
         super().__init__()
         self.shown_run = run
+        self._focus = focus
         self._report: EvidenceReport | CounterReport | None = None
-        self._page: Page = "causes"
+        self._page: Page = "others" if focused(focus) else "causes"
         self._cursor = 0
         self._said = ""
 
@@ -95,6 +99,8 @@ class EvidenceScreen(WorkshopScreen):
     @on(Explained)
     def _explained(self, message: Explained) -> None:
         self._report = message.report
+        if isinstance(message.report, CounterReport):
+            self._page = "causes"
         self._said = message.error.sentence() if message.error is not None else ""
         self._redraw()
 
@@ -146,7 +152,7 @@ class EvidenceScreen(WorkshopScreen):
     def _others(self, width: int, palette: Palette) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
             return counters_views.by_hand(self._report, width, palette)
-        return views.visitors(self._report, width, palette) if self._report is not None else ()
+        return others(self._report, self._focus, width, palette) if self._report is not None else ()
 
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._said:
