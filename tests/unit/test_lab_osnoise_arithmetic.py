@@ -139,13 +139,12 @@ def test_two_that_saw_the_same_agree_to_the_last_tick(what: list[tuple[int, Inte
     assert sum(len(row.pairs) for row in rows.values()) == len(noises)
     for row in rows.values():
         assert (row.only_ours, row.only_theirs) == ([], [])
-        assert all(ours == theirs for ours, theirs in row.pairs)
+        assert all(pair.ours_ns == pair.theirs_ns and pair.apart_ns == 0 and pair.near for pair in row.pairs)
         assert row.finer.total() == row.ours_ns == row.theirs_ns
-        assert row.near == len(row.pairs)
         assert row.sums_agree
     split = osnoise.split_gaps(gaps, noises, stays, timeline, CPU, CLOCK)
     assert len(split) == len(gaps)
-    assert all(gap.same and gap.ours == gap.theirs for gap in split)
+    assert all(gap.same and gap.near and gap.ours == gap.theirs for gap in split)
 
 
 @given(stretches, st.data())
@@ -204,7 +203,7 @@ def test_an_nmi_is_one_though_each_of_its_handlers_is_told() -> None:
     ((noise,), _) = osnoise.read(line, CPU)
     assert noise == Noise(("nmi", ""), 1350, 400, 2150)
     rows = osnoise.one_by_one(found, [noise], CLOCK, 1, 60_000, Rate())
-    assert rows["nmi", ""].pairs == [(250, 400)]
+    assert rows["nmi", ""].pairs == [(250, 400, 450)]
 
 
 def test_what_crosses_an_edge_is_nobodys_mistake() -> None:
@@ -212,10 +211,38 @@ def test_what_crosses_an_edge_is_nobodys_mistake() -> None:
     first, second = made.noises
     stays = osnoise.stays(made.timeline().cpus[CPU].segments, OWN, Rate())
     rows = osnoise.one_by_one(stays, made.noises, CLOCK, first.start_ns + 1, made.now, Rate())
-    assert rows["irq", "local_timer"].pairs == [(50, 50)]
+    assert rows["irq", "local_timer"].pairs == [(50, 50, 0)]
     rows = osnoise.one_by_one(stays, made.noises, CLOCK, 0, second.stamp, Rate())
-    assert rows["irq", "local_timer"].pairs == [(100, 100)]
+    assert rows["irq", "local_timer"].pairs == [(100, 100, 0)]
     assert all(not row.only_ours and not row.only_theirs for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("began", "length", "told", "apart", "held"),
+    [
+        (1000, 30_000, 31_000, 0, False),
+        (900, 30_000, 31_000, 100, False),
+        (1000, 29_000, 30_500, 500, False),
+        (1000, 15_000, 31_000, 15_000, True),  # held between its clock and its event
+        (1000, 15_000, 16_000, 15_000, True),  # between its event and ours
+        (-14_000, 45_000, 31_000, 15_000, True),  # at the beginning
+    ],
+)
+def test_how_far_apart_the_clocks_were_read(began: int, length: int, told: int, apart: int, held: bool) -> None:
+    cause = ("irq", "local_timer")
+    stay = osnoise.Stay(cause, 1000, 31_000, 30_000)
+    rows = osnoise.one_by_one([stay], [Noise(cause, began, length, told)], CLOCK, -20_000, 40_000, Rate())
+    row = rows[cause]
+    assert row.pairs == [(30_000, length, apart)]
+    assert row.pairs[0].held is held
+    assert (row.ours_ns, row.theirs_ns) == ((0, 0) if held else (30_000, length))
+
+
+def test_what_interrupted_a_thread_is_no_distance() -> None:
+    cause = ("thread", "kworker/3:1")
+    stay = osnoise.Stay(cause, 1000, 31_000, 12_000)
+    rows = osnoise.one_by_one([stay], [Noise(cause, 1000, 12_000, 31_000)], CLOCK, 0, 40_000, Rate())
+    assert rows[cause].pairs == [(12_000, 12_000, 0)]
 
 
 @pytest.mark.parametrize(
