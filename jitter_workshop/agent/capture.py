@@ -177,7 +177,7 @@ class Capture:
         return enabled
 
     def _take_stacks(self, missing: dict[str, str]) -> bool:
-        """Kernel stacks where a measured thread is held up inside the kernel."""
+        """Kernel stacks where a measured thread loses its CPU and does not sleep."""
         title = "stacks"
         release = (self._root.text("/proc/sys/kernel/osrelease") or "").split(".")
         if len(release) < 2 or not all(word.isdigit() for word in release[:2]):
