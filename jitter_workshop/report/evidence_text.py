@@ -315,7 +315,7 @@ def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
         "perf sched timehist -s -i tasks.data",
         f"perf kwork -k irq,softirq,workqueue record -C {which} -o work.data -- sleep {seconds}",
         "perf kwork report -i work.data",
-        f"trace-cmd record -M {mask} -e sched_switch -e irq -e workqueue sleep {seconds}",
+        f"trace-cmd record -B by-hand -M {mask} -e sched_switch -e irq -e workqueue sleep {seconds}",
     )
 
 

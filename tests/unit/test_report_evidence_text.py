@@ -70,7 +70,7 @@ def test_the_report_of_a_noisy_block() -> None:
         "other had flush_tlb_func called on CPU 1 once",
         "other moved sampler to CPU 1 once",
         "perf sched record -C 1",
-        "trace-cmd record -M 2 ",
+        "trace-cmd record -B by-hand -M 2 ",
     ):
         assert wanted in text, wanted
 
