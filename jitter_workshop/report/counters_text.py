@@ -24,7 +24,7 @@ _OF_THREADS, _OF_CPUS, _OF_COUNTS = (9, 9, 11, 7, 6, 7), (11, 11, 11, 11), (6, 1
 """Columns of the tables; a name has what the narrowest terminal leaves it, at least 11."""
 
 _UNKNOWN = "–"
-_PID = "$(pgrep -nf bench.worker)"
+_PID = "$(pgrep -u $UID -nf bench.worker)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def verdict(report: CounterReport) -> Iterator[str]:
         )
         if rest > 0:
             yield (
-                f"{said}: at least {nice_ns(rest)} of the stalls was something else, which is not counted here: "
+                f"{said}: about {nice_ns(rest)} of the stalls, or more, was something else, which is not counted here: "
                 "interrupts, a hypervisor, firmware, memory, or a sleep of their own."
             )
         else:
