@@ -83,9 +83,9 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         return f"{said} Beside the noise hardly more than without it: by this nothing can be told of a cure.{where}"
     gone = (during - after) / (during - before)
     if gone >= _MOST:
-        return f"{said} {min(gone, 1.0):.0%} of what came with the noise is gone: the cure helped.{where}"
+        return f"{said} {100 * min(gone, 1.0):.0f} % of what came with the noise is gone: the cure helped.{where}"
     if gone >= _SOME:
-        return f"{said} {gone:.0%} of what came with the noise is gone: it helped in part.{where}"
+        return f"{said} {100 * gone:.0f} % of what came with the noise is gone: it helped in part.{where}"
     return f"{said} What came with the noise is there still: it did not help, or something else came.{where}"
 
 

@@ -217,7 +217,7 @@ def _figure(row: ComparisonRow, value: float | None) -> str:
     if value is None:
         return "–"
     if row.measure.startswith("stalls_per_second"):
-        return f"{value:,.3g}/s"
+        return f"{value:,.0f}/s" if value >= 1_000 else f"{value:.3g}/s"
     if row.measure == "stolen_ns_per_second":
         return f"{nice_ns(value)}/s"
     return nice_ns(value)

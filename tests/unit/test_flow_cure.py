@@ -56,9 +56,9 @@ def said(
 @pytest.mark.parametrize(
     ("quiet", "beside", "now", "verdict"),
     [
-        (1 * MS, 21 * MS, 1 * MS, "100% of what came with the noise is gone: the cure helped."),
-        (1 * MS, 21 * MS, 0, "100% of what came with the noise is gone: the cure helped."),
-        (1 * MS, 21 * MS, 11 * MS, "50% of what came with the noise is gone: it helped in part."),
+        (1 * MS, 21 * MS, 1 * MS, "100 % of what came with the noise is gone: the cure helped."),
+        (1 * MS, 21 * MS, 0, "100 % of what came with the noise is gone: the cure helped."),
+        (1 * MS, 21 * MS, 11 * MS, "50 % of what came with the noise is gone: it helped in part."),
         (1 * MS, 21 * MS, 20 * MS, "is there still"),
         (1 * MS, 21 * MS, 90 * MS, "is there still"),
         (10 * MS, 11 * MS, 1 * MS, "nothing can be told"),

@@ -6,8 +6,19 @@ import pytest
 
 from jitter_workshop.model.course import EVIDENCE
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import EvidenceReport, FrequencySeen, Proof, Residence, ThreadOnCpu, Visitor
+from jitter_workshop.model.evidence import (
+    EvidenceReport,
+    ExplainedStall,
+    FrequencySeen,
+    Part,
+    Proof,
+    Residence,
+    ThreadOnCpu,
+    Visitor,
+)
+from jitter_workshop.report.evidence_text import SHADES
 from jitter_workshop.tui.focus_words import focused, offered
+from jitter_workshop.tui.screens.evidence_views import coloured
 from jitter_workshop.tui.screens.residence_views import others
 from jitter_workshop.tui.theme import PALETTES
 
@@ -72,3 +83,12 @@ def test_what_v_shows_is_said_in_words_of_the_chapter() -> None:
     assert "what is left" in offered(("left", "switches"), traced=True)
     assert "It takes one more run" in offered(("residence",), traced=False)
     assert [word for word in EVIDENCE if focused([word])] == ["frequency", "residence", "work", "left"]
+
+
+def test_what_is_nobodys_stays_pale_in_a_stalls_bar() -> None:
+    palette = PALETTES["dark"]
+    parts = (Part("no_event", "", 60), Part("task", HOSTILE, 30), Part("around", "local_timer", 10))
+    stall = ExplainedStall(1, 100, 1, "sampler", 1, 0, parts)
+    drawn = coloured(SHADES, stall, palette)
+    styles = {drawn.plain[span.start]: str(span.style) for span in drawn.spans}
+    assert styles == {"█": palette.faint, "▓": palette.cool, "▒": palette.faint, "░": palette.bad}

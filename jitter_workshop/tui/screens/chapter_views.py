@@ -230,7 +230,7 @@ def amount(measure: str, value: float | None) -> str:
     if value is None:
         return "–"
     if measure.startswith(STALLS_PREFIX):
-        return f"{value:,.3g}"
+        return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
     return nice_ns(value)
 
 

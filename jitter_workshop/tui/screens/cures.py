@@ -20,7 +20,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 MOST_CPUS = 8
 """Other CPUs to choose from: a thread that steps aside needs one, not a list of hundreds."""
-_KEYS = "↑ ↓ or a number chooses · Enter measures · y copies · Esc does not"
+_KEYS = "↑ ↓ 1–9 choose · Enter measures · y copies · Esc does not"
 
 
 class CuresPage(Page):

@@ -20,7 +20,7 @@ from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_KEYS = "↑ ↓ or a number chooses · Enter names it · g gives up · Esc looks further"
+_KEYS = "↑ ↓ 1–9 choose · Enter names it · g gives up · Esc looks on"
 _ANSWERED = "Esc closes"
 
 
