@@ -182,12 +182,14 @@ def near(ours_ns: int, theirs_ns: int, number: int = 1) -> bool:
 
 
 class Pair(NamedTuple):
-    """One interruption that both saw: its lengths, and how far apart at most they read their clocks of one moment. An
-    emulator that does not run its CPU just then makes one of the lengths that much longer."""
+    """One interruption that both saw: its lengths, how far apart at most they read their clocks of one moment, and
+    whether it was itself interrupted. An emulator that does not run its CPU between two such readings makes one of the
+    lengths that much longer."""
 
     ours_ns: int
     theirs_ns: int
     apart_ns: int
+    nested: bool
 
     @property
     def near(self) -> bool:
@@ -263,12 +265,12 @@ def one_by_one(
 
 
 def _pair(stay: Stay, began: int, told: int, noise: Noise, rate: Rate) -> Pair:
-    """At the end three clocks are read: the tracer's own, its event's, ours. When its own was is known from the length
-    that it tells, which is without what interrupted it."""
-    ours_ns = rate.to_ns(stay.taken)
-    ended = began + rate.to_ticks(noise.duration_ns) + stay.end - stay.start - stay.taken
+    """At the end three clocks are read: the tracer's own, its event's, ours. When its own was is known of what nothing
+    interrupted: by its length."""
+    nested = stay.taken < stay.end - stay.start
+    ended = told if nested else began + rate.to_ticks(noise.duration_ns)
     apart = max(abs(began - stay.start), abs(stay.end - told), abs(told - ended))
-    return Pair(ours_ns, noise.duration_ns, rate.to_ns(apart))
+    return Pair(rate.to_ns(stay.taken), noise.duration_ns, rate.to_ns(apart), nested)
 
 
 def _from(others: list[tuple[int, int, Noise]], stay: Stay) -> Iterator[tuple[int, int, Noise]]:
@@ -349,6 +351,11 @@ class Comparison:
     def pairs(self) -> list[Pair]:
         return [pair for row in self.rows.values() for pair in row.pairs]
 
+    @property
+    def nested(self) -> list[Pair]:
+        """The interruptions that were themselves interrupted: where time could be counted twice."""
+        return [pair for pair in self.pairs if pair.nested and not pair.held]
+
     def table(self) -> str:
         """For a reader: of each cause how many both saw, or one alone; in how many the two clocks were read more than
         the tolerance apart; of the others the sums in ms; what ours consists of."""
@@ -357,18 +364,25 @@ class Comparison:
             held = len(row.pairs) - len(row.steady)
             lines.append(
                 f"{' '.join(cause):24.24}{len(row.pairs):7,}{len(row.only_ours):11,}{len(row.only_theirs):8,}{held:6,}"
-                f"{row.ours_ns / 1e6:9.3f} ms{row.theirs_ns / 1e6:9.3f} ms"
+                f"{sum_ms([row.ours_ns]):>12}{sum_ms([row.theirs_ns]):>12}"
             )
             finer = [f"{kind} {name} {ns / 1e6:.3f}" for (kind, name), ns in row.finer.most_common(4)]
             if len(finer) > 1:
                 lines.append(f"    by ours, with what was held: {', '.join(finer)}")
         pairs, gaps = self.pairs, self.gaps
-        lines.append(f"{len(pairs):,} interruptions, {sum(pair.near for pair in pairs):,} of the same length")
-        lines.append(
+        nested = self.nested
+        lines += [
+            f"{len(pairs):,} interruptions, {sum(pair.near for pair in pairs):,} of the same length",
+            f"{len(nested):,} interrupted themselves, without that {sum_ms(pair.ours_ns for pair in nested)} by ours, "
+            f"{sum_ms(pair.theirs_ns for pair in nested)} by theirs",
             f"{len(gaps):,} gaps, {sum(bool(gap.theirs) for gap in gaps):,} with interruptions: the same causes and as "
-            f"many in {sum(gap.same for gap in gaps):,}, as long in {sum(gap.near for gap in gaps):,}"
-        )
+            f"many in {sum(gap.same for gap in gaps):,}, as long in {sum(gap.near for gap in gaps):,}",
+        ]
         return "\n".join(lines)
+
+
+def sum_ms(lengths_ns: Iterable[int]) -> str:
+    return f"{sum(lengths_ns) / 1e6:.3f} ms"
 
 
 def compare(raw: Mapping[str, Any]) -> Comparison:

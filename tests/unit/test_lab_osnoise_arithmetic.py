@@ -203,7 +203,7 @@ def test_an_nmi_is_one_though_each_of_its_handlers_is_told() -> None:
     ((noise,), _) = osnoise.read(line, CPU)
     assert noise == Noise(("nmi", ""), 1350, 400, 2150)
     rows = osnoise.one_by_one(found, [noise], CLOCK, 1, 60_000, Rate())
-    assert rows["nmi", ""].pairs == [(250, 400, 450)]
+    assert rows["nmi", ""].pairs == [(250, 400, 450, True)]
 
 
 def test_what_crosses_an_edge_is_nobodys_mistake() -> None:
@@ -211,9 +211,9 @@ def test_what_crosses_an_edge_is_nobodys_mistake() -> None:
     first, second = made.noises
     stays = osnoise.stays(made.timeline().cpus[CPU].segments, OWN, Rate())
     rows = osnoise.one_by_one(stays, made.noises, CLOCK, first.start_ns + 1, made.now, Rate())
-    assert rows["irq", "local_timer"].pairs == [(50, 50, 0)]
+    assert rows["irq", "local_timer"].pairs == [(50, 50, 0, False)]
     rows = osnoise.one_by_one(stays, made.noises, CLOCK, 0, second.stamp, Rate())
-    assert rows["irq", "local_timer"].pairs == [(100, 100, 0)]
+    assert rows["irq", "local_timer"].pairs == [(100, 100, 0, False)]
     assert all(not row.only_ours and not row.only_theirs for row in rows.values())
 
 
@@ -233,16 +233,21 @@ def test_how_far_apart_the_clocks_were_read(began: int, length: int, told: int, 
     stay = osnoise.Stay(cause, 1000, 31_000, 30_000)
     rows = osnoise.one_by_one([stay], [Noise(cause, began, length, told)], CLOCK, -20_000, 40_000, Rate())
     row = rows[cause]
-    assert row.pairs == [(30_000, length, apart)]
+    assert row.pairs == [(30_000, length, apart, False)]
     assert row.pairs[0].held is held
     assert (row.ours_ns, row.theirs_ns) == ((0, 0) if held else (30_000, length))
 
 
-def test_what_interrupted_a_thread_is_no_distance() -> None:
+def test_nested_time_that_is_counted_twice_is_seen() -> None:
     cause = ("thread", "kworker/3:1")
+    theirs = Noise(cause, 1000, 12_000, 31_000)
+    twice = osnoise.Stay(cause, 1000, 31_000, 30_000)
+    (pair,) = osnoise.one_by_one([twice], [theirs], CLOCK, 0, 40_000, Rate())[cause].pairs
+    assert not pair.near
     stay = osnoise.Stay(cause, 1000, 31_000, 12_000)
-    rows = osnoise.one_by_one([stay], [Noise(cause, 1000, 12_000, 31_000)], CLOCK, 0, 40_000, Rate())
-    assert rows[cause].pairs == [(12_000, 12_000, 0)]
+    rows = osnoise.one_by_one([stay], [theirs], CLOCK, 0, 40_000, Rate())
+    assert osnoise.Comparison(rows, []).nested == rows[cause].pairs
+    assert rows[cause].pairs == [(12_000, 12_000, 0, True)]
 
 
 @pytest.mark.parametrize(
