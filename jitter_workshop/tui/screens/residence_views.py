@@ -49,9 +49,7 @@ def _threads(present: Residence, width: int, palette: Palette) -> Iterator[Text]
 
 def _frequency(present: Residence, width: int, palette: Palette) -> Iterator[Text]:
     yield Text("FREQUENCY", style=f"bold {palette.dim}")
-    told = list(frequencies(present)) or [
-        "No other frequency was asked for during the blocks, by what Linux traces."
-    ]
+    told = list(frequencies(present)) or ["No other frequency was asked for during the blocks, by what Linux traces."]
     for text in told:
         yield from wrap(Text(text, style=palette.text), width)
     yield Text()
