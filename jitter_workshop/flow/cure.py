@@ -23,8 +23,9 @@ LABEL = "with the cure"
 
 _PLAIN_TO_SEE = 1.25
 """Below this many times the quiet run's stolen time a noise does not stand out: two quiet runs differ by as much."""
-_MOST, _SOME = 0.75, 0.25
+_SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
+_BY_ONE_RUN = "by one run of each: another pair may say otherwise."
 
 
 def request(walk: Walk, cpu: int | None = None) -> MeasureRequest:
@@ -82,11 +83,9 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
     if during < before * _PLAIN_TO_SEE or during <= before:
         return f"{said} Beside the noise hardly more than without it: by this nothing can be told of a cure.{where}"
     gone = (during - after) / (during - before)
-    if gone >= _MOST:
-        return f"{said} {100 * min(gone, 1.0):.0f} % of what came with the noise is gone: the cure helped.{where}"
     if gone >= _SOME:
-        return f"{said} {100 * gone:.0f} % of what came with the noise is gone: it helped in part.{where}"
-    return f"{said} What came with the noise is there still: it did not help, or something else came.{where}"
+        return f"{said} {100 * min(gone, 1.0):.0f} % of what came with the noise is gone, {_BY_ONE_RUN}{where}"
+    return f"{said} No less than beside the noise: it did not help, or somebody else came, {_BY_ONE_RUN}{where}"
 
 
 def _verdict(seen: Weighed) -> str:

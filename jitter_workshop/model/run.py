@@ -59,6 +59,12 @@ class Stall:
         return self.end_ns - self.start_ns
 
 
+def made_late(thread: str, messages: int) -> str:
+    """In words, what a stall of ``thread`` made late: "12 messages late"; empty for a single one, and for ``spin``'s
+    sampler, which has none."""
+    return f"{messages:,} messages late" if messages > 1 and thread != "sampler" else ""
+
+
 @dataclass(frozen=True, slots=True)
 class StallRate:
     """Distinct stalls of at least ``threshold_ns``: how many, how often, how much time they stole."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from jitter_workshop.model.counters import CountedStall, CounterReport
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import Counter
+from jitter_workshop.model.run import Counter, made_late
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
@@ -149,7 +149,7 @@ def others(report: CounterReport) -> Iterator[str]:
 def stall_line(number: int, stall: CountedStall) -> str:
     """A stall in a line: its length, when and where."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
-    late = f", {stall.messages:,} messages late" if stall.messages > 1 else ""
+    late = f", {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     when = f"{nice_ns(stall.duration_ns):>8} at {nice_ns(stall.at_ns)}"
     return f"{number:>2}  {when} · {clean(stall.thread, 20)}{where}{late}"
 

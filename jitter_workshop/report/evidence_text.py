@@ -8,6 +8,7 @@ from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence, Visitor
+from jitter_workshop.model.run import made_late
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
@@ -224,7 +225,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _stall(number: int, stall: ExplainedStall, style: Style) -> list[str]:
-    late = f", {_count(stall.messages, 'message')} late" if stall.messages > 1 else ""
+    late = f", {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     lines = [f"{number:>2}  " + style.paint(_first(stall) + late, "strong")]
     drawn, legend = bar(stall, style.width - 4)
     name = min(style.width - 24, 41)

@@ -56,11 +56,11 @@ def said(
 @pytest.mark.parametrize(
     ("quiet", "beside", "now", "verdict"),
     [
-        (1 * MS, 21 * MS, 1 * MS, "100 % of what came with the noise is gone: the cure helped."),
-        (1 * MS, 21 * MS, 0, "100 % of what came with the noise is gone: the cure helped."),
-        (1 * MS, 21 * MS, 11 * MS, "50 % of what came with the noise is gone: it helped in part."),
-        (1 * MS, 21 * MS, 20 * MS, "is there still"),
-        (1 * MS, 21 * MS, 90 * MS, "is there still"),
+        (1 * MS, 21 * MS, 1 * MS, "100 % of what came with the noise is gone, by one run of each"),
+        (1 * MS, 21 * MS, 0, "100 % of what came with the noise is gone, by one run of each"),
+        (1 * MS, 21 * MS, 11 * MS, "50 % of what came with the noise is gone, by one run of each"),
+        (1 * MS, 21 * MS, 20 * MS, "it did not help, or somebody else came, by one run of each"),
+        (1 * MS, 21 * MS, 90 * MS, "it did not help, or somebody else came, by one run of each"),
         (10 * MS, 11 * MS, 1 * MS, "nothing can be told"),
         (10 * MS, 2 * MS, 1 * MS, "nothing can be told"),
         (0, 0, 0, "nothing can be told"),
@@ -87,7 +87,7 @@ def test_by_the_traces_whatever_others_did(workshop: FakeWorkshop, seen: Weighed
 
 
 def test_what_no_trace_shows_is_told_by_the_time_stolen(workshop: FakeWorkshop) -> None:
-    assert "the cure helped" in said(workshop, 1 * MS, 26 * MS, 1 * MS, Weighed(0, 0))
+    assert "100 % of what came with the noise is gone" in said(workshop, 1 * MS, 26 * MS, 1 * MS, Weighed(0, 0))
 
 
 def test_another_cpu_is_another_cpu(workshop: FakeWorkshop) -> None:

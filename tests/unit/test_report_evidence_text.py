@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
+from jitter_workshop.model.run import made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.report.evidence_text import REST, SHADES, bar, by_hand, cause_words, named, render
 from jitter_workshop.report.terminal import Style
@@ -36,6 +37,11 @@ def stall(*pieces: tuple[str, int]) -> ExplainedStall:
         at += ns
     parts = [Part("task", name, ns) for name, ns in sorted(sums.items(), key=lambda item: -item[1])]
     return ExplainedStall(0, at, 1, "sampler", 1, 0, tuple(parts), tuple(timeline))
+
+
+def test_a_sampler_has_no_messages_to_be_late() -> None:
+    assert made_late("sampler", 40) == "" == made_late("accumulator", 1)
+    assert made_late("accumulator", 1_200) == "1,200 messages late"
 
 
 def test_the_report_of_a_noisy_block() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
+from jitter_workshop.model.run import made_late
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.evidence_text import ITEM, REST, SHADES, bar, cause_words, deeds, explanations, named
 from jitter_workshop.stats.scale import nice_ns
@@ -104,7 +105,7 @@ def coloured(drawn: str, stall: ExplainedStall, palette: Palette) -> Text:
 def stall_page(stall: ExplainedStall, width: int, palette: Palette) -> Iterator[Text]:
     """One stall in full: where, its parts, who sent and woke, and where in the kernel."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
-    late = f" · {stall.messages:,} messages late" if stall.messages > 1 else ""
+    late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
     yield from wrap(Text(said, f"bold {palette.text}"), width)
     drawn, legend = bar(stall, width)
