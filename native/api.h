@@ -283,8 +283,8 @@ enum {
 /* What a burst was. */
 enum { JW_BURST_MAIN = 0, JW_BURST_ARMING = 1 };
 
-/* Something the noise did to `cpu` between two moments; `taken` is how much of that CPU's time it took, with what the
- * kernel needed to bring a thread there and away. */
+/* Something the noise did to `cpu` between two moments; `taken` is how much of that CPU's time it took: a thread's
+ * own, by its own clock readings; an interrupt's, as it was measured beforehand. */
 typedef struct {
     uint64_t start; /* ticks */
     uint64_t end;
