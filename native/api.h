@@ -122,6 +122,9 @@ typedef struct {
     int64_t involuntary_switches;
     int64_t minor_faults;
     int64_t major_faults;
+    int64_t ran_ns;     /* on a CPU, by the thread's own clock */
+    int64_t waited_ns;  /* in the queue of a CPU while it could have run; < 0: this kernel does not count it */
+    int64_t timeslices; /* how often it came onto a CPU; < 0 likewise */
 } jw_usage;
 
 typedef struct {
@@ -280,8 +283,8 @@ enum {
 /* What a burst was. */
 enum { JW_BURST_MAIN = 0, JW_BURST_ARMING = 1 };
 
-/* Something the noise did to `cpu` between two moments; `taken` is how much of that CPU's time it took, with what the
- * kernel needed to bring a thread there and away. */
+/* Something the noise did to `cpu` between two moments; `taken` is how much of that CPU's time it took: a thread's
+ * own, by its own clock readings; an interrupt's, as it was measured beforehand. */
 typedef struct {
     uint64_t start; /* ticks */
     uint64_t end;

@@ -69,12 +69,6 @@ void jw_noise_log(jw_noise_thread *self, uint64_t start, uint64_t end, uint64_t 
     self->log[self->logged++] = (jw_burst){.start = start, .end = end, .taken = taken, .cpu = cpu, .what = what};
 }
 
-uint64_t jw_noise_take_edge(jw_noise_thread *self) {
-    const uint64_t edge = self->edge_ticks;
-    self->edge_ticks = 0;
-    return edge;
-}
-
 /* xorshift64 (Marsaglia, "Xorshift RNGs"): good enough not to keep step with anything. */
 uint64_t jw_noise_random(jw_noise_thread *self) {
     uint64_t x = self->random;
@@ -84,50 +78,28 @@ uint64_t jw_noise_random(jw_noise_thread *self) {
     return self->random = x;
 }
 
-jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, uint64_t parting_ns, int what) {
+jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, int what) {
     const jw_clock *clock = &self->config->clock;
-    jw_steps steps = {.self = self,
-                      .longest_step = jw_clock_ticks(clock, longest_step_ns),
-                      .parting = jw_clock_ticks(clock, parting_ns),
-                      .what = what,
-                      .taken = jw_noise_take_edge(self),
-                      .cpu_ns = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID)};
+    jw_steps steps = {.self = self, .longest_step = jw_clock_ticks(clock, longest_step_ns), .what = what};
     steps.start = steps.last = jw_now_ordered(clock->source, &steps.cpu);
     return steps;
-}
-
-/* What the thread had of the CPU and could not see: on the way off it and back, where its burst was parted. */
-static uint64_t unseen(const jw_steps *steps) {
-    const jw_clock *clock = &steps->self->config->clock;
-    const uint64_t had = jw_clock_ticks(clock, jw_posix_ns(CLOCK_THREAD_CPUTIME_ID) - steps->cpu_ns);
-    return had > steps->passed ? had - steps->passed : 0;
 }
 
 uint64_t jw_steps_next(jw_steps *steps) {
     unsigned cpu;
     const uint64_t now = jw_now_ordered(steps->self->config->clock.source, &cpu);
-    const uint64_t step = now > steps->last ? now - steps->last : 0;
-    if (step > steps->parting) {
+    if (now > steps->last && now - steps->last > steps->longest_step) {
         jw_steps_end(steps);
-        *steps = (jw_steps){.self = steps->self,
-                            .start = now,
-                            .cpu_ns = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID),
-                            .taken = unseen(steps),
-                            .longest_step = steps->longest_step,
-                            .parting = steps->parting,
-                            .cpu = cpu,
-                            .what = steps->what};
-    } else if (step <= steps->longest_step) {
-        steps->taken += step;
+        steps->start = now;
+        steps->cpu = cpu;
     }
-    steps->passed += step > steps->parting ? 0 : step;
     steps->last = now;
     return now;
 }
 
 void jw_steps_end(jw_steps *steps) {
     if (steps->last > steps->start) {
-        jw_noise_log(steps->self, steps->start, steps->last, steps->taken, (int)steps->cpu, steps->what);
+        jw_noise_log(steps->self, steps->start, steps->last, steps->last - steps->start, (int)steps->cpu, steps->what);
     }
 }
 
@@ -144,13 +116,10 @@ static void *noise_body(void *argument) {
     const bool ready = self->failed == 0;
     jw_meeting_report(&self->all->meeting);
     const uint64_t period = self->config->period_ns;
-    uint64_t due = jw_posix_ns(CLOCK_MONOTONIC), rested_ns = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t due = jw_posix_ns(CLOCK_MONOTONIC);
     jw_sleep_until_ns(due += period / 4);
     while (ready && !jw_noise_over(self)) {
-        /* The kernel's part of a burst, which the thread itself cannot see: off the CPU the last time, onto it now. */
-        self->edge_ticks = jw_clock_ticks(&self->config->clock, jw_posix_ns(CLOCK_THREAD_CPUTIME_ID) - rested_ns);
         does->act(self);
-        rested_ns = jw_posix_ns(CLOCK_THREAD_CPUTIME_ID);
         due += period - period / 4 + jw_noise_random(self) % (period / 2);
         const uint64_t now = jw_posix_ns(CLOCK_MONOTONIC);
         /* What was missed is not made up for: noise must not become a storm after a pause. */

@@ -31,7 +31,6 @@ struct jw_noise_thread {
     int failed;
     uint64_t random;
     uint64_t length_ticks; /* of one burst, as `prepare` measured it; 0: the log has each burst's own */
-    uint64_t edge_ticks;   /* the CPU's time that going to sleep and waking up last took; given to the next burst */
     void *kept;            /* what the act keeps between bursts */
     jw_burst *log;
     size_t logged;
@@ -54,25 +53,21 @@ bool jw_noise_stopped(const jw_noise_thread *self);
 bool jw_noise_over(const jw_noise_thread *self);
 int32_t jw_noise_target(const jw_noise_thread *self, size_t nth);
 void jw_noise_log(jw_noise_thread *self, uint64_t start, uint64_t end, uint64_t taken, int cpu, int what);
-uint64_t jw_noise_take_edge(jw_noise_thread *self);
 uint64_t jw_noise_random(jw_noise_thread *self);
 void jw_sleep_until_ns(uint64_t due_ns);
 
-/* A burst in steps: what the thread did not run in between is not its own, and a long pause parts the burst in two. */
+/* A burst in steps, from one clock reading to the next. A step that takes longer than `longest_step` was not the thread's
+ * own time: it ends the burst, and the next one begins behind it. */
 typedef struct {
     jw_noise_thread *self;
     uint64_t start;
     uint64_t last;
-    uint64_t passed; /* since `cpu_ns` was read */
-    uint64_t cpu_ns; /* the thread's CPU time */
-    uint64_t taken;
-    uint64_t longest_step; /* a longer one was not the thread's own time */
-    uint64_t parting;      /* a longer one ends the burst */
+    uint64_t longest_step;
     unsigned cpu;
     int what;
 } jw_steps;
 
-jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, uint64_t parting_ns, int what);
+jw_steps jw_steps_begin(jw_noise_thread *self, uint64_t longest_step_ns, int what);
 uint64_t jw_steps_next(jw_steps *steps); /* the time, in ticks */
 void jw_steps_end(jw_steps *steps);
 

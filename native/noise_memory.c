@@ -13,7 +13,7 @@
 /* ---- faults: pages given back and touched again ----------------------------------------------------------------- */
 
 /* In a guest a fresh page may be a fault of the hypervisor, too. */
-enum { FAULT_PAGES = 2048, LONGEST_STEP_NS = 20000, PARTING_NS = 200000, INTERRUPTS_BYTES = 4 << 20 };
+enum { FAULT_PAGES = 2048, LONGEST_STEP_NS = 20000, LONGEST_LAST_NS = 200000, INTERRUPTS_BYTES = 4 << 20 };
 
 typedef struct {
     int fd;
@@ -69,7 +69,7 @@ static int map_faults(jw_noise_thread *self) {
 static void fault(jw_noise_thread *self) {
     const region *own = self->kept;
     const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
-    jw_steps steps = jw_steps_begin(self, LONGEST_STEP_NS, PARTING_NS, JW_BURST_MAIN);
+    jw_steps steps = jw_steps_begin(self, LONGEST_STEP_NS, JW_BURST_MAIN);
     const uint64_t begun = steps.start;
     size_t at = 0;
     do {
@@ -77,7 +77,7 @@ static void fault(jw_noise_thread *self) {
         at += own->page;
     } while (at < own->bytes && jw_steps_next(&steps) - begun < length && !jw_noise_stopped(self));
     /* One call, however many pages. */
-    steps.longest_step = steps.parting;
+    steps.longest_step = jw_clock_ticks(&self->config->clock, LONGEST_LAST_NS);
     (void)madvise(own->memory, at, MADV_DONTNEED);
     (void)jw_steps_next(&steps);
     jw_steps_end(&steps);
@@ -195,7 +195,7 @@ static int map_stream(jw_noise_thread *self) {
 static void stream(jw_noise_thread *self) {
     region *own = self->kept;
     const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
-    jw_steps steps = jw_steps_begin(self, STREAM_STEP_NS, STREAM_STEP_NS, JW_BURST_MAIN);
+    jw_steps steps = jw_steps_begin(self, STREAM_STEP_NS, JW_BURST_MAIN);
     const uint64_t begun = steps.start;
     size_t at = own->at;
     do {

@@ -1,8 +1,12 @@
 /* Placing threads, counting what the kernel did to them, and meeting. */
 #include "threads.h"
 
+#include "clock.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -47,6 +51,42 @@ void jw_name_thread(const char *name) {
     (void)pthread_setname_np(pthread_self(), name);
 }
 
+/* The second and third figure of Documentation/scheduler/sched-stats.rst. The thread reads them itself, because time in
+ * the queue is added when it comes onto its CPU: from outside, a wait that goes on is missed or counted too early. */
+static void time_in_the_queue(jw_usage *out) {
+    char text[96];
+    out->waited_ns = -1;
+    out->timeslices = -1;
+    int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return;
+    }
+    ssize_t bytes = read(file, text, sizeof text - 1);
+    close(file);
+    if (bytes <= 0) {
+        return;
+    }
+    text[bytes] = 0;
+    char *end = text;
+    uint64_t figures[3];
+    for (int i = 0; i < 3; i++) {
+        const char *from = end;
+        figures[i] = strtoull(from, &end, 10);
+        if (end == from) {
+            return;
+        }
+    }
+    /* A thread that reads this has had a timeslice: "0 0 0" is a kernel that was told not to count. */
+    if (figures[2] > 0) {
+        out->waited_ns = (int64_t)figures[1];
+        out->timeslices = (int64_t)figures[2];
+    }
+}
+
+static int64_t grown(int64_t start, int64_t now) {
+    return start < 0 || now < 0 ? -1 : now - start;
+}
+
 void jw_thread_usage(jw_usage *out) {
     struct rusage usage;
     memset(&usage, 0, sizeof usage);
@@ -55,6 +95,10 @@ void jw_thread_usage(jw_usage *out) {
     out->involuntary_switches = usage.ru_nivcsw;
     out->minor_faults = usage.ru_minflt;
     out->major_faults = usage.ru_majflt;
+    struct timespec ran = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    out->ran_ns = (int64_t)ran.tv_sec * (int64_t)JW_NS_PER_S + ran.tv_nsec;
+    time_in_the_queue(out);
 }
 
 void jw_usage_since(const jw_usage *start, jw_usage *out) {
@@ -64,6 +108,9 @@ void jw_usage_since(const jw_usage *start, jw_usage *out) {
     out->involuntary_switches = now.involuntary_switches - start->involuntary_switches;
     out->minor_faults = now.minor_faults - start->minor_faults;
     out->major_faults = now.major_faults - start->major_faults;
+    out->ran_ns = now.ran_ns - start->ran_ns;
+    out->waited_ns = grown(start->waited_ns, now.waited_ns);
+    out->timeslices = grown(start->timeslices, now.timeslices);
 }
 
 void jw_nap(void) {

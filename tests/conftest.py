@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,19 @@ settings.load_profile("workshop")
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+_homes = itertools.count()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is marked ``soak`` runs where it is asked for: by ``-m`` or by its own name."""
+    if "soak" in (config.option.markexpr or "") or any("::" in argument for argument in config.args):
+        return
+    left = [item for item in items if item.get_closest_marker("soak")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+
+
 @pytest.fixture(scope="session")
 def host_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A made host tree by its name in ``hosttrees.EVERY``, written once a session: tests read it and change nothing."""
@@ -35,8 +49,15 @@ def host_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees or touches the state, settings or cache of whoever runs it."""
+def _own_home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No test sees or touches the state, settings or cache of whoever runs it. A test without a folder of its own gets
+    the name of one that does not exist yet: most never write, and making one takes longer than they do."""
+    if "tmp_path" in request.fixturenames:
+        tmp_path: Path = request.getfixturevalue("tmp_path")
+    else:
+        tmp_path = tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"
     for name in ("STATE", "CONFIG", "CACHE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"xdg-{name.lower()}"))
 

@@ -18,7 +18,7 @@ from jitter_workshop.host import tracekinds
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.symbols import KALLSYMS, kernel_symbols
 from jitter_workshop.host.traceevents import Decoder, read_strings
-from jitter_workshop.host.traceformat import PageFormat, parse_page
+from jitter_workshop.host.traceformat import PageFormat, parse_event, parse_page
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
 from jitter_workshop.tuning.reasons import reason
@@ -63,7 +63,7 @@ class Capture:
         self._process, self._tids = process, tids
         self._tracefs = instances.tracefs(root)
         online = root.cpu_list("/sys/devices/system/cpu/online") or cpus
-        self._names = [f"{instances.PREFIX}{os.getpid()}-{which}" for which in ("hot", "all")]
+        self._names = [f"{instances.own_name(root)}{which}" for which in ("hot", "all")]
         self._hot, self._senders = (
             Instance(f"{self._tracefs}/instances/{name}", of)
             for name, of in zip(self._names, (cpus, online | cpus), strict=True)
@@ -177,7 +177,7 @@ class Capture:
         return enabled
 
     def _take_stacks(self, missing: dict[str, str]) -> bool:
-        """Kernel stacks where a measured thread is switched out."""
+        """Kernel stacks where a measured thread loses its CPU and does not sleep."""
         title = "stacks"
         release = (self._root.text("/proc/sys/kernel/osrelease") or "").split(".")
         if len(release) < 2 or not all(word.isdigit() for word in release[:2]):
@@ -185,12 +185,15 @@ class Capture:
         elif (int(release[0]), int(release[1])) < _STACKS_SINCE:
             missing[title] = f"before Linux {'.'.join(map(str, _STACKS_SINCE))} they may go into the global buffer"
         else:
-            only = " || ".join(f"prev_pid == {tid}" for tid in self._tids)
+            switch = "events/sched/sched_switch"
             try:
-                self._write(self._hot, "events/sched/sched_switch/trigger", f"stacktrace if {only}")
+                form = parse_event(self._root.text(f"{self._tracefs}/{switch}/format") or "")
+                self._write(self._hot, f"{switch}/trigger", traceplan.stack_trigger(self._tids, form))
                 return True
             except HostError as error:
                 missing[title] = error.message
+            except ValueError as error:
+                missing[title] = str(error)
         return False
 
     def _read_formats(self, enabled: list[str], missing: dict[str, str]) -> list[str]:

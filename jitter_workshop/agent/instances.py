@@ -2,7 +2,7 @@
 made them.
 
 A kill that no process can catch is seen by a small child that holds the other end of a pipe. What even that could not
-remove bears the number of a process that is gone, and goes at the next capture or ``restore``.
+remove bears the number and the start time of a process that is gone, and goes at the next capture or ``restore``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks import read_task
 from jitter_workshop.host.tracing import FOLDERS
+from jitter_workshop.tuning.kinds_tasks import same_task
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -25,8 +27,12 @@ PATIENCE_S = 5.0
 """How long one of ours that somebody else still reads is waited for; the child that nobody waits for has LONG_S."""
 LONG_S = 300.0
 _STEP_S = 0.1
+_DIGITS = 20
+"""Of the largest number that the kernel prints."""
 _FIRST_NAMESPACE = "pid:[4026531836]"
 """Where processes have the numbers that the kernel's trace gives them (``PROC_PID_INIT_INO``)."""
+_FIRST_CLOCK = "time:[4026531834]"
+"""Where they have the start times that all others see (``PROC_TIME_INIT_INO``; time_namespaces(7))."""
 
 
 def tracefs(root: HostRoot) -> str:
@@ -44,12 +50,22 @@ def tracefs(root: HostRoot) -> str:
 
 def own_numbers(writer: HostWriter) -> bool:
     """Whether this process is in a container that numbers its processes anew: the trace's numbers mean others here."""
+    return _own(writer, "pid", _FIRST_NAMESPACE)
+
+
+def _own(writer: HostWriter, kind: str, first: str) -> bool:
     if not writer.real:
         return False
     try:
-        return os.readlink("/proc/self/ns/pid") != _FIRST_NAMESPACE  # noqa: PTH115
+        return os.readlink(f"/proc/self/ns/{kind}") != first  # noqa: PTH115
     except OSError:
         return False
+
+
+def own_name(root: HostRoot) -> str:
+    """How the names of this process's instances begin: a number is used again one day, with its start time never."""
+    task = read_task(root, os.getpid())
+    return f"{PREFIX}{os.getpid()}{f'@{task.start_ticks}' if task is not None else ''}-"
 
 
 def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: float = PATIENCE_S) -> None:
@@ -76,16 +92,29 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
 
 def remove_stale(root: HostRoot, writer: HostWriter) -> None:
     """Remove those of ours whose process is gone; what cannot be removed stays. This process has none."""
-    if own_numbers(writer):
-        return  # whose number it is cannot be told from here
+    if own_numbers(writer) or _own(writer, "time", _FIRST_CLOCK):
+        return  # whose number it is, or since when it has it, cannot be told from here
     with contextlib.suppress(HostError):
         folder = tracefs(root)
         for name in root.list_dir(f"{folder}/instances"):
-            number, _, which = name.removeprefix(PREFIX).partition("-")
-            ours = name.startswith(PREFIX) and which and number.isascii() and number.isdigit()
-            if ours and (int(number) == os.getpid() or not root.is_dir(f"/proc/{number}")):
+            if _stale(root, name):
                 with contextlib.suppress(HostError):
                     remove(writer, folder, [name], 0.0)
+
+
+def _stale(root: HostRoot, name: str) -> bool:
+    """Whether it is one of ours, and its process is this one or gone."""
+    process, dash, which = name.removeprefix(PREFIX).partition("-")
+    number, at, start = process.partition("@")
+    if not (name.startswith(PREFIX) and dash and which and _is_number(number) and (not at or _is_number(start))):
+        return False
+    if int(number) == os.getpid():
+        return True
+    return not (same_task(root, int(number), int(start)) if at else root.is_dir(f"/proc/{number}"))
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= _DIGITS
 
 
 _DONE = b"."

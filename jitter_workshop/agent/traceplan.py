@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.traceformat import EventFormat
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
@@ -34,6 +35,8 @@ _WITHOUT = {
     VECTORS: "only x86 has them; timers and interrupts between CPUs come as others",
 }
 _NOT_HERE = "this kernel does not have it"
+_SLEEPS = "S"
+"""How the print format of ``sched_switch`` calls an interruptible sleep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +86,25 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
     else:
         missing[f"{VECTORS}:*"] = _WITHOUT[VECTORS]
         hot |= here(_ARM, told=False)
-        senders |= here(_ARM_SENDERS, told=False)
-        if "ipi:ipi_raise" in senders:
-            missing = {title: why for title, why in missing.items() if not title.startswith("ipi:")}
+        if "ipi:ipi_send_cpu" not in senders:  # of which it says the same again, without the function
+            senders |= here(_ARM_SENDERS, told=False)
+            if "ipi:ipi_raise" in senders:
+                missing = {title: why for title, why in missing.items() if not title.startswith("ipi:")}
     return Wanted(hot, senders, missing)
+
+
+def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
+    """The trigger that takes the kernel's stack where one of these threads loses its CPU and did not lie down to sleep:
+    it was preempted, waits for a disk, memory or a lock, or was stopped. Raises ValueError where the kernel does not
+    name its threads' states.
+
+    A stack costs whoever runs next some µs, and a thread that sleeps until a time or for a message, which it may do a
+    thousand times a second, does what its program says: no stack is taken there.
+    """
+    sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
+    if sleeps is None:
+        raise ValueError("the kernel does not say which threads sleep")
+    return f"stacktrace if ({' || '.join(f'prev_pid == {tid}' for tid in tids)}) && prev_state != {sleeps}"
 
 
 def _vectors(root: HostRoot, folder: str) -> tuple[str, ...]:

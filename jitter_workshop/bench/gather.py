@@ -201,6 +201,9 @@ def _thread(name: str, tid: int, blocks: list[ThreadBlock]) -> ThreadRecord:
         migrations=_sum(b.migrations for b in blocks),
         minor_faults=_sum(b.minor_faults for b in blocks),
         major_faults=_sum(b.major_faults for b in blocks),
+        ran_ns=_sum(b.ran_ns for b in blocks),
+        waited_ns=_sum(b.waited_ns for b in blocks),
+        timeslices=_sum(b.timeslices for b in blocks),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from jitter_workshop.bench.protocol import BUILD_IT, NO_CORE
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.host.clocksource import read_clocksource
+from jitter_workshop.host.clocksource import Clocksource, read_clocksource
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.run import Clock
 
@@ -32,6 +32,9 @@ _OFFSET_ROUNDS = 2_000
 
 _SOURCES: dict[str, int] = {"tsc": lib.JW_CLOCK_TSC, "arch_sys_counter": lib.JW_CLOCK_CNTVCT}
 """Clocksources of the kernel whose counter can be read directly; every other one goes through clock_gettime."""
+_TRACED = (lib.JW_CLOCK_TSC,)
+"""Those that are a clock of the kernel's trace, too (``x86-tsc``). It has none for the counter of arm64, but
+CLOCK_MONOTONIC everywhere (``mono``; Documentation/trace/ftrace.rst, trace_clock)."""
 
 
 def check(status: int, what: str) -> None:
@@ -88,14 +91,19 @@ def new_clock(source: int, rate_hz: int) -> Any:
     return clock
 
 
-def calibrate(root: HostRoot) -> TickClock:
-    """Choose the clock that the kernel itself trusts and measure its rate, cost and resolution (about 0.1 s)."""
-    kernel = read_clocksource(root)
+def choose_source(kernel: Clocksource, traced: bool) -> int:
+    """The counter that the kernel itself keeps time by, where it can be read directly, else ``clock_gettime``.
+    ``traced``: only one that the kernel's trace has, too."""
     source = _SOURCES.get(kernel.current or "", lib.JW_CLOCK_MONOTONIC)
-    if source == lib.JW_CLOCK_TSC and not kernel.tsc_trusted:
+    if (source == lib.JW_CLOCK_TSC and not kernel.tsc_trusted) or (traced and source not in _TRACED):
         source = lib.JW_CLOCK_MONOTONIC
-    if not lib.jw_clock_usable(source):
-        source = lib.JW_CLOCK_MONOTONIC
+    return source if lib.jw_clock_usable(source) else int(lib.JW_CLOCK_MONOTONIC)
+
+
+def calibrate(root: HostRoot, traced: bool = False) -> TickClock:
+    """Choose the clock (see ``choose_source``) and measure its rate, cost and resolution (about 0.1 s)."""
+    kernel = read_clocksource(root)
+    source = choose_source(kernel, traced)
     if source == lib.JW_CLOCK_MONOTONIC:
         name, rate_hz = "clock_monotonic", NS_PER_S
     else:

@@ -47,6 +47,9 @@ class ThreadBlock:
     migrations: int | None
     minor_faults: int | None
     major_faults: int | None
+    ran_ns: int | None = None
+    waited_ns: int | None = None
+    timeslices: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

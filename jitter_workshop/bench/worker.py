@@ -168,7 +168,7 @@ class Worker:
         step_aside(spec.placement)
         if spec.sched_priority:
             bound_realtime(spec)
-        self._clock: TickClock = calibrate(self._root)
+        self._clock: TickClock = calibrate(self._root, spec.traced)
         clock = self._clock.describe(spec.placement.producer, spec.placement.accumulator)
         asked_ns = spec.threshold_ns
         spec = workloads.fitting(spec, self._clock)
@@ -231,6 +231,9 @@ class Worker:
         notes = dict(measured.notes)
         if measured.core_hz is None:
             notes["core_hz"] = "no way to count this processor's cycles without rights"
+        if any(usage.waited_ns is None for usage in measured.usage.values()):
+            notes["waited_ns"] = "this kernel does not count it (/proc/PID/schedstat, CONFIG_SCHED_INFO)"
+            notes["timeslices"] = "see threads.waited_ns"
         found = measured.digest
         return BlockDone(
             index=index,
@@ -247,6 +250,9 @@ class Worker:
                     migrations=self._counters.migrations(name, before, after, notes),
                     minor_faults=usage.minor_faults,
                     major_faults=usage.major_faults,
+                    ran_ns=usage.ran_ns,
+                    waited_ns=usage.waited_ns,
+                    timeslices=usage.timeslices,
                 )
                 for name, usage in measured.usage.items()
             ),

@@ -17,12 +17,17 @@ MOST_MESSAGES = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the kernel did to one thread during a block."""
+    """What the kernel did to one thread during a block, by the thread's own reading. ``ran_ns``: on a CPU;
+    ``waited_ns``: in the queue of one while it could have run; ``timeslices``: how often it came onto one (both None
+    where the kernel does not count them)."""
 
     voluntary_switches: int
     involuntary_switches: int
     minor_faults: int
     major_faults: int
+    ran_ns: int
+    waited_ns: int | None
+    timeslices: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +100,12 @@ def most_messages(spec: RunSpec) -> int:
 
 def usage_of(native: Any) -> Usage:
     """A thread's ``jw_usage``."""
-    return Usage(native.voluntary_switches, native.involuntary_switches, native.minor_faults, native.major_faults)
+    return Usage(
+        native.voluntary_switches,
+        native.involuntary_switches,
+        native.minor_faults,
+        native.major_faults,
+        native.ran_ns,
+        native.waited_ns if native.waited_ns >= 0 else None,
+        native.timeslices if native.timeslices >= 0 else None,
+    )

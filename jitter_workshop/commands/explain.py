@@ -4,6 +4,7 @@ RUN is an id, the unique beginning of one, a label (the newest run that has it),
 It has to be measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts sum to the
 stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults; what only touches one of them is
 'around' it, and a gap in which the kernel did nothing is 'no event': a hypervisor, firmware, memory. It is not guessed.
+Where no trace was to be had (no rights, no tracefs), what could be counted is shown instead, and names nobody.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.shared import open_session
     from jitter_workshop.flow.causes import explain
-    from jitter_workshop.report.evidence_text import render
+    from jitter_workshop.report.explained import render
     from jitter_workshop.report.terminal import output_style
 
     if not 0 <= args.top <= _MOST:

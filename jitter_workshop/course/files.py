@@ -103,6 +103,8 @@ def first_control(text: str) -> int | None:
 
 def heaped_marks(text: str) -> bool:
     """Whether accents stand on nothing, or so many on one letter that they would be drawn over other lines."""
+    if text.isascii():  # nearly every text, and all of a course are looked at at each start
+        return False
     row = _MOST_MARKS
     for char in text:
         row = row + 1 if unicodedata.category(char) in ("Mn", "Me", "Mc") else _MOST_MARKS if char.isspace() else 0
@@ -113,6 +115,8 @@ def heaped_marks(text: str) -> bool:
 
 def columns(text: str) -> int:
     """How many columns of a terminal a text takes: wide characters take two, accents none."""
+    if text.isascii():
+        return len(text)
     width = 0
     for char in text:
         if unicodedata.category(char) not in ("Mn", "Me"):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jitter_workshop.evidence.tracks import TASK, UNKNOWN, VECTOR, Segment
-from jitter_workshop.model.evidence import IDLE, THROTTLED
+from jitter_workshop.model.evidence import IDLE, MISSING, THROTTLED
 
 _DEEPEST = 32
 """Frames on one stack. No kernel nests so deep: what would go further is a stream that is not a trace."""
@@ -99,7 +99,7 @@ class CpuState:
     def doubt(self, ts: int) -> None:
         """What happened since the last event is not what it seemed: nobody is blamed for it."""
         self.unbalanced += 1
-        self.kind, self.name, self.serial = UNKNOWN, "", self._serials()
+        self.kind, self.name, self.serial = UNKNOWN, MISSING, self._serials()
         self.close(ts)
 
     def switch(self, ts: int, pid: int, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from jitter_workshop.evidence.tracks import MOVING, READY, RUNS, TASK, UNKNOWN, UNSEEN, WORKQUEUE, ThreadTrack, Timeline
@@ -28,9 +28,12 @@ _Key = TypeVar("_Key", bound=tuple[Any, ...])
 
 @dataclass(slots=True)
 class _Visits:
+    """``tids``: of tasks, by whom."""
+
     count: int = 0
     total_ns: int = 0
     worst_ns: int = 0
+    tids: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -75,7 +78,7 @@ class Presence:
     def residence(self, measured_ns: int) -> Residence:
         """All of it: ``measured_ns`` is the blocks' length."""
         visits = sorted(self._visits.items(), key=lambda item: (-item[1].total_ns, item[0]))
-        visitors = tuple(Visitor(*key, v.count, v.total_ns, v.worst_ns) for key, v in visits)
+        visitors = tuple(Visitor(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1)) for key, v in visits)
         return Residence(
             threads=tuple(
                 ThreadOnCpu(name, cpu, stay.ran_ns, stay.waited_ns, stay.preempted)
@@ -88,6 +91,14 @@ class Presence:
             proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._gaps),
         )
 
+    def threads(self) -> dict[str, int]:
+        """Name of a task → how many of that name ran on these CPUs, where it was more than one."""
+        tids: dict[str, set[int]] = {}
+        for (_, kind, name), visits in self._visits.items():
+            if kind == TASK:
+                tids.setdefault(name, set()).update(visits.tids)
+        return {name: len(every) for name, every in tids.items() if len(every) > 1}
+
     def _add_visits(self, timeline: Timeline) -> None:
         """Everything but the measured threads, nobody (idle) and what is not known."""
         start, end, rate = timeline.start, timeline.end, timeline.rate
@@ -95,6 +106,7 @@ class Presence:
         for cpu, track in timeline.cpus.items():
             ticks: dict[int, int] = {}
             keys: dict[int, tuple[int, str, str]] = {}
+            tids: dict[int, int] = {}
             for begin, stop, kind, name, pid, serial in track.between(start, end):
                 if kind == UNKNOWN or (kind == TASK and pid in quiet):
                     continue
@@ -104,6 +116,8 @@ class Presence:
                 else:
                     ticks[serial] = took
                     keys[serial] = (cpu, kind, name)
+                    if kind == TASK:
+                        tids[serial] = pid
             for serial, own in ticks.items():
                 visits = self._visits.get(keys[serial])
                 if visits is None:
@@ -112,6 +126,8 @@ class Presence:
                 visits.count += 1
                 visits.total_ns += ns
                 visits.worst_ns = max(visits.worst_ns, ns)
+                if serial in tids:
+                    visits.tids.add(tids[serial])
 
     def _add_stays(self, timeline: Timeline, name: str, thread: ThreadTrack) -> None:
         start, end, rate = timeline.start, timeline.end, timeline.rate

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from jitter_workshop.evidence.attribution import AROUND_NS
 from jitter_workshop.evidence.explain import CauseKey, ExplainedBlock, SplitStall
 from jitter_workshop.evidence.residence import Presence
-from jitter_workshop.evidence.tracks import Sent
+from jitter_workshop.evidence.tracks import TASK, Sent
 from jitter_workshop.model.evidence import (
     FORMAT_VERSION,
     Cause,
@@ -114,7 +114,7 @@ def summarise(
         clock=clock,
         stalls=stalls,
         lost_events=lost.total() + lost_elsewhere,
-        causes=_causes(totals, measured_ns, messages),
+        causes=_causes(totals, measured_ns, messages, present.threads()),
         worst=worst.found(),
         measured_ns=measured_ns,
         unlisted=unlisted,
@@ -156,7 +156,7 @@ def _share(late: int, messages: int | None) -> float | None:
     return max(1 - late / messages, 0.0) if messages else None
 
 
-def _causes(totals: _Totals, measured_ns: int, messages: int | None) -> tuple[Cause, ...]:
+def _causes(totals: _Totals, measured_ns: int, messages: int | None, threads: Mapping[str, int]) -> tuple[Cause, ...]:
     found = [
         Cause(
             kind=kind,
@@ -167,6 +167,7 @@ def _causes(totals: _Totals, measured_ns: int, messages: int | None) -> tuple[Ca
             ns_per_second=sums.total_ns * 1e9 / measured_ns if measured_ns > 0 else 0.0,
             late_messages=sums.late,
             below_without=_share(totals.late - sums.saved, messages),
+            threads=threads.get(name, 1) if kind == TASK else 1,
         )
         for (kind, name), sums in totals.causes.items()
     ]

@@ -23,7 +23,7 @@ from jitter_workshop.evidence.tracks import (
     Sent,
     Timeline,
 )
-from jitter_workshop.model.evidence import IDLE, Rate
+from jitter_workshop.model.evidence import IDLE, LOST, Rate
 from jitter_workshop.model.trace import IN_IRQ, TraceEvent
 
 _ELSEWHERE = frozenset({"migrate", "waking", "ipi_send", "frequency"})
@@ -215,12 +215,12 @@ class _Builder:
             if cpu in self._lost:
                 blind[cpu] = state.last
                 state.close(state.last)
-                state.kind, state.name, state.serial = UNKNOWN, "", self._serials()
+                state.kind, state.name, state.serial = UNKNOWN, LOST, self._serials()
             state.close(self._end)
             tracks[cpu] = CpuTrack(state.segments)
         for cpu in (self._lost.keys() & self._traced) - tracks.keys():
             blind[cpu] = self._begin
-            tracks[cpu] = CpuTrack([Segment(self._begin, self._end, UNKNOWN, "", -1, self._serials())])
+            tracks[cpu] = CpuTrack([Segment(self._begin, self._end, UNKNOWN, LOST, -1, self._serials())])
         return Timeline(
             start=self._start,
             end=self._stop,

@@ -11,7 +11,7 @@ from jitter_workshop.model.evidence import Rate
 
 TASK, IRQ, SOFTIRQ, TIMER, VECTOR, WORKQUEUE = "task", "irq", "softirq", "timer", "vector", "workqueue"
 UNKNOWN = "unknown"
-"""Kind of a segment for which the trace had no room, or whose events contradict each other."""
+"""Kind of a segment of which nothing is known: its name says why (``model.evidence.LOST`` or ``MISSING``)."""
 
 RUNS, READY, ASLEEP, MOVING, ELSEWHERE, UNSEEN = "runs", "ready", "asleep", "moving", "elsewhere", "unseen"
 """States of a measured thread: it has its CPU (though an interrupt may have it just now); it could run but another

@@ -8,6 +8,8 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.evidence.candidates import candidates
 from jitter_workshop.evidence.explain import MAIN_THREAD, ExplainedBlock, explain_block, windows_of
 from jitter_workshop.evidence.summary import TOP, summarise
+from jitter_workshop.flow.counted import counted_report
+from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.evidence import EvidenceReport, Span
 from jitter_workshop.model.run import MAIN_HISTOGRAM, Run
 from jitter_workshop.model.trace import unpack
@@ -19,9 +21,12 @@ class NoTrace(SessionError):
     """The run has no trace; the message says why, the advice how to get one."""
 
 
-def explain(session: OpenSession, run: Run, top: int = TOP) -> EvidenceReport:
-    """The causes of a run's stalls. Raises NoTrace for a run without a trace, SessionError for a damaged one."""
+def explain(session: OpenSession, run: Run, top: int = TOP) -> EvidenceReport | CounterReport:
+    """The causes of a run's stalls; what was counted, where a trace was asked for and not to be had. Raises NoTrace
+    for a run with neither, SessionError for a damaged trace."""
     trace = session.trace(run.id)
+    if trace is None and run.counters is not None:
+        return counted_report(run, run.counters, top)
     if trace is None:
         why = run.notes.get("evidence", "")
         raise NoTrace(f"run {run.id} has no evidence" + (f" ({why})" if why else ""), "measure again with --evidence")

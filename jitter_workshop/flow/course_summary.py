@@ -14,6 +14,7 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.comparison import MAX, compare
 
@@ -51,7 +52,7 @@ class CourseSummary:
     ``open_here``, ``open_elsewhere``: chapters not done that this host can do, and the others.
     ``improvable``: checks that could be better, () with ``unread`` saying why where the host could not be read.
     ``near``, ``far``: titles of chapters whose prediction was near, or not; ``unjudged``: how many others ask
-    for one."""
+    for one. ``hunts``: those that ended."""
 
     steps: tuple[Bought, ...]
     half: tuple[str, ...]
@@ -67,6 +68,7 @@ class CourseSummary:
     done: int
     chapters: int
     recorded: bool
+    hunts: tuple[HuntOutcome, ...] = ()
 
 
 def all_done_here(path: Iterable[PathEntry]) -> bool:
@@ -85,6 +87,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     except HostError as error:
         unread = error.sentence()
     judged = {entry.chapter_id: entry.guess for entry in path if entry.guess is not None}
+    hunting = {chapter.id for chapter in workshop.course.chapters if chapter.hunt}
     asking = [chapter.id for chapter in workshop.course.chapters if chapter.prediction is not None]
     chosen, half = _chosen(workshop)
     return CourseSummary(
@@ -96,12 +99,13 @@ def sum_up(workshop: Workshop) -> CourseSummary:
         open_elsewhere=tuple(e for e in path if not e.here and not e.done),
         improvable=improvable,
         unread=unread,
-        near=tuple(e.title for e in path if e.guess is True),
-        far=tuple(e.title for e in path if e.guess is False),
+        near=tuple(e.title for e in path if e.guess is True and e.chapter_id not in hunting),
+        far=tuple(e.title for e in path if e.guess is False and e.chapter_id not in hunting),
         unjudged=sum(1 for ident in asking if ident not in judged),
         done=sum(1 for e in path if e.done),
         chapters=len(path),
         recorded=workshop.recorded,
+        hunts=tuple(o for c in workshop.course.chapters if c.hunt for o in workshop.walk(c.id).progress.hunts),
     )
 
 

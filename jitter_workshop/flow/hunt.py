@@ -14,7 +14,9 @@ from typing import Literal, Protocol
 from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, known, order_for
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.model.noise import NOISES
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.noise import NOISES, is_cause, named
+from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.spec import Placement
 
 THREADS = "thief"
@@ -68,8 +70,9 @@ class Hunt:
     """One hidden noise. Begin it on a thread that lives as long as the hunt (its child dies with that thread), and
     :meth:`close` it, or use it as a context manager.
 
-    ``start`` makes the noise, ``picker`` chooses it, ``now_s`` is a clock in seconds. Raises HostError where this host
-    can hide none.
+    ``outcome`` is what is kept of it, None while there is something to name; ``cured`` is set once its learner is seen
+    to have kept it away. ``start`` makes the noise, ``picker``
+    chooses it, ``now_s`` is a clock in seconds. Raises HostError where this host can hide none.
     """
 
     def __init__(
@@ -84,8 +87,9 @@ class Hunt:
         if not 0 < seconds <= LONGEST_S:
             raise UsageError(f"a hunt lasts from 1 to {LONGEST_S} s")
         self.wrong_answers = 0
-        self._found = False
-        self._stopped = False
+        self.outcome: HuntOutcome | None = None
+        self.cured = False
+        self._ended = False
         self._now_s = now_s
         # Taken before it begins, so it cannot be over by itself any sooner.
         self._over_at_s = now_s() + seconds
@@ -94,7 +98,7 @@ class Hunt:
 
     @property
     def state(self) -> HuntState:
-        if self._found:
+        if self.outcome is not None:
             return "answered"
         gone = self._noise.gone()
         if gone is None:
@@ -108,7 +112,7 @@ class Hunt:
             raise UsageError("that is none of the suspects", f"name one of {named}")
         if kind == self._kind:
             return self._explained(right=True)
-        if not self._found:
+        if self.outcome is None:
             self.wrong_answers += 1
         noise = known(kind)
         return Finding(False, noise.title, (f"It is not that one. It would be found like this: {noise.found_as}",))
@@ -117,10 +121,18 @@ class Hunt:
         """Give it away, and end it."""
         return self._explained(right=False)
 
+    def took(self, report: EvidenceReport) -> float | None:
+        """What the noise took in a traced run, in ns a second; None where no trace can show it. It tells how much, and
+        not which it is."""
+        does = named(known(self._kind).does, THREADS)
+        causes = [what.causes[0] for what in does if what.causes[0][0] != "no_event"]
+        found = [c.ns_per_second for c in report.causes if any(is_cause(cause, c.kind, c.name) for cause in causes)]
+        return sum(found) if causes else None
+
     def close(self) -> None:
         """End the noise. May be called again."""
-        if not self._stopped:
-            self._stopped = True
+        if not self._ended:
+            self._ended = True
             self._noise.end()
 
     def __enter__(self) -> Hunt:
@@ -149,8 +161,11 @@ class Hunt:
         raise HostError("this host can hide no noise: none of those that need no more than it has could be made")
 
     def _explained(self, right: bool) -> Finding:
+        if self.outcome is None:
+            # Before it is ended here: by its learner, or not at all.
+            stopped = self.state == "stopped"
+            self.outcome = HuntOutcome(self._kind, right, stopped, self.wrong_answers, self.cured)
         self.close()
-        self._found = True
         noise = known(self._kind)
         return Finding(right, noise.title, (noise.what, noise.found_as, noise.treatment))
 

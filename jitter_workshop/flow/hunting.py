@@ -1,19 +1,43 @@
-"""A hunt under way, on a thread of its own: its noise dies with the thread that started it."""
+"""A hunt under way, on a thread of its own: its noise dies with the thread that started it. What is kept of it."""
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jitter_workshop.flow.hunt import Hunt, HuntState
+from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.session import ChapterProgress, HuntOutcome
+
+MOST_KEPT = 100
+"""Hunts that a chapter's progress remembers, the newest."""
+
+
+def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
+    """The progress with one more hunt that ended."""
+    return dataclasses.replace(progress, hunts=(*progress.hunts, outcome)[-MOST_KEPT:])
+
+
+def anew(progress: ChapterProgress) -> ChapterProgress:
+    """The progress as another hunt begins: what was measured beside the noise before is not beside this one, and leaves
+    its slots (the runs stay in the session)."""
+    runs = {slot: run for slot, run in progress.runs.items() if slot not in ("again", TREATED)}
+    return dataclasses.replace(progress, runs=runs)
+
+
+def caught(hunts: Sequence[HuntOutcome]) -> bool | None:
+    """Was any of them named? None where none ended."""
+    return any(outcome.named for outcome in hunts) if hunts else None
 
 
 class Hiding:
-    """A hunt from its beginning to :meth:`close`. Raises what ``begin`` raises."""
+    """A hunt of a chapter, from its beginning to :meth:`close`. Raises what ``begin`` raises."""
 
     hunt: Hunt
 
-    def __init__(self, begin: Callable[[], Hunt]) -> None:
+    def __init__(self, begin: Callable[[], Hunt], chapter_id: str = "") -> None:
+        self.chapter_id = chapter_id
         self._begun = threading.Event()
         self._over = threading.Event()
         self._error: BaseException | None = None

@@ -36,6 +36,7 @@ from jitter_workshop.model.run import (
     HUNTED,
     UNSTEADY,
     BurstTotal,
+    Counters,
     PlacementRecord,
     Run,
 )
@@ -156,7 +157,7 @@ def measure(
             evidence.end()
         company = foreign.since(before, set(result.spec.placement.cpus))
         changed = changed_meanwhile(applied, stack(root, in_effect=True))
-    run = _as_run(request, result, summary, company, applied)
+    run = _as_run(request, result, summary, company, applied, evidence.counters())
     run = dataclasses.replace(run, notes={**run.notes, **evidence.notes(), **hunted(request)})
     if changed:
         run = dataclasses.replace(run, notes={**run.notes, UNSTEADY: changed})
@@ -279,6 +280,7 @@ def _as_run(
     host: HostSummary,
     company: foreign.Company,
     applied: tuple[dict[str, str], ...],
+    counters: Counters | None = None,
 ) -> Run:
     spec, gathered = result.spec, result.gathered
     steal_ns = gathered.sum_of(_steal)
@@ -321,6 +323,7 @@ def _as_run(
         sampled_s=gathered.sampled_s,
         pause=spec.pause if spec.workload == "spin" and spec.duty < 100 else None,
         missed_wakeups=gathered.sum_of(_missed),
+        counters=counters,
     )
     return with_notes(run, spec, result, host, company.unnamed_percent)
 

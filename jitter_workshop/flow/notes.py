@@ -116,6 +116,8 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
         yield "sampled_s", "only spin has a time in which it samples"
     if run.pause is None:
         yield "pause", "only spin with a duty below 100 % pauses"
+    if run.counters is None:
+        yield "counters", "counted only where evidence was asked for and no trace was to be had"
     if run.missed_wakeups is None:
         yield "missed_wakeups", "only wakeup sleeps until a time"
     if run.blocked_publishes is None:
@@ -148,7 +150,7 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
             yield f"blocks.{name}", _FEW_SAMPLES
     if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
         yield "histograms", _FEW_SAMPLES
-    for name in ("voluntary_switches", "involuntary_switches", "migrations", "minor_faults", "major_faults"):
+    for name in (f.name for f in fields(ThreadRecord) if f.name not in ("name", "tid", "cpus", "messages_by_cpu")):
         if any(getattr(thread, name) is None for thread in run.threads):
             yield f"threads.{name}", "this kernel does not show it"
 

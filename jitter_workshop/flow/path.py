@@ -41,9 +41,9 @@ def entry(
     missing: str = "",
     recordings: Recordings | None = None,
 ) -> PathEntry:
-    """One line of the path. ``guess``: was the prediction near, None = nothing to say. ``missing``: see
-    :func:`reason_not_here`. ``recordings``: the course's, which are looked at only where the chapter is taught on
-    them; None leaves them alone."""
+    """One line of the path. ``guess``: was the prediction near (of a hunt: was one won), None = nothing to say.
+    ``missing``: see :func:`reason_not_here`. ``recordings``: the course's, which are looked at only where the chapter
+    is taught on them; None leaves them alone."""
     reason = reason_not_here(chapter, room, recorded, missing)
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):

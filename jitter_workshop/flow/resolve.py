@@ -177,6 +177,7 @@ def resolve(
         preset=cut.preset,
         pause=request.pause,
         listed_stalls=LISTED_WITH_EVIDENCE if request.evidence else LISTED_STALLS,
+        traced=request.evidence,
     )
     if request.sched_priority:
         placing.check_realtime(topology, placement, threads(spec), within)

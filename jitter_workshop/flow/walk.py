@@ -23,7 +23,7 @@ from jitter_workshop.flow.plan import plan_on, request_of
 from jitter_workshop.flow.predictions import outcome
 from jitter_workshop.flow.published import published_curves, recorded_in
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.course import NOISE_KINDS, Chapter, StepName
+from jitter_workshop.model.course import NOISE_KINDS, TREATED, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
@@ -254,7 +254,7 @@ class Walk:
         """
         return self._request(slot, self.progress.chosen_cpus)
 
-    def record(self, slot: StepName, run: Run) -> None:
+    def record(self, slot: str, run: Run) -> None:
         """Keep a finished run in a slot; sets marks and saves. A run that was cut short fills no slot."""
         self._desk.remember(run)
         if not run.complete:
@@ -275,7 +275,7 @@ class Walk:
         """Whether a step has something to measure here."""
         return step in SLOTS and self.chapter.measurement(step) is not None and not self.rehearsed
 
-    def run_in(self, slot: StepName | None) -> Run | None:
+    def run_in(self, slot: str | None) -> Run | None:
         """The run kept in a slot."""
         if slot is None:
             return None
@@ -284,7 +284,7 @@ class Walk:
 
     def curves(self, published: bool = False) -> tuple[RunCurve, ...]:
         """The curves of this chapter, newest last; with the published ones of 2015 in front when asked for."""
-        runs = tuple(run for slot in SLOTS if (run := self.run_in(slot)) is not None)
+        runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
         own = self._desk.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
         if first is not None:

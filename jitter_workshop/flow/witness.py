@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.flow.counting import Counting
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import BlockTimes, Witness
-from jitter_workshop.model.run import Clock, Stall
+from jitter_workshop.model.run import Clock, Counters, Stall
 from jitter_workshop.model.spec import RunSpec
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.trace import TraceInfo, TraceRead
@@ -133,13 +135,17 @@ class TraceWitness:
 
 
 class Evidence:
-    """The trace of one run, where it was asked for."""
+    """The trace of one run, where it was asked for, and beside it what can be counted without any rights: that is all
+    there is where no trace is to be had."""
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
+        self._wanted = wanted
         self._allowed = topology.allowed
-        self._witness: TraceWitness | None = None
+        self._trace: TraceWitness | None = None
+        self._counting: Counting | None = None
         self._tracer: Tracer | None = None
         self._why_not = ""
+        self._refusal = ""
         if wanted:
             try:
                 if tracer is None:
@@ -147,21 +153,58 @@ class Evidence:
                 self._tracer = tracer()
             except HostError as error:
                 self._why_not = error.sentence()
+                # Its advice is about changes: there is another for those who only want to know.
+                self._refusal = error.message
 
     def witness(self, spec: RunSpec) -> Witness | None:
-        if self._tracer is None:
+        if not self._wanted:
             return None
-        self._witness = TraceWitness(self._tracer, CpuSet.of(spec.placement.cpus) or self._allowed)
-        return self._witness
+        cpus = CpuSet.of(spec.placement.cpus) or self._allowed
+        self._counting = Counting(HostRoot(), cpus)
+        self._trace = TraceWitness(self._tracer, cpus) if self._tracer is not None else None
+        return _Counted(self._counting, self._trace)
 
     def end(self) -> None:
-        if self._witness is not None:
-            self._witness.end()
+        if self._counting is not None:
+            self._counting.end()
+        if self._trace is not None:
+            self._trace.end()
 
     def trace(self) -> RunTrace | None:
-        return self._witness.trace() if self._witness is not None else None
+        return self._trace.trace() if self._trace is not None else None
+
+    def counters(self) -> Counters | None:
+        """What was counted of a run without a trace."""
+        if self._counting is None or self.trace() is not None:
+            return None
+        why = self._refusal or (self._trace.why_not if self._trace is not None else "")
+        return self._counting.counters(why or "nothing was recorded")
 
     def notes(self) -> dict[str, str]:
-        if self._why_not:
-            return {"evidence": f"no trace: {self._why_not}"}
-        return self._witness.notes() if self._witness is not None else {}
+        found = {"evidence": f"no trace: {self._why_not}"} if self._why_not else {}
+        if self._trace is not None:
+            found.update(self._trace.notes())
+        if self._counting is not None and self.trace() is None:
+            found.update(self._counting.notes())
+        return found
+
+
+class _Counted:
+    """Counts from before the first block on, and lets the trace's witness, where there is one, see the blocks."""
+
+    def __init__(self, counting: Counting, trace: TraceWitness | None) -> None:
+        self._counting = counting
+        self._trace = trace
+
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        self._counting.begin()
+        if self._trace is not None:
+            self._trace.begin(pid, tids, clock)
+
+    def before_block(self) -> None:
+        if self._trace is not None:
+            self._trace.before_block()
+
+    def after_block(self, block: BlockTimes | None) -> None:
+        if self._trace is not None:
+            self._trace.after_block(block)

@@ -12,6 +12,7 @@ from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
+from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.causes import explain
 from jitter_workshop.flow.desk import Desk, current_chapter, look_at
@@ -19,8 +20,8 @@ from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
 from jitter_workshop.flow.hotcpus import choose_hot
-from jitter_workshop.flow.hunt import Hunt, Suspect, suspects
-from jitter_workshop.flow.hunting import Hiding
+from jitter_workshop.flow.hunt import Finding, Hunt, Suspect, suspects
+from jitter_workshop.flow.hunting import Hiding, anew, caught, kept
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
 from jitter_workshop.flow.plan import placed_on
@@ -31,6 +32,7 @@ from jitter_workshop.flow.walk import Walk
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
@@ -61,6 +63,7 @@ class Workshop:
         self._without: dict[str, str] = {}
         self._recordings = Recordings(course.source)
         self._hiding: Hiding | None = None
+        self._weighed: dict[str, cure.Weighed | None] = {}
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -125,7 +128,7 @@ class Workshop:
                 entry(
                     chapter,
                     self._desk.progress(chapter.id),
-                    outcome.near if (outcome := Walk(chapter, self._desk).outcome()) else None,
+                    self._guess(chapter),
                     self._desk.room,
                     self._desk.root.recorded,
                     self._missing(chapter),
@@ -134,6 +137,13 @@ class Workshop:
                 for chapter in self.course.chapters
             )
         )
+
+    def _guess(self, chapter: Chapter) -> bool | None:
+        """Whether its prediction was near, or of its hunts one was won; None for nothing to say."""
+        if chapter.hunt:
+            return caught(self._desk.progress(chapter.id).hunts)
+        outcome = Walk(chapter, self._desk).outcome()
+        return outcome.near if outcome is not None else None
 
     def _missing(self, chapter: Chapter) -> str:
         """Why this host has none of a chapter's tunables; looked at once, for what a host has does not change."""
@@ -201,14 +211,54 @@ class Workshop:
         UsageError, MeasureError."""
         self.end_hunt()
         placement, allowed = self._ground(chapter_id)
-        self._hiding = Hiding(lambda: self._hide(placement, allowed))
+        self._hiding = Hiding(lambda: self._hide(placement, allowed), chapter_id)
+        self._desk.save_progress(chapter_id, anew(self._desk.progress(chapter_id)))
         return self._hiding.hunt
+
+    def name_noise(self, kind: str) -> Finding:
+        """Answer the hunt; the right answer ends it, and is kept with the chapter's progress. Raises UsageError for
+        what is none of its suspects, and where nothing is hidden."""
+        return self._settle(lambda hunt: hunt.answer(kind))
+
+    def weigh_cure(self, beside: Run, treated: Run) -> None:
+        """See by the traces of two runs what the hidden noise took before and after a cure, for ``weighed``. Takes a
+        second or two. A damaged trace is none."""
+        hunt = self.hunt
+        try:
+            both = [self.causes(run) for run in (beside, treated) if self.traced(run)]
+        except SessionError:
+            both = []
+        took = [hunt.took(report) for report in both if hunt is not None and isinstance(report, EvidenceReport)]
+        self._weighed[treated.id] = found = cure.weighed(took)
+        if hunt is not None and hunt.outcome is None:
+            hunt.cured = found is not None and found.gone
+
+    def weighed(self, treated: Run | None) -> cure.Weighed | None:
+        """What :meth:`weigh_cure` saw of a run; None where it saw nothing."""
+        return self._weighed.get(treated.id) if treated is not None else None
+
+    def give_up(self) -> Finding:
+        """Be told which it was. Raises UsageError where nothing is hidden."""
+        return self._settle(Hunt.reveal)
 
     def end_hunt(self) -> None:
         """End the noise, and forget the hunt. May be called again."""
-        hiding, self._hiding = self._hiding, None
+        hiding = self._hiding
+        if hiding is not None and hiding.state == "stopped":
+            self.give_up()  # It was ended, which is kept, by one who did not say which it was.
+        self._hiding = None
         if hiding is not None:
             hiding.close()
+
+    def _settle(self, answer: Callable[[Hunt], Finding]) -> Finding:
+        hiding = self._hiding
+        if hiding is None or hiding.state == "answered":
+            raise UsageError("nothing is hidden now", "hide a noise first")
+        finding = answer(hiding.hunt)
+        if hiding.hunt.outcome is not None:
+            progress = kept(self._desk.progress(hiding.chapter_id), hiding.hunt.outcome)
+            self._desk.save_progress(hiding.chapter_id, progress, entered=False)
+        return finding
 
     def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
         return Hunt(placement, allowed)
@@ -233,11 +283,13 @@ class Workshop:
         return self._desk.runs()
 
     def traced(self, run: Run) -> bool:
-        """Whether the kernel's trace was recorded beside a run."""
-        return self._desk.handle.has_trace(run.id)
+        """Whether there is something to say of who took a run's time: the kernel's trace, or what was counted where
+        one was asked for and not to be had."""
+        return run.counters is not None or self._desk.handle.has_trace(run.id)
 
-    def causes(self, run: Run) -> EvidenceReport:
-        """Who took the time of a run's stalls; takes a second or two for a noisy run. Raises SessionError."""
+    def causes(self, run: Run) -> EvidenceReport | CounterReport:
+        """Who took the time of a run's stalls, or what was counted; takes a second or two for a noisy run. Raises
+        SessionError."""
         return explain(self._desk.handle, run, MOST_STALLS)
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:

@@ -11,6 +11,9 @@ StepName = Literal["look", "predict", "measure", "plan", "apply", "again", "comp
 STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "again", "compare", "explain")
 """The loop of every chapter (DESIGN §1), in order. A chapter may leave steps out."""
 
+TREATED = "treated"
+"""The slot of a hunt's third run: with what its learner did against the noise. It has no step of its own."""
+
 FORMAT_VERSION = 1
 
 LOOK_TOPICS = (
@@ -46,9 +49,13 @@ EVIDENCE = (
     "steal",
     "stalls",
     "omission",
+    "residence",
+    "work",
+    "left",
 )
-"""What a chapter's ``explain`` may put first; ``omission`` draws the first run's curve from the due time, too, and the
-correction after the fact."""
+"""What a chapter's ``explain`` may put first; ``residence``, ``work``, ``left`` and ``frequency`` are what the causes
+of a traced run begin with there. ``omission`` draws the first run's curve from the due time, too, and the correction
+after the fact."""
 
 HostState = Literal["available", "good", "not_here"]
 """What a host is to a chapter's tunables: some can be improved, all are good already, or it has none of them."""

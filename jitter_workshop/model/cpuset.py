@@ -83,7 +83,7 @@ class CpuSet:
             if len(group) > (MAX_CPU + 1) // 4 or position > MAX_CPU // 32:
                 raise ValueError("a CPU mask longer than any kernel's")
             bits = (bits << 32) | int(group, 16)
-        return cls(tuple(i for i in range(bits.bit_length()) if bits >> i & 1))
+        return cls(tuple(i for i, bit in enumerate(f"{bits:b}"[::-1]) if bit == "1"))
 
     def to_mask(self, groups: int = 1) -> str:
         """The mask as the kernel prints it, at least ``groups`` groups of eight digits."""

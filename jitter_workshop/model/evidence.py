@@ -30,11 +30,12 @@ another CPU had called here), ``workqueue``: by their names. ``migration``: betw
 NOTHING = ""
 ASLEEP = "asleep"
 LOST = "events lost"
+MISSING = "event missing"
 NOT_TRACED = "CPU not traced"
 CATCHING_UP = "catching up"
 """Names of ``no_event``: nothing happened by this trace; the thread slept (or was stopped) by its own doing; the trace
-had no room for what happened; the thread was on a CPU that is not traced; a consumer took what had piled up while it
-was stopped."""
+had no room for what happened; an event is not there that those around it ask for (a switch, an exit), though nothing
+was lost; the thread was on a CPU that is not traced; a consumer took what had piled up while it was stopped."""
 
 IDLE = "idle"
 THROTTLED = "throttled"
@@ -153,7 +154,7 @@ class Cause:
     of measured time. ``late_messages``: messages in those stalls of the main thread.
 
     ``below_without``: the share (0..1) of messages that would stay below the threshold without this cause (and what is
-    around it), None where the number of messages is not known.
+    around it), None where the number of messages is not known. ``threads``: how many of this name ran there in the run.
     """
 
     kind: str
@@ -164,6 +165,7 @@ class Cause:
     ns_per_second: float
     late_messages: int
     below_without: float | None = None
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ class ThreadOnCpu:
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """What ran on a hot CPU beside the measured threads: how often, how long in all, the longest. Its own time only:
-    what interrupted it is another visitor's."""
+    what interrupted it is another visitor's. ``threads``: how many tasks of this name it were."""
 
     cpu: int
     kind: str
@@ -188,6 +190,7 @@ class Visitor:
     count: int
     total_ns: int
     worst_ns: int
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)

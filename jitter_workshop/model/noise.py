@@ -186,8 +186,8 @@ def noise(kind: str) -> Noise:
 
 class Burst(NamedTuple):
     """``start`` and ``end`` in ticks of the benchmark's clock, ``start_ns`` on CLOCK_MONOTONIC. ``taken_ns``: of the
-    CPU's time, with what the kernel needed to bring a thread there and away, without what interrupted that thread; 0
-    where not known. ``what``: index of ``Noise.does``."""
+    CPU's time, a thread's by its own clock readings, an interrupt's as it was measured beforehand; 0 where not known.
+    ``what``: index of ``Noise.does``."""
 
     start: int
     end: int

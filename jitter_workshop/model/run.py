@@ -59,6 +59,12 @@ class Stall:
         return self.end_ns - self.start_ns
 
 
+def made_late(thread: str, messages: int) -> str:
+    """In words, what a stall of ``thread`` made late: "12 messages late"; empty for a single one, and for ``spin``'s
+    sampler, which has none."""
+    return f"{messages:,} messages late" if messages > 1 and thread != "sampler" else ""
+
+
 @dataclass(frozen=True, slots=True)
 class StallRate:
     """Distinct stalls of at least ``threshold_ns``: how many, how often, how much time they stole."""
@@ -100,7 +106,12 @@ class GapBucket:
 @dataclass(frozen=True, slots=True)
 class ThreadRecord:
     """One measured thread over a run. ``cpus``: where it ran; ``messages_by_cpu``: messages (or clock readings) handled
-    on each CPU, keys are CPU numbers as text."""
+    on each CPU, keys are CPU numbers as text.
+
+    ``ran_ns``: on a CPU, by its own clock; ``waited_ns``: in the queue of one while it could have run; ``timeslices``:
+    how often it came onto one (both by the scheduler, Documentation/scheduler/sched-stats.rst). It reads them itself
+    just before and after each block. None in runs of older versions, and where the kernel does not count.
+    """
 
     name: str
     tid: int
@@ -111,6 +122,9 @@ class ThreadRecord:
     migrations: int | None
     minor_faults: int | None
     major_faults: int | None
+    ran_ns: int | None = None
+    waited_ns: int | None = None
+    timeslices: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +184,31 @@ class ForeignLoad:
     cpu_percent: float
 
 
+@dataclass(frozen=True, slots=True)
+class CpuCounters:
+    """All tasks on a CPU, by the scheduler: ns that they ran, ns that they waited in its queue, how often one came onto
+    it; None where this kernel does not count that. ``steal_ns``: what the hypervisor took, a multiple of a tick (10 ms
+    on nearly every kernel); None where there is no steal clock."""
+
+    cpu: int
+    ran_ns: int | None
+    waited_ns: int | None
+    timeslices: int | None
+    steal_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What could be counted where a trace was asked for and not to be had, with the caller's own rights, from before
+    the first block until after the last, the pauses between them included (``counted_ns``). ``cpus``: those that the
+    measured threads could use. ``perf_event_paranoid``: the host's setting then."""
+
+    why_no_trace: str
+    counted_ns: int
+    cpus: tuple[CpuCounters, ...]
+    perf_event_paranoid: int | None
+
+
 UNSTEADY = "applied"
 """The key among a run's notes where settings of this tool changed while it was made."""
 
@@ -197,6 +236,7 @@ class Run:
     sleep. None for other workloads and in runs of older versions.
     ``counted_s``: the time in which ``interrupts``, ``softirqs`` and the other counters grew: ``duration_s`` and what
     leads into each block. None in runs of older versions, and where a block does not say.
+    ``counters``: where evidence was asked for and there is no trace of it; None for every other run.
     """
 
     format_version: int
@@ -237,6 +277,7 @@ class Run:
     sampled_s: float | None = None
     pause: str | None = None
     missed_wakeups: int | None = None
+    counters: Counters | None = None
 
     @property
     def main_histogram(self) -> str:

@@ -17,11 +17,24 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class HuntOutcome:
+    """How a hunt ended. ``kind``: the noise that was hidden; ``named``: by its learner, after ``wrong_answers`` others;
+    ``stopped``: they had ended it before it was named, ``cured``: they had kept it from the measured thread."""
+
+    kind: str
+    named: bool
+    stopped: bool = False
+    wrong_answers: int = 0
+    cured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChapterProgress:
     """How far a chapter is. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) → run
     id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: how many were shown. ``chosen_cpus``: thread → CPU,
     where the learner picked them. ``seen``: steps that were left forwards. ``noise``: the kind that the learner woke
-    for this chapter. ``reboot_from``: the boot in which its boot parameters were written."""
+    for this chapter. ``reboot_from``: the boot in which its boot parameters were written. ``hunts``: those that ended,
+    newest last; one that was left under way is not among them."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -33,6 +46,7 @@ class ChapterProgress:
     seen: tuple[str, ...] = ()
     noise: str | None = None
     reboot_from: str | None = None
+    hunts: tuple[HuntOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

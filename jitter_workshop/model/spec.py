@@ -87,7 +87,7 @@ class RunSpec:
     next decade takes its place.
     ``duty``: share of time in percent that ``spin`` samples, ``pause``: how it spends the rest. ``scratch_dir``: where
     the ring's record and journal files are made (unlinked at once). ``listed_stalls``: how many stalls of a block the
-    child lists, the longest.
+    child lists, the longest. ``traced``: timed by a clock that the kernel's trace has, too.
     """
 
     workload: WorkloadName
@@ -105,5 +105,6 @@ class RunSpec:
     noise: str | None = None
     preset: str | None = None
     listed_stalls: int = LISTED_STALLS
+    traced: bool = False
     pause: Pause = "sleep"
     threshold_gives_way: bool = False

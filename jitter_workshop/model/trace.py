@@ -115,7 +115,8 @@ def unpack(packed: bytes, strings: Sequence[str]) -> Iterator[TraceEvent]:
 class TraceInfo:
     """What is traced. ``clock``: the trace's (``x86-tsc``: ticks of the TSC; ``mono``: ns). ``enabled``: events as
     ``system:name``; ``missing``: those that this kernel does not have or give, with the reason. ``buffer_kb``: for each
-    CPU, of the instance for ``cpus``. ``stacks``: kernel stacks are taken where a measured thread is switched out."""
+    CPU, of the instance for ``cpus``. ``stacks``: kernel stacks are taken where a measured thread loses its CPU and
+    does not sleep."""
 
     clock: str
     cpus: tuple[int, ...]

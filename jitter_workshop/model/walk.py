@@ -40,7 +40,8 @@ class PathEntry:
     """One chapter on the home screen. ``here``: can it be done on this host; if not, ``reason`` says why, and
     ``rehearsed`` whether it is taught on a recording instead.
 
-    ``guess``: None = nothing predicted, else whether the prediction was near. ``setting`` None = chapter sets nothing.
+    ``guess``: None = nothing predicted, else whether the prediction was near (in a hunt, whether one was won).
+    ``setting`` None = chapter sets nothing.
     """
 
     chapter_id: str
@@ -148,6 +149,14 @@ class Explanation:
     knee: tuple[str, ...]
     foreign: tuple[str, ...]
     by_hand: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CureView:
+    """A hunt's three runs. ``rows``: (measure as in a comparison, quiet, beside the noise, with the cure)."""
+
+    rows: tuple[tuple[str, float | None, float | None, float | None], ...]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

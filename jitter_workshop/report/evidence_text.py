@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence
+from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence, Visitor
+from jitter_workshop.model.run import made_late
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
@@ -36,6 +37,7 @@ _NO_EVENTS = {
     words.NOTHING: "no event",
     words.ASLEEP: "asleep or stopped",
     words.LOST: "not known: events lost",
+    words.MISSING: "not known: an event is missing",
     words.NOT_TRACED: "on a CPU not traced",
     words.CATCHING_UP: "catching up afterwards",
 }
@@ -45,6 +47,10 @@ _ABOUT = {
     "before an interrupt): its entry and exit, the tracing itself, in a guest the hypervisor's part in it.",
     "no_event": "no event: nothing that this trace can see, and so nobody's by evidence.",
 }
+_MISSING = (
+    "not known: the trace contradicts itself there. A switch or an end is not in it, though the kernel says that "
+    "nothing was lost: nobody is blamed."
+)
 
 
 def cause_words(kind: str, name: str, limit: int = 40) -> str:
@@ -54,6 +60,12 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
     if kind == "task" and name in _NOBODY:
         return clean(_NOBODY[name], limit)
     return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(clean(name, 64)), limit)
+
+
+def named(one: Cause | Visitor, limit: int = 40) -> str:
+    """``cause_words``, and how many threads have the name where they are several."""
+    several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
+    return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
 
 def bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
@@ -142,7 +154,7 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
     lines = [style.paint("cause".ljust(name) + heads, "dim")]
     for cause in report.causes[:CAUSES]:
         without = _without(cause, report) if shares else ""
-        lines.append(cause_words(cause.kind, cause.name, name - 1).ljust(name) + _numbers(cause) + without)
+        lines.append(named(cause, name - 1).ljust(name) + _numbers(cause) + without)
     hidden = report.causes[CAUSES:]
     if hidden:
         total = sum(cause.total_ns for cause in hidden)
@@ -170,6 +182,8 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
             if kind == "no_event" and report.candidates:
                 yield "It may have been one of these; the trace cannot tell:"
                 yield from (f"{ITEM}{clean(candidate, 200)}" for candidate in report.candidates)
+    if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
+        yield _MISSING
 
 
 def _numbers(cause: Cause) -> str:
@@ -211,7 +225,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _stall(number: int, stall: ExplainedStall, style: Style) -> list[str]:
-    late = f", {_count(stall.messages, 'message')} late" if stall.messages > 1 else ""
+    late = f", {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     lines = [f"{number:>2}  " + style.paint(_first(stall) + late, "strong")]
     drawn, legend = bar(stall, style.width - 4)
     name = min(style.width - 24, 41)
@@ -241,7 +255,7 @@ def _present(present: Residence | None, style: Style) -> list[str]:
         lines += ["", style.paint("who else ran".ljust(name) + heads, "dim")]
         for v in present.visitors[:VISITORS]:
             cells = f"{v.cpu:>5}{v.count:>12,}{nice_ns(v.total_ns):>12}{nice_ns(v.worst_ns):>12}"
-            lines.append(cause_words(v.kind, v.name, name - 1).ljust(name) + cells)
+            lines.append(named(v, name - 1).ljust(name) + cells)
         hidden = present.visitors[VISITORS:]
         lines += (
             [f"{_count(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for v in hidden))}"] if hidden else []
@@ -262,12 +276,13 @@ def _present(present: Residence | None, style: Style) -> list[str]:
 
 def deeds(present: Residence) -> Iterator[str]:
     """Frequencies that were asked for, what kept the tick, who sent interrupts and moved threads, in sentences."""
-    yield from _frequencies(present)
+    yield from frequencies(present)
     yield from _kept(present)
     yield from _deeds(present.deeds)
 
 
-def _frequencies(present: Residence) -> Iterator[str]:
+def frequencies(present: Residence) -> Iterator[str]:
+    """Changes of frequency that were asked for, in sentences."""
     for seen in present.frequencies[:4]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."
@@ -301,7 +316,7 @@ def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
         "perf sched timehist -s -i tasks.data",
         f"perf kwork -k irq,softirq,workqueue record -C {which} -o work.data -- sleep {seconds}",
         "perf kwork report -i work.data",
-        f"trace-cmd record -M {mask} -e sched_switch -e irq -e workqueue sleep {seconds}",
+        f"trace-cmd record -B by-hand -M {mask} -e sched_switch -e irq -e workqueue sleep {seconds}",
     )
 
 

@@ -29,6 +29,7 @@ _SHOWN_NOTES = (
     UNSTEADY,
     HUNTED,
     "isolation",
+    "evidence",
     "noise",
     "duty",
     "timer_slack",

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import App, SystemCommand
@@ -255,11 +255,11 @@ class WorkshopApp(App[None]):
         if not isinstance(self.screen, RunsScreen) and not self.screen.is_modal:
             self.push_screen(RunsScreen())
 
-    def show_causes(self, run: Run) -> None:
-        """The screen of who took a run's time."""
+    def show_causes(self, run: Run, focus: Sequence[str] = ()) -> None:
+        """The screen of who took a run's time. ``focus``: words of a chapter's ``evidence``."""
         from jitter_workshop.tui.screens.evidence import EvidenceScreen
 
-        self.push_screen(EvidenceScreen(run))
+        self.push_screen(EvidenceScreen(run, focus))
 
     def action_status(self) -> None:
         from jitter_workshop.tui.screens.status import StatusScreen

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.flow.hunt import LONGEST_S, Finding, Hunt, Suspect
-from jitter_workshop.model.text import many
+from jitter_workshop.model.noise import NOISES
+from jitter_workshop.model.session import HuntOutcome
+from jitter_workshop.model.text import clean, many
 
 FIRST = "First a noise has to be hidden: this run is made beside it."
 
@@ -26,6 +28,39 @@ def begun(hunt: Hunt) -> str:
     return f"One of {many(len(hunt.suspects), 'noise')} runs now, and is yours to name."
 
 
+def not_beside(hunt: Hunt | None) -> str:
+    """Why nothing is measured beside a noise now, and what there is instead."""
+    if hunt is not None and hunt.state in ("stopped", "over"):
+        return "The noise has ended. r measures what is left; x hides another one."
+    return FIRST
+
+
+NO_CURE = "A cure is tried on a noise that was measured and is not named yet: x hides one, m measures beside it."
+ELSEWHERE = "In another terminal, while this chapter stays open (to leave it ends the noise):"
+
+
+def cures(other: int | None) -> tuple[tuple[str, str], ...]:
+    """What can be done against a thief, as (command, what it does). ``other``: a CPU that is not measured on."""
+    found = [
+        ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, the CPU each ran on last"),
+        ("kill PID", "stop it"),
+    ]
+    if other is not None:
+        found += [
+            (f"taskset -apc {other} PID", f"move it: all its threads to CPU {other}"),
+            (
+                "sudo jitter-workshop apply isolation",
+                "keep it out: the measured CPU for your thread alone (restore ends it)",
+            ),
+        ]
+    return tuple(found)
+
+
+def place(cpu: int | None) -> str:
+    """Where to measure with a cure."""
+    return "Measure where it was: it is stopped, moved or kept out" if cpu is None else f"Step aside, to CPU {cpu}"
+
+
 def unanswered(hunt: Hunt | None) -> bool:
     """Is there something to name?"""
     return hunt is not None and hunt.state != "answered"
@@ -43,11 +78,39 @@ def standing(hunt: Hunt | None) -> str:
     return f"A hidden noise runs.{wrong}"
 
 
+def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
+    """The hunts that ended, in a sentence, newest first; "" for none."""
+    if not hunts:
+        return ""
+    caught = sum(outcome.named for outcome in hunts)
+    told = [_outcome(outcome) for outcome in reversed(hunts)][:most]
+    more = f"; and {len(hunts) - most} before" if len(hunts) > most else ""
+    return f"{caught} of {many(len(hunts), 'hidden noise')} caught: {'; '.join(told)}{more}."
+
+
+def _outcome(outcome: HuntOutcome) -> str:
+    title = next((noise.title for noise in NOISES if noise.id == outcome.kind), clean(outcome.kind, 30))
+    stopped = "stopped, and " if outcome.stopped else "kept away, and " if outcome.cured else ""
+    if outcome.named:
+        return f"{title} ({stopped}named at {_tries(outcome.wrong_answers)})"
+    return f"{title} ({stopped}not named)"
+
+
+def _tries(wrong_answers: int) -> str:
+    return f"try {wrong_answers + 1}" if wrong_answers else "the first try"
+
+
+def ended(hunt: Hunt | None, measured: bool) -> str:
+    """What is said once when the noise is found to have ended."""
+    return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
+
+
 def verdict(finding: Finding, hunt: Hunt) -> str:
     """An answer's worth in a line."""
     if finding.right:
-        tries = hunt.wrong_answers + 1
-        return f"✓ Caught: {finding.title}, at {'the first try' if tries == 1 else f'try {tries}'}."
+        done = hunt.outcome
+        also = "" if done is None else " and stopped" if done.stopped else " and kept away" if done.cured else ""
+        return f"✓ Caught{also}: {finding.title}, at {_tries(hunt.wrong_answers)}."
     if hunt.state == "answered":
         return f"It was: {finding.title}."
     return f"✗ Not: {finding.title}."

@@ -18,7 +18,6 @@ from textual.message_pump import MessagePump
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.model.course import StepName
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 
@@ -69,7 +68,7 @@ class RunDone(Message):
     """The run came to its end, or was stopped after some blocks (``run.complete`` is False). ``slot``: None for a run
     that is of no step."""
 
-    slot: StepName | None
+    slot: str | None
     run: Run
 
 
@@ -83,7 +82,7 @@ class RunFailed(Message):
 class Measuring:
     """One run under way: the observer that the runner calls, and the way to stop it. Thread-safe."""
 
-    def __init__(self, target: MessagePump, slot: StepName | None, request: MeasureRequest) -> None:
+    def __init__(self, target: MessagePump, slot: str | None, request: MeasureRequest) -> None:
         self.slot = slot
         self.request = request
         self.cancel = CancelToken()

@@ -12,6 +12,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui import plain_causes as causes
 from jitter_workshop.tui import plain_hunt as hunting
 from jitter_workshop.tui import plain_rehearsal as rehearsal
 from jitter_workshop.tui import plain_settings as settings
@@ -34,9 +35,9 @@ def _help(walk: Walk) -> Iterator[tuple[str, str]]:
     yield "t", "the numbers as a table"
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
+        yield "v", "who took the time (one more run makes a trace, where none has one)"
         yield "w", "wake a thief, or let it sleep"
-    if walk.hunts:
-        yield from hunting.HELP
+    yield from hunting.HELP if walk.hunts else ()
     if walk.chapter.changes == "tunables" and not walk.rehearsed:
         yield "undo", "give back what this chapter applied"
     if walk.chapter.reboot and not walk.rehearsed:
@@ -315,7 +316,7 @@ class PlainChapter:
             rehearsal.tell_comparison(walk, talk)
             return
         view, first = walk.compare(), walk.run_in("measure")
-        if view is None or first is None:
+        if view is None or first is None or hunting.tell_cured(self._workshop, walk, talk):
             return
         talk.chart(walk.curves())
         talk.say(*views.compare_lines(view, first.label, talk.width), "")
@@ -332,6 +333,7 @@ class PlainChapter:
         first = walk.explain("measure")
         before = first if first is not None and first.run.id != explanation.run.id else None
         talk.say(*views.explain_lines(explanation, talk.width, before), "")
+        causes.tell_offer(self._workshop, walk, talk)
 
     def _predict(self, answer: str) -> None:
         walk = self._walk

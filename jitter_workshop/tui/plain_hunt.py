@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow import cure
 from jitter_workshop.flow.hunt import Finding, Hunt
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
-from jitter_workshop.model.course import StepName
+from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.evidence_text import render
-from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import hunt_words as words
+from jitter_workshop.tui.plain_causes import tell_causes
+from jitter_workshop.tui.plain_run import run_plainly
+from jitter_workshop.tui.plain_status import status_lines
 from jitter_workshop.tui.plain_talk import Talk
-
-_WORST = 5
-"""How many of the worst stalls are listed: who took the time is to stay on the screen."""
+from jitter_workshop.tui.plain_views import cure_lines
 
 HELP = (
     ("start", "hide a noise, which is yours to name"),
-    ("v", "who took the time of this chapter's newest run"),
     ("name", "name the hidden noise: name KIND"),
     ("give up", "be told which it was"),
+    ("cure", "what can be done against it; then measure with that in place"),
+    ("status", "what this host's settings do to latency"),
 )
 
 
@@ -32,31 +31,73 @@ def to_hide(workshop: Workshop, walk: Walk, step: StepName) -> bool:
 
 
 def menu(workshop: Workshop, walk: Walk) -> str:
-    """What can be typed in a hunt, in front of help and quit; "" elsewhere."""
-    if not walk.hunts:
-        return ""
+    """What can be typed about causes, in front of help and quit; "" for nothing."""
     shown = "v causes · " if walk.run_in("measure") is not None else ""
+    if not walk.hunts:
+        return shown if walk.current == "explain" and not walk.rehearsed else ""
+    shown += "cure · " if words.unanswered(workshop.hunt) and walk.run_in("again") is not None else ""
     return shown + ("name KIND · give up · " if words.unanswered(workshop.hunt) else "start · ")
 
 
 def heard(workshop: Workshop, walk: Walk, talk: Talk, answer: str) -> bool:
-    """Do what was typed, where it belongs to a hunt; False where it does not."""
+    """Do what was typed, where it is about who took the time; False where it is not."""
     word, _, rest = answer.partition(" ")
+    if answer == "v" and not walk.rehearsed:
+        tell_causes(workshop, walk, talk)
+        return True
     if not walk.hunts:
         return False
     if answer == "start":
         start(workshop, walk, talk)
-    elif answer == "v":
-        _causes(workshop, walk, talk)
     elif word == "name":
         hunt = _going_on(workshop)
-        _tell(hunt.answer(rest.strip().lower()), hunt, talk)
+        _tell(workshop.name_noise(rest.strip().lower()), hunt, talk)
     elif answer == "give up":
         hunt = _going_on(workshop)
-        _tell(hunt.reveal(), hunt, talk)
+        _tell(workshop.give_up(), hunt, talk)
+    elif word == "cure":
+        _cure(workshop, walk, talk, rest.strip())
+    elif answer == "status":
+        # The path, where it is shown elsewhere, is out of this chapter, and the noise would end.
+        talk.say("", *status_lines(workshop.findings(), workshop.path(), talk.width), "")
     else:
         return False
     return True
+
+
+def tell_cured(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
+    """Whether the cure helped, in place of the comparison of two runs; False where none was tried."""
+    view = cure.view(walk, workshop.weighed(walk.run_in(TREATED))) if walk.hunts else None
+    if view is not None:
+        talk.chart(walk.curves())
+        talk.say(*cure_lines(view, talk.width), "")
+    return view is not None
+
+
+def _cure(workshop: Workshop, walk: Walk, talk: Talk, where: str) -> None:
+    beside = walk.run_in("again")
+    if beside is None or not words.unanswered(workshop.hunt):
+        talk.tell("A cure is tried on a noise that was measured and is not named yet: start hides one.")
+        return
+    others = cure.other_cpus(workshop.topology.allowed, beside)
+    if not where:
+        talk.tell(words.ELSEWHERE)
+        for command, what in words.cures(others[0] if others else None):
+            talk.say(f"    {command}")
+            talk.tell(what, "      ", "      ")
+        talk.tell(words.place(None), "  cure here    ", " " * 15)
+        for cpu in others[:1]:
+            talk.tell(words.place(cpu), f"  cure {cpu:<8}", " " * 15)
+        return
+    if where != "here" and not (where.isascii() and where.isdigit() and int(where[:5]) in others):
+        raise UsageError(f"'{clean(where, 20)}' is no CPU to step aside to", "type cure here, or cure and its number")
+    request = cure.request(walk, None if where == "here" else int(where[:5]))
+    talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
+    run = run_plainly(workshop, request, talk.write, talk.width)
+    walk.record(TREATED, run)
+    if run.complete:
+        workshop.weigh_cure(beside, run)
+        tell_cured(workshop, walk, talk)
 
 
 def start(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
@@ -95,15 +136,3 @@ def _tell(finding: Finding, hunt: Hunt, talk: Talk) -> None:
     talk.tell(words.verdict(finding, hunt))
     for heading, sentence in words.reasons(finding, hunt):
         talk.tell(f"{heading}: {sentence}" if heading else sentence, "  ", "  ")
-
-
-def _causes(workshop: Workshop, walk: Walk, talk: Talk) -> None:
-    run = walk.run_in("again") or walk.run_in("measure")
-    if run is None:
-        talk.tell("Measure first: without a run there is nothing to explain.")
-    elif not workshop.traced(run):
-        talk.tell(clean(run.notes.get("evidence", "this run has no trace"), 300))
-    else:
-        report = workshop.causes(run)
-        short = dataclasses.replace(report, worst=report.worst[:_WORST])
-        talk.say("", *render(short, Style(talk.width), run.label).splitlines(), "")

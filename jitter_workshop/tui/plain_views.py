@@ -15,6 +15,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
     STEP_SIGNS,
     CompareView,
+    CureView,
     Explanation,
     Fact,
     PathEntry,
@@ -194,6 +195,15 @@ def compare_lines(view: CompareView, label_a: str, width: int) -> list[str]:
     return [*lines, "", *(f"  {line}"[:width] for line in table(rows, right=(1, 2, 3)))]
 
 
+def cure_lines(view: CureView, width: int) -> list[str]:
+    """A hunt's three runs beside each other, and what they come to."""
+    rows = [["", "quiet", "beside it", "with the cure"]]
+    for measure, *values in view.rows:
+        shown = [ComparisonRow(measure, value, None, None) for value in values]
+        rows.append([_measure(shown[0]), *(_figure(row, row.a) for row in shown)])
+    return [*wrap(view.text, width), "", *(f"  {line}"[:width] for line in table(rows, right=(1, 2, 3)))]
+
+
 def _measure(row: ComparisonRow) -> str:
     name = row.measure
     if name.startswith("stalls_per_second_over_"):
@@ -207,7 +217,7 @@ def _figure(row: ComparisonRow, value: float | None) -> str:
     if value is None:
         return "–"
     if row.measure.startswith("stalls_per_second"):
-        return f"{value:,.3g}/s"
+        return f"{value:,.0f}/s" if value >= 1_000 else f"{value:.3g}/s"
     if row.measure == "stolen_ns_per_second":
         return f"{nice_ns(value)}/s"
     return nice_ns(value)

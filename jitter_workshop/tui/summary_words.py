@@ -9,6 +9,7 @@ from jitter_workshop.flow.findings import Finding
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.report.status_text import value_in_words
 from jitter_workshop.stats.scale import nice_ns, times
+from jitter_workshop.tui.hunt_words import remembered
 
 NOTE = (
     "Single runs are described here, not judged: the same thing measured twice also differs, and a chapter's run "
@@ -109,11 +110,13 @@ def open_checks(summary: CourseSummary) -> list[str]:
 
 
 def predictions(summary: CourseSummary) -> list[str]:
-    """How the guesses came out."""
+    """How the guesses, and the hunts, came out."""
     lines = []
     for name, titles in (("Near", summary.near), ("Not near", summary.far)):
         told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""
         lines.append(f"{name}: {len(titles)}{told}")
     if summary.unjudged:
         lines.append(f"Without a guess, or not yet known: {summary.unjudged}")
+    if hunted := remembered(summary.hunts):
+        lines.append(f"The hunt: {hunted}")
     return lines

@@ -2,9 +2,10 @@
 
 A burst is matched by cause where a piece of a stall has a cause of the kind that the burst was to be found as, while it
 lasted; and in length where the pieces with its causes take as long as the burst took, within the larger of 10 % and
-2 µs. A thread's burst took what its log says. An interrupt cannot time itself, and none is as long as the next: it took
-what the sampler felt, by its clock, from where nothing is known before it until where nothing is known behind it; the
-log has what one took beforehand. Plain arithmetic: the pieces come from wherever stalls were split.
+2 µs. A thread's burst took the time from its first clock reading to its last, and what lies between these two is
+counted of the pieces. An interrupt cannot time itself, and none is as long as the next: it took what the sampler felt,
+by its clock, from where nothing is known before it until where nothing is known behind it; the log has what one took
+beforehand. Plain arithmetic: the pieces come from wherever stalls were split.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from itertools import accumulate
 from jitter_workshop.evidence.attribution import Piece
 from jitter_workshop.evidence.explain import ExplainedBlock
 from jitter_workshop.evidence.tracks import TASK, UNKNOWN
-from jitter_workshop.model.evidence import LOST, NOTHING, Rate
+from jitter_workshop.model.evidence import LOST, MISSING, NOTHING, Rate
 from jitter_workshop.model.noise import Burst, Bursts, What, is_cause
 
 SHARE, LEAST_NS = 10, 2_000
@@ -28,27 +29,20 @@ NO_EVENT, AROUND = "no_event", "around"
 EDGE_NS = 10_000
 """How far from its own clock readings a burst may be found: bringing a thread to a CPU, and its first steps there,
 happen before it reads a clock."""
-WOKEN_NS = 20_000
-"""From the end of the function that wakes a thread to the switch to it, where nothing comes between them."""
 LATE_NS = 200_000
 """The same behind a moment for which something was ordered (a timer): it comes when the CPU takes interrupts."""
-_AHEAD = 8
-"""Pieces before a thread's burst among which what woke it may be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """One burst. ``pieces``: those with a cause of its; ``found_ns``: what they sum to. ``took_ns``: how long it was by
-    somebody else; ``length``: whether both agree; None where nobody knows. ``held_ns``: between this burst and the next
-    the trace saw no event, so its cause had the CPU, but the noise itself did not run (a hypervisor's doing); it is no
-    part of ``found_ns``."""
+    somebody else; ``length``: whether both agree; None where nobody knows."""
 
     burst: Burst
     pieces: tuple[Piece, ...]
     found_ns: int
     cause: bool
     took_ns: int | None
-    held_ns: int = 0
 
     @property
     def length(self) -> bool | None:
@@ -120,41 +114,28 @@ def reach(burst: Burst, what: What, rate: Rate) -> tuple[int, int]:
     return burst.start - rate.to_ticks(EDGE_NS), burst.end + rate.to_ticks(late)
 
 
-def match(
-    burst: Burst,
-    what: What,
-    pieces: Sequence[Piece],
-    rate: Rate,
-    between: tuple[int, int],
-    ahead: Sequence[Piece] = (),
-) -> Match:
-    """One burst against the pieces near it. ``between``: the end of the burst before and the start of the one after. A
-    piece counts as a whole, but one that reaches into another burst ends where this one does."""
+def match(burst: Burst, what: What, pieces: Sequence[Piece], rate: Rate, between: tuple[int, int]) -> Match:
+    """One burst against the pieces near it. ``between``: the end of the burst before and the start of the one after.
+    A piece of an interrupt counts as a whole, but one that reaches into another burst ends where this one does."""
     before, after = between
     mine = [piece for piece in own_pieces(what, pieces) if piece.end > before and piece.start < after]
-    ticks = held = 0
-    for piece in mine:
-        low = burst.start if piece.start < before else piece.start
-        high = burst.end if piece.end > after else piece.end
-        ticks += max(0, high - low)
-        held += max(0, after - burst.end) if piece.end > after else 0
-    found_ns = rate.to_ns(ticks)
     cause = any(is_main(what, piece) for piece in mine)
-    took_ns = burst.taken_ns or None
     if what.length == "measured":
-        took_ns = rate.to_ns(ticks + _beside(mine, pieces))
-    elif took_ns is not None and mine:
-        took_ns = max(took_ns - rate.to_ns(_waking(mine[0], (*ahead, *pieces), rate)), 1)
-    return Match(burst, tuple(mine), found_ns, cause, took_ns, rate.to_ns(held))
+        ticks = sum(
+            _within_ticks(
+                piece,
+                burst.start if piece.start < before else piece.start,
+                burst.end if piece.end > after else piece.end,
+            )
+            for piece in mine
+        )
+        return Match(burst, tuple(mine), rate.to_ns(ticks), cause, rate.to_ns(ticks + _beside(mine, pieces)))
+    ticks = sum(_within_ticks(piece, burst.start, burst.end) for piece in mine)
+    return Match(burst, tuple(mine), rate.to_ns(ticks), cause, burst.taken_ns or None)
 
 
-def _waking(first: Piece, pieces: Sequence[Piece], rate: Rate) -> int:
-    """Ticks that a thread's own clock counts before it has the CPU. Where a timer's interrupt wakes a thread and the
-    scheduler takes it at once, it does not read its clock again but charges the thread from its waking on
-    (``rq_clock_skip_update`` in kernel/sched/core.c of Linux): for the rest of an interrupt that is not its own."""
-    woken = [p for p in pieces if (p.kind, p.name) == ("timer", "hrtimer_wakeup") and p.end <= first.start]
-    since = first.start - woken[-1].end if woken else 0
-    return since if rate.to_ns(since) <= WOKEN_NS else 0
+def _within_ticks(piece: Piece, low: int, high: int) -> int:
+    return max(0, min(piece.end, high) - max(piece.start, low))
 
 
 def _beside(mine: Sequence[Piece], pieces: Sequence[Piece]) -> int:
@@ -197,13 +178,13 @@ def _match_block(
         low, high = reach(burst, truth.what, rate)
         first = max(bisect_right(starts, low) - 1, 0)
         near = [piece for piece in pieces[first : bisect_left(starts, high)] if piece.end > low]
-        if any(piece.kind == NO_EVENT and piece.name == LOST for piece in near):
+        if any(piece.kind == NO_EVENT and piece.name in (LOST, MISSING) for piece in near):
             truth.lost += 1
             continue
         place = places[burst]
         before = min(sort[place - 1].end if place else block.span.start, burst.start)
         after = max(sort[place + 1].start if place + 1 < len(sort) else block.span.end, burst.end)
-        one = match(burst, truth.what, near, rate, (before, after), pieces[max(first - _AHEAD, 0) : first])
+        one = match(burst, truth.what, near, rate, (before, after))
         claimed.update(id(piece) for piece in one.pieces)
         truth.matches.append(one)
     # A burst that is cut by the block's edge is no match, but what it took is nobody's error.

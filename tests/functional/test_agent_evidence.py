@@ -110,7 +110,9 @@ def test_only_what_concerns_the_caller_is_recorded(tmp_path: Path, process: int)
         assert only(everywhere, "ipi/ipi_send_cpu") == "cpu == 0 || cpu == 1"
         assert only(everywhere, "ipi/ipi_send_cpumask") == "cpumask & CPUS{0-1}"
         assert only(everywhere, "power/cpu_frequency") == "cpu_id == 0 || cpu_id == 1"
-        assert says(hot / "events/sched/sched_switch/trigger") == f"stacktrace if prev_pid == {process}"
+        assert says(hot / "events/sched/sched_switch/trigger") == (
+            f"stacktrace if (prev_pid == {process}) && prev_state != 1"
+        )
         assert says(hot / "events/sched/sched_waking/enable") == ""
         assert says(everywhere / "events/sched/sched_switch/enable") == ""
         assert says(hot / "per_cpu/cpu1/buffer_size_kb") == "8192"
@@ -337,6 +339,23 @@ def test_what_a_dead_agent_left_is_removed_and_nobody_elses(tmp_path: Path, proc
             (tmp_path / INSTANCES / name).mkdir()
         assert agent.ask("restore")["restored"] == []
     assert tracedtree.instances(tmp_path) == sorted(kept)
+
+
+def test_a_number_that_is_used_again_is_told_by_its_start(tmp_path: Path, process: int) -> None:
+    """Those of a process that has ended go, though another one has its number now; those of a living one stay."""
+    tracedtree.make(tmp_path, process)
+    stat = "7 (python) {} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {} 0 0" + " 0" * 28 + "\n"
+    hosttrees.write(tmp_path, {"proc/7/stat": stat.format("S", 500), "proc/8/stat": stat.format("Z", 600)})
+    kept = ["7@500-hot", "7@-hot", "7@x-hot", "x@500-hot", "7@500", f"7@{'5' * 30}-hot", "7@500@600-hot"]
+    stale = ["7@499-hot", "7@501-all", "8@600-hot", "9@500-hot"]
+    for name in (*kept, *stale):
+        (tmp_path / INSTANCES / f"jitter-workshop-{name}").mkdir()
+    with Agent(tmp_path) as agent:
+        own = {f"proc/{agent.pid}/stat": stat.format("S", 700).replace("7 (", f"{agent.pid} (", 1)}
+        hosttrees.write(tmp_path, own)
+        begin(agent, process)
+        left = {name.removeprefix("jitter-workshop-") for name in tracedtree.instances(tmp_path)}
+        assert left == {*kept, f"{agent.pid}@700-hot", f"{agent.pid}@700-all"}
 
 
 def test_somebody_elses_trace_keeps_its_names_of_tasks(tmp_path: Path, process: int) -> None:

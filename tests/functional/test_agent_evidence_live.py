@@ -20,6 +20,7 @@ from jitter_workshop.agent import instances
 from jitter_workshop.agent.client import AgentClient, agent_command
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks import parse_stat
 from jitter_workshop.model.trace import TraceEvent, TraceInfo, unpack
 from jitter_workshop.tuning.writer import HostWriter
 from tests.kernelprints import printed, says
@@ -71,12 +72,22 @@ class Woken:
 
     def wake(self) -> None:
         """Wake it once it sleeps, and wait for its answer."""
-        while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
-            time.sleep(0)
+        self._until("S")
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         self._child.stdin.write(b"!")
         self._child.stdout.read(1)
+
+    def stop(self) -> None:
+        """Stop it once it sleeps, and let it go on."""
+        self._until("S")
+        self._child.send_signal(signal.SIGSTOP)
+        self._until("T")
+        self._child.send_signal(signal.SIGCONT)
+
+    def _until(self, state: str) -> None:
+        while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != state:
+            time.sleep(0)
 
     def end(self) -> None:
         self._child.communicate()
@@ -124,7 +135,11 @@ def read(agent: AgentClient) -> tuple[list[TraceEvent], dict[int, int]]:
 
 
 def ours(agent: AgentClient) -> list[Path]:
-    return sorted(INSTANCES.glob(f"jitter-workshop-{agent._process.pid}-*"))
+    return sorted(INSTANCES.glob(f"jitter-workshop-{agent._process.pid}@*-*"))
+
+
+def of_hot_cpus(agent: AgentClient) -> Path:
+    return next(path for path in ours(agent) if path.name.endswith("-hot"))
 
 
 def gone(agent: AgentClient) -> bool:
@@ -133,6 +148,22 @@ def gone(agent: AgentClient) -> bool:
     while ours(agent) and time.monotonic() < ends:
         time.sleep(0.01)
     return not ours(agent)
+
+
+def asleep_in_read(events: list[TraceEvent], pid: int) -> list[str]:
+    """Stacks of one that lay down to sleep in its read. One that was woken before it had left, was preempted there, or
+    on a real-time kernel waits for the pipe's lock, rightly has one."""
+    found, ready = [], False
+    for event in events:
+        if event.pid != pid:
+            continue
+        if event.kind == "switch":
+            ready = bool(event.b)
+        elif event.kind == "stack" and not ready:
+            functions = [function.partition("+")[0] for function in event.name.split(";")]
+            if any(inner == "schedule" and "pipe_read" in outer for inner, outer in pairwise(functions)):
+                found.append(event.name)
+    return found
 
 
 @pytest.mark.native
@@ -146,6 +177,7 @@ def test_the_switches_of_our_own_child_are_told(agent: AgentClient, woken: Woken
         agent.evidence_start()
         for _ in range(20):
             woken.wake()
+        woken.stop()
         after = now()
         events, lost = read(agent)
         woken.wake()  # not recorded either
@@ -165,9 +197,11 @@ def test_the_switches_of_our_own_child_are_told(agent: AgentClient, woken: Woken
         assert {e.name for e in came + roused} == {e.other for e in left} == {NAME[:15]}
         # Each one is woken before it comes.
         assert all(any(w.ts < c.ts for w in roused) for c in came)
+        stacks = [e.name for e in events if e.kind == "stack" and e.pid == woken.pid]
         if info.stacks:
-            stacks = [e for e in events if e.kind == "stack" and e.pid == woken.pid]
-            assert any("pipe_read" in e.name for e in stacks)
+            # Where it was stopped, and not where it waits for its byte.
+            assert any("do_signal_stop" in name for name in stacks)
+        assert asleep_in_read(events, woken.pid) == []
         assert not [e for e in events if e.kind in ("irq_entry", "switch") and e.cpu != hot]
     agent.evidence_end()
     assert ours(agent) == []
@@ -178,7 +212,7 @@ def test_the_kernel_prints_the_same(agent: AgentClient, woken: Woken, hot: int) 
     agent.evidence_start()
     for _ in range(50):
         woken.wake()
-    hot_instance = INSTANCES / f"jitter-workshop-{agent._process.pid}-hot"
+    hot_instance = of_hot_cpus(agent)
     (hot_instance / "tracing_on").write_text("0")
     lines = printed((hot_instance / "trace").read_text())
     events, _ = read(agent)
@@ -194,7 +228,7 @@ def test_the_kernel_prints_the_same(agent: AgentClient, woken: Woken, hot: int) 
 def test_what_finds_no_room_is_counted(agent: AgentClient, woken: Woken, hot: int) -> None:
     info = begin(agent, woken, hot, buffer_kb=32)
     assert info.buffer_kb == 32
-    folder = INSTANCES / f"jitter-workshop-{agent._process.pid}-hot/per_cpu/cpu{hot}"
+    folder = of_hot_cpus(agent) / f"per_cpu/cpu{hot}"
     agent.evidence_start()
     for _ in range(1000):
         woken.wake()
@@ -282,14 +316,17 @@ def test_the_agent_keeps_off_the_hot_cpus(agent: AgentClient, woken: Woken, hot:
 def test_what_a_killed_one_left_is_removed(agent: AgentClient, woken: Woken, hot: int) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    stale, alive = (INSTANCES / f"jitter-workshop-{pid}-hot" for pid in (ended.pid, 1))
-    assert not stale.exists()
-    assert not alive.exists()
-    for folder in (stale, alive):
-        folder.mkdir()
+    began = parse_stat(Path(f"/proc/{os.getpid()}/stat").read_text())
+    assert began is not None
+    stale = [f"{ended.pid}", f"{ended.pid}@{began.start_ticks}", f"{os.getpid()}@{began.start_ticks - 1}"]
+    alive = ["1", f"{os.getpid()}@{began.start_ticks}"]
+    folders = {who: INSTANCES / f"jitter-workshop-{who}-hot" for who in (*stale, *alive)}
     try:
+        for folder in folders.values():
+            folder.mkdir()
         begin(agent, woken, hot)
-        assert not stale.exists()
-        assert alive.exists()
+        assert [who for who in folders if folders[who].exists()] == alive
     finally:
-        alive.rmdir()
+        for folder in folders.values():
+            if folder.exists():
+                folder.rmdir()

@@ -15,6 +15,7 @@ from jitter_workshop.model.evidence import CAUSE_KINDS
 from jitter_workshop.model.run import Stall
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.session.traces import TRACE_FILE
+from tests import madecounted
 from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
 
 MakeRun = Callable[..., tuple[Any, Any]]
@@ -55,6 +56,41 @@ def test_every_ns_of_a_stall_has_its_cause(session: Path, capsys: pytest.Capture
     totals = [cause["total_ns"] for cause in said["causes"]]
     assert totals == sorted(totals, reverse=True)
     assert said["missing"] == {"csd:csd_function_entry": "not in this kernel"}
+
+
+@pytest.fixture
+def counted(make_run: MakeRun) -> None:
+    """A run that was to be traced and could not be."""
+    with SessionStore().create("tuesday", "lab03") as opened:
+        opened.add_run(*make_run(label="counted", **madecounted.fields()))
+
+
+def test_without_a_trace_what_was_counted_is_said(counted: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "counted", "--json"]) == 0
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert {"run", "evidence", "threshold_ns", "clock", "stalls", "lost_events", "causes", "worst"} <= said.keys()
+    assert (said["format_version"], said["evidence"], said["stalls"]) == (1, "counters", 3)
+    assert [(s["at_ns"], s["duration_ns"], s["cpu"], s["thread"]) for s in said["worst"]] == [
+        (10, 30_000, 1, "sampler")
+    ]
+    # Nobody is blamed, by no field: what is not known is null and has its reason.
+    assert (said["causes"], said["lost_events"], said["worst"][0]["parts"]) == (None, None, None)
+    assert {"causes", "lost_events", "worst.parts"} <= said["notes"].keys()
+    assert said["notes"]["trace"] == "the trace is for root"
+    assert (said["waited_ns"], said["stalled_ns"]) == (8_000_000, 10_000_000)
+
+
+def test_counters_as_text_fit_a_terminal_and_let_no_escape_through(
+    counted: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["explain", "counted", "--top", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "counters only, no kernel trace" in text
+    assert "waited 8 ms for a CPU" in text
+    assert "perf record -k CLOCK_MONOTONIC --switch-events" in text
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_hostile_name_stays_in_its_line(session: Path, capsys: pytest.CaptureFixture[str]) -> None:

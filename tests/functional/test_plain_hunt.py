@@ -98,3 +98,27 @@ def test_the_causes_of_the_traced_run_are_told(workshop: FakeWorkshop) -> None:
     text = said(workshop, "v|q")
     assert "task thief" in text
     assert "the same by hand" in text
+
+
+def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "cure|||||||cure|cure 99|cure nowhere|cure here|name greedy|cure|q")
+    for part in (
+        "! A cure is tried on",
+        "taskset -apc 0 PID",
+        "cure here Measure where it was",
+        "cure 0 Step aside, to CPU 0",
+        "'99' is no CPU to step aside to",
+        "'nowhere' is no CPU to step aside to",
+        "Stolen a second",
+        "quiet beside it with the cure",
+    ):
+        assert part.removeprefix("! ") in text, part
+    assert workshop.measured == 3
+    assert workshop.runs()[-1].label == "with the cure"
+    assert text.count("A cure is tried on") == 2
+
+
+def test_the_status_is_within_reach_while_a_noise_runs(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "||||||status|q")
+    assert "Checks:" in text
+    assert workshop.starts.made[0].ended == 1

@@ -11,7 +11,7 @@ from jitter_workshop.flow.walk import Walk
 from jitter_workshop.model.run import Stall
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.evidence import EvidenceScreen
-from tests import madeup
+from tests import madecounted, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
 from tests.screens import settled, text_of
@@ -95,6 +95,34 @@ async def test_a_run_without_a_trace_says_how_to_get_one() -> None:
         assert "This run has no trace" in text_of(app)
 
 
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
+async def test_without_a_trace_what_was_counted_is_shown(size: tuple[int, int]) -> None:
+    workshop = open_workshop()
+    workshop._desk.handle.add_run(*madeup.make_run(label="counted", **madecounted.fields()))
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "v")
+        await explained(app, pilot)
+        text = text_of(app)
+        assert "Who took the time · counted" in text
+        assert "counters only" in text
+        assert "WHAT WAS COUNTED" in text
+        assert "waited 8 ms" in " ".join(text.split())
+        await pilot.press("tab")
+        await settled(pilot)
+        assert "THE LONGEST STALLS, WITHOUT A CAUSE" in text_of(app)
+        assert "30 µs at 10 ns" in text_of(app)
+        await pilot.press("down", "tab")
+        await settled(pilot)
+        assert "BY HAND" in text_of(app)
+        assert "schedstat" in text_of(app)
+        await pilot.press("y")
+        await settled(pilot)
+        assert "in the clipboard" in text_of(app)
+        assert "--switch-events" in app.clipboard
+
+
 async def test_a_damaged_trace_is_a_sentence() -> None:
     workshop = with_a_trace()
     (path,) = workshop._desk.handle.folder.glob("runs/*/trace.bin")
@@ -136,3 +164,27 @@ async def test_a_chapter_shows_the_causes_of_its_traced_run() -> None:
         await pilot.press("v")
         await explained(app, pilot)
         assert "Who took the time · baseline, traced" in text_of(app)
+
+
+async def test_a_chapter_begins_with_what_it_is_about() -> None:
+    workshop = open_workshop()
+    walk = workshop.walk("migration")
+    label = walk.chapter.measurements[0].label
+    run, blocks = madeup.make_run(
+        run_id="20270102-000000-bbbb", label=f"{label}, traced", name="spin_gap", workload="spin"
+    )
+    workshop._desk.handle.add_run(run, blocks, trace=trace_of([*tick(50_000, 4_000)], ()))
+    walk.record("measure", run)
+    walk.record("again", run)
+    walk.go("explain")
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        flat = " ".join(text_of(app).split())
+        assert "v shows how long each thread ran on which CPU" in flat
+        await pilot.press("v")
+        await explained(app, pilot)
+        assert "WHERE THE MEASURED THREADS RAN" in text_of(app)
+        await pilot.press("tab")
+        await settled(pilot)
+        assert "WHO TOOK THE TIME" in text_of(app)

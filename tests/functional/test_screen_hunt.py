@@ -14,6 +14,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens import chapter_hunt
 from jitter_workshop.tui.screens.evidence import EvidenceScreen
 from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.suspects import SuspectsPage
@@ -106,9 +107,12 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "enter")
         assert not isinstance(app.screen, SuspectsPage)
         assert RUNS not in flat(app)
-        assert "x hides another one" in flat(app)
+        assert "1 of 1 hidden noise caught: A greedy thread (named at try 2)" in flat(app)
+        assert "x hides another noise" in flat(app)
         await press(pilot, "enter")
         assert isinstance(app.screen, HomeScreen)
+        (line,) = [line for line in text_of(app).splitlines() if "The hunt" in line and "NEXT" not in line]
+        assert line.count("✓") == 2
         assert workshop.hunt is None
 
 
@@ -154,7 +158,7 @@ async def test_a_noise_that_was_killed_can_still_be_named(workshop: FakeWorkshop
         await press(pilot, "enter")
         assert "was ended, so the time is yours again. Which one was it?" in flat(app)
         await press(pilot, "i", "2", "enter")
-        assert "✓ Caught: A greedy thread, at the first try." in framed(app)
+        assert "✓ Caught and stopped: A greedy thread, at the first try." in framed(app)
 
 
 async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None:
@@ -202,3 +206,60 @@ async def test_another_chapter_hides_nothing() -> None:
         assert "Nothing is hidden in this chapter" in flat(app)
         await press(pilot, "i")
         assert "Nothing is hidden here" in flat(app)
+
+
+@SIZES
+async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[int, int]) -> None:
+    async with at(workshop, size, *BESIDE, "r") as (app, pilot):
+        asked = framed(app)
+        for told in ("$ kill PID", "$ taskset -apc 0 PID", "apply isolation", "1 Measure where it was"):
+            assert told in asked
+        await press(pilot, "y")
+        assert app.clipboard.splitlines()[1] == "kill PID"
+        await press(pilot, "escape")
+        assert workshop.measured == 2
+        # The measured thread steps aside: the number chooses, Enter measures, and the three runs are compared.
+        await press(pilot, "r", "9", "2", "up", "down", "enter")
+        assert workshop.measured == 3
+        assert workshop.asked is not None
+        assert (workshop.asked.cpu, workshop.asked.label, workshop.asked.evidence) == (0, "with the cure", True)
+        assert "▸COMPARE" in text_of(app)
+        assert "Stolen a second" in flat(app)
+        await press(pilot, "t")
+        table = flat(app)
+        assert "quiet beside the noise with the cure" in table
+        assert workshop.hiding
+
+
+async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), *HIDDEN, "r") as (app, pilot):
+        assert "A cure is tried on a noise that was measured" in flat(app)
+        await press(pilot, "enter", "i", "g", "enter", "r")
+        assert "A cure is tried on a noise that was measured" in flat(app)
+        # Another noise: what was measured beside the first one leaves its place.
+        await press(pilot, "x", "enter")
+        assert "▸AGAIN" in text_of(app)
+        assert workshop.walk("hunt").run_in("again") is None
+        assert len(workshop.runs()) == 2
+
+
+async def test_nothing_is_hidden_before_the_quiet_run(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), "x") as (app, _):
+        assert "First measure while all is quiet" in flat(app)
+        assert workshop.hunt is None
+
+
+async def test_the_screen_notices_that_the_noise_was_ended(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chapter_hunt, "LOOK_EVERY_S", 0.01)
+    async with at(workshop, (80, 24), *BESIDE) as (app, pilot):
+        workshop.starts.made[0].death = MeasureError("killed")
+        for _ in range(500):
+            if "r measures whether that helped" in flat(app):
+                break
+            await pilot.pause(0.01)
+        assert "r measures whether that helped" in flat(app)
+        assert RUNS not in flat(app)
+        await press(pilot, "m")
+        assert "The noise has ended. r measures what is left" in flat(app)

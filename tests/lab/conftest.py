@@ -95,13 +95,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.CallI
         for used in _used:
             report.sections.append((f"lab console ({used.options.kernel})", used.console()))
         _doubtful.update(_shared)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is marked ``soak`` runs where it is asked for: by ``-m`` or by its own name."""
-    if "soak" in (config.option.markexpr or "") or any("::" in argument for argument in config.args):
-        return
-    lab_soak = [item for item in items if item.get_closest_marker("soak") and item.get_closest_marker("lab")]
-    if lab_soak:
-        config.hook.pytest_deselected(items=lab_soak)
-        items[:] = [item for item in items if item not in lab_soak]

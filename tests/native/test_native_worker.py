@@ -157,6 +157,22 @@ def test_a_sampler_that_pauses_in_between(spec: RunSpec, duty: int, pause: Pause
     )
 
 
+def assert_scheduled(thread: protocol.ThreadBlock, done: protocol.BlockDone) -> None:
+    """A thread that sleeps between its turns comes onto its CPU each time; no time is counted twice. Or the kernel does
+    not count, and the block says so."""
+    assert thread.ran_ns is not None
+    assert done.counted_ns is not None
+    assert 0 < thread.ran_ns < done.counted_ns
+    if HostRoot().text("/proc/self/schedstat") in (None, "0 0 0"):
+        assert (thread.waited_ns, thread.timeslices) == (None, None)
+        assert "waited_ns" in done.notes
+        return
+    assert thread.waited_ns is not None
+    assert thread.timeslices is not None
+    assert thread.timeslices >= 1
+    assert thread.ran_ns + thread.waited_ns < done.counted_ns
+
+
 @pytest.mark.parametrize("cpu", [None, 0])
 def test_a_run_of_the_sleeper(spec: RunSpec, cpu: int | None) -> None:
     placed = FREE
@@ -177,6 +193,7 @@ def test_a_run_of_the_sleeper(spec: RunSpec, cpu: int | None) -> None:
         if cpu is not None:
             assert set(thread.messages_by_cpu) == {str(cpu)}
         assert thread.voluntary_switches
+        assert_scheduled(thread, done)
         assert done.missed_wakeups is not None
         assert [t.threshold_ns for t in done.stall_totals] == [10_000, 100_000, 1_000_000]
         assert all(s.thread == "sleeper" for s in done.stalls)
@@ -441,7 +458,7 @@ def test_the_digest_is_not_in_the_time_that_is_counted(
     )
     for name, made_up in {
         "HostRoot": lambda: HostRoot(tmp_path),
-        "calibrate": lambda root: clock,
+        "calibrate": lambda root, traced: clock,
         "lock_memory": lambda: (True, ""),
         "gc": SimpleNamespace(collect=int, freeze=int, disable=int),
         "time": slow,

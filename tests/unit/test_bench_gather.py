@@ -43,7 +43,18 @@ def block(draw: st.DrawFn) -> BlockDone:
                 draw(COUNTS),
             )
         },
-        threads=(ThreadBlock("sampler", draw(BY_CPU), draw(MAYBE), draw(MAYBE), draw(MAYBE), None, draw(COUNTS)),),
+        threads=(
+            ThreadBlock(
+                "sampler",
+                draw(BY_CPU),
+                draw(MAYBE),
+                draw(MAYBE),
+                draw(MAYBE),
+                None,
+                draw(COUNTS),
+                waited_ns=draw(MAYBE),
+            ),
+        ),
         stalls=tuple(Stall(0, "sampler", 1, 5, 5 + s, 1) for s in stalls),
         stall_totals=(StallTotal(1_000, len(stalls), sum(stalls)),),
         blocked_publishes=None,
@@ -103,6 +114,7 @@ def test_a_run_is_the_sum_of_its_blocks(blocks: list[BlockDone]) -> None:
     assert list(thread.cpus) == sorted(thread.cpus)
     assert thread.migrations == known([b.threads[0].migrations for b in whole])
     assert thread.minor_faults is None
+    assert thread.waited_ns == known([b.threads[0].waited_ns for b in whole])
     assert gathered.sum_of(lambda b: b.steal_ns) == known([b.steal_ns for b in whole])
     counted_ns = known([b.counted_ns for b in whole])
     assert gathered.counted_s == (None if counted_ns is None else counted_ns / 1e9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -277,11 +278,12 @@ def test_no_such_folder(tmp_path: Path) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 2**32), which=st.integers(0, 6))
+@given(seed=st.integers(0, 2**32), which=st.integers(0, 8))
 def test_a_damaged_lesson_gives_a_course_or_a_lesson_error(tmp_path: Path, seed: int, which: int) -> None:
     folder = tmp_path / "course"
     if not folder.exists():
-        shutil.copytree(builtin_course(), folder, ignore=shutil.ignore_patterns("__pycache__"))
+        first_chapters(folder, 4)
+        assert not check_course(folder)
     paths = sorted(p for p in folder.rglob("*") if p.suffix in (".toml", ".md"))
     path = paths[which % len(paths)]
     original = path.read_bytes()
@@ -296,6 +298,18 @@ def test_a_damaged_lesson_gives_a_course_or_a_lesson_error(tmp_path: Path, seed:
             assert all(set(c.steps) <= set(STEPS) for c in load_course(folder).chapters)
     finally:
         path.write_bytes(original)
+
+
+def first_chapters(folder: Path, count: int) -> None:
+    """The course that comes with the tool, cut short: each example reads every file of it."""
+    top = (builtin_course() / "course.toml").read_text()
+    names = tomllib.loads(top)["chapters"]
+    folder.mkdir()
+    (folder / "course.toml").write_text(
+        "".join(li for li in top.splitlines(True) if not any(n in li for n in names[count:]))
+    )
+    for name in names[:count]:
+        shutil.copytree(builtin_course() / name, folder / name)
 
 
 def damaged(data: bytes, made: random.Random) -> bytes:

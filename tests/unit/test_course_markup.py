@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.files import SourceText, columns
+from jitter_workshop.course.files import SourceText, columns, heaped_marks
 from jitter_workshop.course.pages import check_text, read_pages
 from jitter_workshop.course.problems import Problems
 from jitter_workshop.course.table import parse_table
@@ -137,3 +137,10 @@ def test_titles_of_any_language_are_taken(title: str) -> None:
     assert table is not None
     assert (table.text("title", limit=40), problems.found) == (title, [])
     assert columns(title) <= 40
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_plain_letters_measure_the_same_beside_others(text: str) -> None:
+    assert columns(text) + 2 == columns(text + "漢")
+    assert heaped_marks(text) == heaped_marks(text + "漢")
+    assert heaped_marks(text + " \u0301")

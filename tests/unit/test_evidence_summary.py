@@ -169,6 +169,21 @@ def test_visitors_own_their_time_only() -> None:
     assert proof.sentence == "In 1 ms other tasks ran once on CPU 1, and there were 3 interruptions: together 4.2 µs."
 
 
+def test_threads_of_one_name_are_one_cause_and_are_counted() -> None:
+    events = []
+    for turn, tid in enumerate((301, 302, 302, 301)):
+        at = 10_000 * (turn + 1)
+        names = ("measured", "python")
+        events.append(switch(at, MEASURED, tid, stays=True, names=names))
+        events.append(switch(at + 2_000, tid, MEASURED, names=(names[1], names[0])))
+    events += [switch(60_000, MEASURED, OTHER, stays=True), switch(62_000, OTHER, MEASURED)]
+    found = report(one(events, [(9_900, 63_000, 1)]))
+    assert found.residence is not None
+    assert [(v.name, v.count, v.threads) for v in found.residence.visitors] == [("python", 4, 2), ("other", 1, 1)]
+    assert {cause.name: cause.threads for cause in found.causes if cause.kind == "task"} == {"python": 2, "other": 1}
+    assert {cause.threads for cause in found.causes if cause.kind != "task"} == {1}
+
+
 def test_only_what_is_in_the_block_counts() -> None:
     events = [switch(-500, MEASURED, OTHER, stays=True), switch(100, OTHER, MEASURED), *tick(BLOCK + 10, 50)]
     events = [e._replace(ts=e.ts + 1_000) for e in events]

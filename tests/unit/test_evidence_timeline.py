@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jitter_workshop.evidence import timeline as timelines
 from jitter_workshop.evidence.tracks import ASLEEP, ELSEWHERE, MOVING, READY, RUNS, UNKNOWN, UNSEEN, Timeline
-from jitter_workshop.model.evidence import Rate
+from jitter_workshop.model.evidence import LOST, MISSING, Rate
 from jitter_workshop.model.trace import TraceEvent
 from tests.madetrace import MEASURED, OTHER, TIDS, event, pair, switch, tick
 
@@ -225,10 +225,10 @@ def test_an_exit_without_an_entry_is_counted_and_changes_nothing() -> None:
 def test_nobody_is_blamed_for_the_time_after_an_exit_that_is_missing() -> None:
     events = [switch(50, OTHER, MEASURED), event(100, "irq_entry", "nic0", a=24), switch(500, MEASURED, OTHER)]
     timeline = build(events)
-    assert segments(timeline)[2:] == [(100, 500, UNKNOWN, ""), (500, 1_000, "task", "other")]
+    assert segments(timeline)[2:] == [(100, 500, UNKNOWN, MISSING), (500, 1_000, "task", "other")]
     assert timeline.unbalanced == 1
     again = build([*tick(100, 20)[:-1], *tick(500, 20)])
-    assert (119, 500, UNKNOWN, "") in segments(again)
+    assert (119, 500, UNKNOWN, MISSING) in segments(again)
     assert again.unbalanced == 1
 
 
@@ -237,7 +237,7 @@ def test_user_mode_ends_all_that_was_open() -> None:
     timeline = build(events)
     assert segments(timeline) == [
         (0, 100, "task", "sampler"),
-        (100, 200, UNKNOWN, ""),
+        (100, 200, UNKNOWN, MISSING),
         (200, 1_000, "task", "sampler"),
     ]
     assert timeline.unbalanced == 2
@@ -246,7 +246,7 @@ def test_user_mode_ends_all_that_was_open() -> None:
 def test_a_switch_that_is_missing_makes_the_time_before_unknown() -> None:
     events = [switch(100, OTHER, MEASURED), event(400, "softirq_entry", "RCU", pid=OTHER, a=9)]
     timeline = build(events)
-    assert segments(timeline)[1] == (100, 400, UNKNOWN, "")
+    assert segments(timeline)[1] == (100, 400, UNKNOWN, MISSING)
     assert states(timeline) == [(0, 100, UNSEEN), (100, 1_000, UNSEEN)]
     back = build([switch(100, MEASURED, OTHER), event(400, "softirq_entry", "RCU", a=9)])
     assert states(back) == [(0, 100, RUNS), (100, 400, ASLEEP), (400, 1_000, RUNS)]
@@ -255,13 +255,13 @@ def test_a_switch_that_is_missing_makes_the_time_before_unknown() -> None:
 def test_nothing_is_known_after_the_last_event_of_a_full_buffer() -> None:
     events = [*tick(100, 20), *tick(300, 20)]
     timeline = build(events, lost={1: 7})
-    assert segments(timeline)[-1] == (320, 1_000, UNKNOWN, "")
+    assert segments(timeline)[-1] == (320, 1_000, UNKNOWN, LOST)
     assert states(timeline) == [(0, 320, RUNS), (320, 1_000, UNSEEN)]
-    assert segments(build([], lost={1: 7})) == [(0, 1_000, UNKNOWN, "")]
+    assert segments(build([], lost={1: 7})) == [(0, 1_000, UNKNOWN, LOST)]
     assert build([], lost={1: 0}).cpus == {}
     # What another instance has room for says nothing about this one's buffer.
     later = [*events, event(700, "waking", cpu=1, a=MEASURED, b=1), event(800, "frequency", a=1, b=1)]
-    assert segments(build(later, lost={1: 7}))[-1] == (320, 1_000, UNKNOWN, "")
+    assert segments(build(later, lost={1: 7}))[-1] == (320, 1_000, UNKNOWN, LOST)
 
 
 def test_a_length_in_ns_is_turned_into_ticks_and_stays_behind_the_event_before() -> None:

@@ -10,14 +10,18 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.comparing import same_state
+from jitter_workshop.flow.course_summary import sum_up
 from jitter_workshop.flow.hunt import Hunt
-from jitter_workshop.flow.hunting import Hiding
+from jitter_workshop.flow.hunting import MOST_KEPT, Hiding, caught, kept
 from jitter_workshop.flow.measure import MeasureRequest, hunted
+from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import HUNTED, Run
+from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.report.text import remark, render
+from jitter_workshop.tui import summary_words
 from tests import fakenoise, fakes
 from tests.fakes import FakeWorkshop, open_workshop
 
@@ -144,3 +148,62 @@ def test_it_begins_and_ends_on_one_thread_which_lives_as_long() -> None:
     hiding.close()
     assert not threads[0].is_alive()
     assert starts.made[0].ended == 1
+
+
+def guess(workshop: FakeWorkshop) -> bool | None:
+    (entry,) = workshop.path()
+    return entry.guess
+
+
+def test_how_a_hunt_ended_is_kept_and_another_can_begin(workshop: FakeWorkshop) -> None:
+    workshop.hidden = ("greedy", "softirq", "timer", "faults")
+    with pytest.raises(UsageError):
+        workshop.name_noise("greedy")
+    workshop.begin_hunt("hunt")
+    workshop.name_noise("timer")
+    assert workshop.walk("hunt").progress.hunts == ()
+    assert guess(workshop) is None
+    workshop.give_up()
+    with pytest.raises(UsageError):
+        workshop.give_up()
+    assert guess(workshop) is False
+    workshop.begin_hunt("hunt")
+    workshop.starts.made[0].death = MeasureError("killed")
+    workshop.name_noise("softirq")
+    assert guess(workshop) is True
+    # Left while it runs: it was no hunt. Ended by its learner, and left without a name: that is kept.
+    workshop.begin_hunt("hunt")
+    workshop.end_hunt()
+    workshop.begin_hunt("hunt")
+    workshop.starts.made[0].death = MeasureError("killed")
+    workshop.end_hunt()
+    hunts = (
+        HuntOutcome("greedy", named=False, wrong_answers=1),
+        HuntOutcome("softirq", named=True, stopped=True),
+        HuntOutcome("faults", named=False, stopped=True),
+    )
+    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    assert reopened.walk("hunt").progress.hunts == hunts
+    assert guess(reopened) is True
+    summary = sum_up(reopened)
+    assert (summary.hunts, summary.near, summary.far) == (hunts, (), ())
+    told = (
+        "The hunt: 1 of 3 hidden noises caught: Page faults (stopped, and not named); Network softirqs (stopped, and "
+        "named at the first try); A greedy thread (not named)."
+    )
+    assert told in summary_words.predictions(summary)
+
+
+def test_progress_remembers_the_newest_hunts() -> None:
+    progress = ChapterProgress()
+    assert caught(progress.hunts) is None
+    for number in range(MOST_KEPT + 2):
+        progress = kept(progress, HuntOutcome("timer", named=number == 0, wrong_answers=number))
+    assert [outcome.wrong_answers for outcome in progress.hunts] == list(range(2, MOST_KEPT + 2))
+    assert caught(progress.hunts) is False
+
+
+def test_progress_of_before_has_no_hunts() -> None:
+    old = to_plain(ChapterProgress(step="explain", done=True))
+    del old["hunts"]
+    assert from_plain(ChapterProgress, old) == ChapterProgress(step="explain", done=True)

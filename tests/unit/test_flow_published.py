@@ -29,14 +29,15 @@ NOT_MEASURED = ("tick", "hunt")
 in a hunt is not told by a recording either."""
 ALONE = ("idle-states",)
 """Chapters of which that machine has the first run alone: it has nothing that they could set."""
-MEASURED = [c.id for c in load_course().chapters if c.measurements and c.id not in NOT_MEASURED]
+COURSE = load_course()
+MEASURED = [c.id for c in COURSE.chapters if c.measurements and c.id not in NOT_MEASURED]
 
 
 SOURCE = "measured on 2026-01-01: a desk machine, 8 CPUs"
 
 
 def chapter(ident: str) -> Chapter:
-    found = load_course().chapter(ident)
+    found = COURSE.chapter(ident)
     assert found is not None
     return found
 

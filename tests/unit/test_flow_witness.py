@@ -148,6 +148,54 @@ def test_without_rights_the_run_says_so_and_is_made_without() -> None:
 
     machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
     evidence = Evidence(True, nobody, machine)
-    assert evidence.witness(spec(Placement("none"))) is None
-    assert evidence.notes() == {"evidence": "no trace: changing this host needs root's rights; run it as root"}
-    assert Evidence(False, nobody, machine).notes() == {}
+    counted(evidence)
+    why = "changing this host needs root's rights"
+    assert evidence.notes()["evidence"] == f"no trace: {why}; run it as root"
+    assert evidence.trace() is None
+    counters = evidence.counters()
+    assert counters is not None
+    assert counters.why_no_trace == why
+    assert [one.cpu for one in counters.cpus] == [0]
+    assert counters.counted_ns > 0
+    for name in ("ran_ns", "waited_ns", "timeslices", "steal_ns"):
+        assert (getattr(counters.cpus[0], name) is None) is (f"counters.cpus.{name}" in evidence.notes())
+    assert (counters.perf_event_paranoid is None) is ("counters.perf_event_paranoid" in evidence.notes())
+
+
+def counted(evidence: Evidence, placement: Placement | None = None) -> None:
+    """A run of one block."""
+    witness = evidence.witness(spec(placement or Placement("none")))
+    assert witness is not None
+    witness.begin(1, {"sampler": 2}, TSC)
+    witness.before_block()
+    witness.after_block(times(0))
+    evidence.end()
+
+
+@pytest.mark.parametrize("fails", ["begin", "read"])
+def test_a_tracer_that_refuses_leaves_the_counters(fails: str) -> None:
+    machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
+    evidence = Evidence(True, lambda: FakeTracer(fails), machine)
+    counted(evidence, Placement("auto", sampler=0))
+    counters = evidence.counters()
+    assert counters is not None
+    assert counters.why_no_trace == "the kernel refused; ask its owner"
+    assert [one.cpu for one in counters.cpus] == [0]
+
+
+def test_a_run_with_a_trace_or_without_a_wish_for_one_has_no_counters() -> None:
+    machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
+    traced = Evidence(True, FakeTracer, machine)
+    counted(traced)
+    assert traced.trace() is not None
+    assert (traced.counters(), traced.notes()) == (None, {})
+    unasked = Evidence(False, FakeTracer, machine)
+    assert unasked.witness(spec(Placement("none"))) is None
+    assert (unasked.counters(), unasked.notes()) == (None, {})
+
+
+def test_a_run_that_ended_before_its_first_block_was_not_counted() -> None:
+    evidence = Evidence(True, FakeTracer, Topology((), ()))
+    assert evidence.witness(spec(Placement("auto", sampler=0))) is not None
+    evidence.end()
+    assert evidence.counters() is None

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from jitter_workshop.host.symbols import Symbols
 from jitter_workshop.host.traceevents import Decoder, read_strings
+from jitter_workshop.host.traceformat import parse_event
 from jitter_workshop.host.tracekinds import add
-from jitter_workshop.model.trace import IN_IRQ, KINDS, TraceEvent
+from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, KINDS, TraceEvent
 from tests import tracedpages as made
 from tests.kernelprints import printed, says
 from tests.tracedpages import recorded
@@ -148,6 +149,35 @@ def test_interrupts_between_the_cpus_of_an_arm_machine() -> None:
         ("vector_entry", 0, "Rescheduling interrupts", 9),
     ]
     assert [(e.ts, e.flags) for e in events] == [(5, 0), (5, 0), (7, IN_IRQ)]
+
+
+@pytest.mark.parametrize("name", made.NAMES)
+@pytest.mark.parametrize(
+    ("flags", "where"),
+    [
+        (0x00, 0),
+        (0x01 | 0x02 | 0x04 | 0x20 | 0x80, 0),  # interrupts off, somebody is to run (lazily, at once), softirqs off
+        (0x08 | 0x02, IN_IRQ),
+        (0x10 | 0x80, IN_SOFTIRQ),
+        (0x08 | 0x10, IN_IRQ | IN_SOFTIRQ),
+        (0x40, IN_IRQ),  # an NMI
+    ],
+)
+@pytest.mark.parametrize(("state", "ready"), [(0, 1), (0x100, 1), (1, 0), (2, 0), (4, 0), (0x80, 0)])
+def test_where_a_thread_was_and_whether_it_could_have_gone_on(
+    name: str, flags: int, where: int, state: int, ready: int
+) -> None:
+    """Bits that came with later kernels (lazy preemption, softirqs off) say neither; a preempted thread has a state of
+    its own."""
+    kernel = made.recorded(name)
+    switch = parse_event(kernel.formats["sched:sched_switch"])
+    record = bytearray(max(field.offset + field.size for field in switch.fields.values()))
+    values = {"common_type": switch.number, "common_flags": flags, "common_pid": 7, "prev_pid": 7, "next_pid": 9}
+    for field, value in (values | {"prev_state": state}).items():
+        at = switch.fields[field]
+        record[at.offset : at.offset + at.size] = value.to_bytes(at.size, "little")
+    (event,) = kernel.decoder().events(made.page(5, made.small(3, bytes(record))), 1)
+    assert (event.ts, event.pid, event.a, event.b, event.flags) == (8, 7, 9, ready, where)
 
 
 def test_an_event_that_lacks_what_is_needed_is_refused() -> None:

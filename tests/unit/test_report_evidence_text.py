@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
-from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall, Part, Slice, Span, Window
+from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
+from jitter_workshop.model.run import made_late
 from jitter_workshop.model.trace import TraceEvent
-from jitter_workshop.report.evidence_text import REST, SHADES, bar, by_hand, cause_words, render
+from jitter_workshop.report.evidence_text import REST, SHADES, bar, by_hand, cause_words, named, render
 from jitter_workshop.report.terminal import Style
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
@@ -36,6 +37,11 @@ def stall(*pieces: tuple[str, int]) -> ExplainedStall:
         at += ns
     parts = [Part("task", name, ns) for name, ns in sorted(sums.items(), key=lambda item: -item[1])]
     return ExplainedStall(0, at, 1, "sampler", 1, 0, tuple(parts), tuple(timeline))
+
+
+def test_a_sampler_has_no_messages_to_be_late() -> None:
+    assert made_late("sampler", 40) == "" == made_late("accumulator", 1)
+    assert made_late("accumulator", 1_200) == "1,200 messages late"
 
 
 def test_the_report_of_a_noisy_block() -> None:
@@ -70,7 +76,7 @@ def test_the_report_of_a_noisy_block() -> None:
         "other had flush_tlb_func called on CPU 1 once",
         "other moved sampler to CPU 1 once",
         "perf sched record -C 1",
-        "trace-cmd record -M 2 ",
+        "trace-cmd record -B by-hand -M 2 ",
     ):
         assert wanted in text, wanted
 
@@ -83,6 +89,25 @@ def test_what_limits_the_answer_is_said_first() -> None:
     assert "3 shorter stalls were counted" in text
     assert "not known: events lost" in text
     assert text.index("1,234 events") < text.index("\ncause ")
+
+
+def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
+    report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
+    text = render(report, PLAIN)
+    assert "not known: an event is missing" in text
+    assert "0 lost" in text
+    assert "events lost" not in text
+    assert "1 event did not fit what went before" in text
+    assert "the trace contradicts itself there" in " ".join(text.split())
+
+
+def test_several_threads_of_a_name_are_told_within_the_column() -> None:
+    one = Cause("task", HOSTILE, 1, 1, 1, 1.0, 0, threads=1_234)
+    said = named(one, 30)
+    assert len(said) <= 30
+    assert said.endswith(" (1,234 threads)")
+    assert "\x1b" not in said
+    assert "thread" not in named(Cause("task", "python", 1, 1, 1, 1.0, 0), 30)
 
 
 def test_candidates_are_told_where_there_is_a_gap_without_an_event() -> None:

@@ -28,6 +28,7 @@ class ChapterScreen(ChapterHunt):
 
     def on_mount(self) -> None:
         self._enter_step()
+        self.watch_the_noise()
         rebooted = self.walk.rebooted()
         if rebooted:
             self._tell(rebooted)

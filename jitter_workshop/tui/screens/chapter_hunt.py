@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.hunt import Hunt
+from jitter_workshop.flow import cure
+from jitter_workshop.flow.hunt import Hunt, HuntState
+from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import clean
 from jitter_workshop.tui import hunt_words as words
 from jitter_workshop.tui.screens.chapter_settings import ChapterSettings
 from jitter_workshop.tui.screens.question import Question
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
+
+LOOK_EVERY_S = 1.0
 
 
 class ChapterHunt(ChapterSettings):
@@ -23,6 +27,21 @@ class ChapterHunt(ChapterSettings):
         """Go home. A hidden noise ends first, so that the title there does not tell of it."""
         self.workshop.end_hunt()
         self.app.pop_screen()
+
+    _hunt_seen: HuntState | None = None
+
+    def watch_the_noise(self) -> None:
+        """Say within a second that the noise was ended, as somebody does from another terminal; not during a run."""
+        if self.walk.hunts:
+            self.set_interval(LOOK_EVERY_S, self._look_for_it)
+
+    def _look_for_it(self) -> None:
+        if self.run_under_way is not None or self.workshop_app.at_work:
+            return
+        hunt = self.workshop.hunt
+        before, self._hunt_seen = self._hunt_seen, hunt.state if hunt is not None else None
+        if before == "running" and self._hunt_seen in ("stopped", "over"):
+            self._tell(words.ended(hunt, self.walk.run_in("again") is not None))
 
     def on_unmount(self) -> None:
         if self.walk.hunts:
@@ -37,6 +56,9 @@ class ChapterHunt(ChapterSettings):
             return
         if words.unanswered(self.workshop.hunt) and self.workshop.hiding:
             self._tell("A hidden noise runs already: i names it, or gives up.")
+            return
+        if self.walk.run_in("measure") is None:
+            self._tell("First measure while all is quiet: that is what the noise is compared with.")
             return
         try:
             suspects = self.workshop.suspects(self.walk.chapter.id)
@@ -63,8 +85,10 @@ class ChapterHunt(ChapterSettings):
         self.have_done(lambda: self.workshop.begin_hunt(chapter), self._hidden, self._not_hidden)
 
     def _hidden(self, hunt: Hunt) -> None:
-        further = "Enter measures beside it." if self.walk.run_in("again") is None else "m measures beside it."
-        self._tell(f"{words.begun(hunt)} {further}")
+        self._hunt_seen = hunt.state
+        self.walk.go("again")
+        self._enter_step()
+        self._tell(f"{words.begun(hunt)} Enter measures beside it.")
 
     def _not_hidden(self, error: WorkshopError) -> None:
         self._tell("")
@@ -82,5 +106,29 @@ class ChapterHunt(ChapterSettings):
 
     def _named(self, _: None) -> None:
         hunt = self.workshop.hunt
-        self._tell("" if words.unanswered(hunt) else "The noise has ended. x hides another one.")
+        over = f"{words.remembered(self.walk.progress.hunts, 1)} It is kept; x hides another noise."
+        self._tell("" if words.unanswered(hunt) else over)
         self.sheet("#title").show(self.title_lines)
+
+    def action_cure(self) -> None:
+        """Measure once more, with what the learner did against the noise."""
+        from jitter_workshop.tui.screens.cures import CuresPage
+
+        if self.run_under_way is not None or self.workshop_app.at_work:
+            return
+        beside = self.walk.run_in("again")
+        if not self.walk.hunts or beside is None or not words.unanswered(self.workshop.hunt):
+            self._tell(words.NO_CURE if self.walk.hunts else "Nothing is hidden in this chapter.")
+            return
+        cpus = cure.other_cpus(self.workshop.topology.allowed, beside)
+        self.app.push_screen(CuresPage(cpus, self._try_cure))
+
+    def _try_cure(self, cpu: int | None) -> None:
+        try:
+            request = cure.request(self.walk, cpu)
+            self.walk.go("compare")
+        except WorkshopError as error:
+            self.workshop_app.show_error(error)
+            return
+        self._enter_step()
+        self._make(TREATED, self._as_set(request))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual import on
 
 from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.errors import WaitStopped, WorkshopError
-from jitter_workshop.model.course import StepName
-from jitter_workshop.model.run import Run
+from jitter_workshop.flow import traced
+from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import remark
 from jitter_workshop.tui import hunt_words
@@ -18,8 +18,8 @@ from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, 
 from jitter_workshop.tui.screens.chapter_show import ChapterShow
 from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS
 
-TRACED = ", traced"
-"""Behind the name of a run that was made once more to be traced."""
+if TYPE_CHECKING:
+    from jitter_workshop.flow.measure import MeasureRequest
 
 
 class ChapterRun(ChapterShow):
@@ -47,7 +47,7 @@ class ChapterRun(ChapterShow):
         if self.run_under_way is not None:
             return
         if self.walk.hunts and self.step == "again" and not self.workshop.hiding:
-            self._tell(hunt_words.FIRST)
+            self._tell(hunt_words.not_beside(self.workshop.hunt))
         elif self.walk.measures(self.step):
             self._measure(self.step)
         elif self.walk.hunts and self.workshop.hiding and self.walk.run_in("again") is not None:
@@ -69,48 +69,38 @@ class ChapterRun(ChapterShow):
         which takes no step's place."""
         if self.run_under_way is not None or self.walk.rehearsed:
             return
-        if self.walk.hunts:
-            self._causes_of_hunt()
+        if self.step not in AFTER and not self.walk.hunts:
             return
-        if self.step not in AFTER:
+        try:
+            run = traced.shown(self.workshop, self.walk)
+            further = traced.once_more(self.walk) if run is None and not self.walk.hunts else None
+        except WorkshopError as error:
+            self.workshop_app.show_error(error)
             return
-        measured = [s for s in SLOTS if self.walk.run_in(s) is not None]
-        traced = [run for run in self.workshop.runs() if self.workshop.traced(run) and self._is_ours(run)]
-        if traced:
-            self.workshop_app.show_causes(traced[-1])
-        elif measured:
-            self._measure(measured[-1], traced=True)
-        else:
-            self._tell("Measure first: without a run there is nothing to explain.")
-
-    def _causes_of_hunt(self) -> None:
-        """There every run is traced: of the step's own one, or of the one beside the noise."""
-        run = self.walk.run_in(self.step if self.step in SLOTS else "again")
-        if run is None:
-            self._tell("Measure first: without a run there is nothing to explain.")
-        elif self.workshop.traced(run):
-            self.workshop_app.show_causes(run)
-        else:
+        if run is not None and self.workshop.traced(run):
+            self.workshop_app.show_causes(run, self.walk.chapter.evidence)
+        elif run is not None:
             self._tell(clean(run.notes.get("evidence", "This run has no trace."), 300))
+        elif further is not None:
+            self._make(None, self._as_set(further))
+        else:
+            self._tell("Measure first: without a run there is nothing to explain.")
 
-    def _is_ours(self, run: Run) -> bool:
-        """Whether a run is of one of this chapter's measurements, by its name."""
-        labels = {f"{m.label}{TRACED}" for m in self.walk.chapter.measurements}
-        return run.label in labels or run.id in self.walk.progress.runs.values()
-
-    def _measure(self, slot: StepName, *, traced: bool = False) -> None:
+    def _measure(self, slot: StepName) -> None:
         try:
             request = self._request(slot)
         except WorkshopError as error:
             self.workshop_app.show_error(error)
             return
-        if traced:
-            request = dataclasses.replace(request, label=f"{request.label}{TRACED}", evidence=True)
+        self._make(slot, request)
+
+    def _make(self, slot: str | None, request: MeasureRequest) -> None:
+        """Make a run on a thread, and keep it in a slot (None: in none)."""
         self._message = ""
         self._table = False
         self._highlight = None
         self._view = "work"
-        running = Measuring(self, None if traced else slot, request)
+        running = Measuring(self, slot, request)
         self.run_under_way = running
         app = self.workshop_app
         app.stop_run, app.suspend_run, app.run_goes_on = running.stop, running.suspend, self._goes_on
@@ -119,8 +109,11 @@ class ChapterRun(ChapterShow):
 
     def _run(self, running: Measuring) -> None:
         """On the worker's thread: measure, and post what came of it."""
+        beside = self.walk.run_in("again")
         try:
             run = self.workshop.measure(running.request, running, running.cancel, running.queued)
+            if running.slot == TREATED and run.complete and beside is not None:
+                self.workshop.weigh_cure(beside, run)
         except WorkshopError as error:
             self.post_message(RunFailed(error))
         else:
@@ -175,7 +168,8 @@ class ChapterRun(ChapterShow):
             except WorkshopError as error:
                 self.workshop_app.show_error(error)
         blocks = len(message.run.blocks)
-        self._message = remark(message.run)
+        # Whether a cure helped is said by its step.
+        self._message = remark(message.run) if message.slot != TREATED else ""
         if not message.run.complete:
             self._message = f"Stopped after {blocks} blocks; they are kept among the curves."
         if message.slot is None:
@@ -183,7 +177,7 @@ class ChapterRun(ChapterShow):
         self._show()
         self.workshop_app.run_over()
         if message.slot is None and self.workshop.traced(message.run):
-            self.workshop_app.show_causes(message.run)
+            self.workshop_app.show_causes(message.run, self.walk.chapter.evidence)
 
     @on(RunFailed)
     def _run_failed(self, message: RunFailed) -> None:

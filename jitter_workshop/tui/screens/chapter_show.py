@@ -9,9 +9,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow import cure, traced
+from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import BootWay
-from jitter_workshop.tui import hunt_words
+from jitter_workshop.model.walk import BootWay, CureView
+from jitter_workshop.tui import focus_words, hunt_words
 from jitter_workshop.tui.screens import chapter_views as views
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.base import TALL
@@ -171,6 +173,8 @@ class ChapterShow(ChapterState):
                 return lines
             return lines + settings_views.answers_explained(task, walk.progress.prediction, width, palette)
         if step == "compare":
+            if (cured := self._cured()) is not None:
+                return views.cured(cured, width, palette)
             compared = walk.compare()
             return views.comparison(compared, width, palette) if compared else []
         explained = walk.explain()
@@ -216,8 +220,9 @@ class ChapterShow(ChapterState):
         about = ("compare",) if self.size.height >= TALL else ()
         outcome = self.walk.outcome() if task is not None and self.step in (task.slot, *about) else None
         if self.step == "compare":
-            compared = self.walk.compare()
-            told += [compared.headline] if compared else []
+            cured = self._cured()
+            compared = self.walk.compare() if cured is None else None
+            told += [cured.text] if cured else [compared.headline] if compared else []
         if outcome is not None:
             near = {True: "✓ near: ", False: "✗ not near: ", None: ""}[outcome.near]
             told.append(near + outcome.text)
@@ -227,6 +232,9 @@ class ChapterShow(ChapterState):
             told += [f"{offer} Press w."] if offer else []
         if self.step == "apply":
             told.append(self._said_of_plan())
+        if self.step == "explain" and self.walk.explain() is not None and not self.walk.hunts:
+            found = traced.shown(self.workshop, self.walk) is not None
+            told.append(focus_words.offered(self.walk.chapter.evidence, found))
         told += [hunt] if (hunt := self._said_of_hunt()) else []
         told += [warning] if (warning := self.walk.warning(self.step)) else []
         return told
@@ -279,9 +287,17 @@ class ChapterShow(ChapterState):
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
     def _said_of_hunt(self) -> str:
-        if not self.walk.hunts or self.step == "look":
+        if not self.walk.hunts:
             return ""
-        return hunt_words.standing(self.workshop.hunt) or (hunt_words.FIRST if self.step == "again" else "")
+        if self.step == "look":
+            return hunt_words.remembered(self.walk.progress.hunts, 3)
+        first = self.step == "again" and self.walk.run_in("again") is None
+        return hunt_words.standing(self.workshop.hunt) or (hunt_words.FIRST if first else "")
+
+    def _cured(self) -> CureView | None:
+        if not self.walk.hunts:
+            return None
+        return cure.view(self.walk, self.workshop.weighed(self.walk.run_in(TREATED)))
 
     def _hunt_keys(self) -> list[Shown]:
         """The keys of a chapter that hides a noise: worth more than those for looking at curves."""
@@ -294,6 +310,8 @@ class ChapterShow(ChapterState):
             shown.append(("chapter.hunt", "hide another" if self.workshop.hunt is not None else ""))
         if self.walk.run_in(self.step if self.step in SLOTS else "again") is not None:
             shown.append(("chapter.causes", ""))
+        if hunt_words.unanswered(self.workshop.hunt) and self.walk.run_in("again") is not None:
+            shown.append(("chapter.cure", ""))
         return shown
 
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:

@@ -159,6 +159,10 @@ class ChapterState(HandWork):
         return [(percentile, kept.value_ns)] if kept is not None and kept.value_ns is not None else []
 
     def _request(self, slot: StepName) -> MeasureRequest:
-        request = dataclasses.replace(self.walk.request(slot), hunted=self.workshop.hiding)
+        return self._as_set(self.walk.request(slot))
+
+    def _as_set(self, request: MeasureRequest) -> MeasureRequest:
+        """A chapter's run with the length that the learner's settings ask for."""
+        request = dataclasses.replace(request, hunted=self.workshop.hiding)
         wanted = self.workshop_app.settings.preset
         return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

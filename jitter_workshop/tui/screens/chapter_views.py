@@ -15,7 +15,7 @@ from jitter_workshop.model.observe import Progress
 from jitter_workshop.model.run import Block
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import CompareView, Explanation, Fact, PlanView, ThreadEvidence
+from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact, PlanView, ThreadEvidence
 from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
 from jitter_workshop.stats.scale import nice_ns, times
 from jitter_workshop.tui.theme import Palette
@@ -209,6 +209,13 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
     return lines
 
 
+def cured(view: CureView, width: int, palette: Palette) -> Lines:
+    """A hunt's three runs beside each other; what they come to is said above the keys."""
+    rows = [["", "quiet", "beside the noise", "with the cure"]]
+    rows += [[measure_name(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
+    return table(rows, palette, right=(1, 2, 3), width=width)
+
+
 def measure_name(measure: str) -> str:
     """A comparison's measure in words."""
     if measure.startswith(STALLS_PREFIX):
@@ -223,7 +230,7 @@ def amount(measure: str, value: float | None) -> str:
     if value is None:
         return "–"
     if measure.startswith(STALLS_PREFIX):
-        return f"{value:,.3g}"
+        return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
     return nice_ns(value)
 
 

@@ -1,4 +1,5 @@
-"""Who took a run's time: causes, the worst stalls as bars of time, and who else was on the measured CPUs."""
+"""Who took a run's time: causes, the worst stalls as bars of time, and who else was on the measured CPUs. Without a
+trace: what was counted, the longest stalls, and what may be done by hand."""
 
 from __future__ import annotations
 
@@ -15,13 +16,17 @@ from textual.geometry import Region
 from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.evidence_text import by_hand
 from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.focus_words import focused
+from jitter_workshop.tui.screens import counters_views
 from jitter_workshop.tui.screens import evidence_views as views
 from jitter_workshop.tui.screens.base import WorkshopScreen
+from jitter_workshop.tui.screens.residence_views import others
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.prose import wrap
@@ -30,6 +35,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 Page = Literal["causes", "stalls", "others"]
 PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
 _NEXT: dict[Page, str] = {"causes": "stalls", "stalls": "who else ran", "others": "causes"}
+_NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "others": "counters"}
 
 
 class EvidenceScreen(WorkshopScreen):
@@ -42,14 +48,16 @@ class EvidenceScreen(WorkshopScreen):
     class Explained(Message):
         """What the thread found, or why there is nothing."""
 
-        report: EvidenceReport | None
+        report: EvidenceReport | CounterReport | None
         error: WorkshopError | None = None
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
+        """``focus``: words of a chapter's ``evidence``, which it then begins with."""
         super().__init__()
         self.shown_run = run
-        self._report: EvidenceReport | None = None
-        self._page: Page = "causes"
+        self._focus = focus
+        self._report: EvidenceReport | CounterReport | None = None
+        self._page: Page = "others" if focused(focus) else "causes"
         self._cursor = 0
         self._said = ""
 
@@ -71,7 +79,8 @@ class EvidenceScreen(WorkshopScreen):
         return f"Who took the time · {clean(self.shown_run.label or self.shown_run.id, 40)}"
 
     def keys(self) -> Sequence[Shown]:
-        return (("causes.turn", _NEXT[self._page]), ("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
+        turns = _NEXT_COUNTED if isinstance(self._report, CounterReport) else _NEXT
+        return (("causes.turn", turns[self._page]), ("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
 
     def on_mount(self) -> None:
         self._redraw()
@@ -90,6 +99,8 @@ class EvidenceScreen(WorkshopScreen):
     @on(Explained)
     def _explained(self, message: Explained) -> None:
         self._report = message.report
+        if isinstance(message.report, CounterReport):
+            self._page = "causes"
         self._said = message.error.sentence() if message.error is not None else ""
         self._redraw()
 
@@ -113,13 +124,20 @@ class EvidenceScreen(WorkshopScreen):
     def _head(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._report is None:
             return [Text("Nothing is known." if self._said else "Reading the trace…", style=palette.dim)]
+        if isinstance(self._report, CounterReport):
+            return counters_views.head(self._report, width, palette)
         return views.head(self._report, width, palette)
 
     def _causes(self, width: int, palette: Palette) -> Iterable[Text]:
+        if isinstance(self._report, CounterReport):
+            return counters_views.counters(self._report, width, palette)
         return views.causes(self._report, width, palette) if self._report is not None else ()
 
     def _stalls(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._report is None:
+            return
+        if isinstance(self._report, CounterReport):
+            yield from counters_views.stalls(self._report, self._cursor, width, palette)
             return
         yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", style=f"bold {palette.dim}")
         for index, stall in enumerate(self._report.worst):
@@ -127,12 +145,14 @@ class EvidenceScreen(WorkshopScreen):
 
     def _stall(self, width: int, palette: Palette) -> Iterable[Text]:
         """The stall under the cursor, in full."""
-        if self._report is None or not self._report.worst:
+        if not isinstance(self._report, EvidenceReport) or not self._report.worst:
             return
         yield from views.stall_page(self._report.worst[self._cursor], width, palette)
 
     def _others(self, width: int, palette: Palette) -> Iterable[Text]:
-        return views.visitors(self._report, width, palette) if self._report is not None else ()
+        if isinstance(self._report, CounterReport):
+            return counters_views.by_hand(self._report, width, palette)
+        return others(self._report, self._focus, width, palette) if self._report is not None else ()
 
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._said:
@@ -170,12 +190,17 @@ class EvidenceScreen(WorkshopScreen):
         self._redraw()
 
     def action_copy(self) -> None:
-        present = self._report.residence if self._report is not None else None
-        commands = by_hand(present.proof.cpus) if present is not None else ()
+        commands = self._commands()
         if commands:
             self.app.copy_to_clipboard("\n".join(commands))
             self._said = "The commands that show it by hand are in the clipboard, where this terminal allows it."
             self._redraw()
+
+    def _commands(self) -> tuple[str, ...]:
+        if isinstance(self._report, CounterReport):
+            return counters_views.commands(self._report)
+        present = self._report.residence if self._report is not None else None
+        return by_hand(present.proof.cpus) if present is not None else ()
 
     def action_close(self) -> None:
         self.app.pop_screen()

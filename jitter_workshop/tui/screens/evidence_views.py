@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
+from jitter_workshop.model.run import made_late
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.evidence_text import ITEM, REST, SHADES, bar, cause_words, deeds, explanations
+from jitter_workshop.report.evidence_text import ITEM, REST, SHADES, bar, cause_words, deeds, explanations, named
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.figures import log_bar
 from jitter_workshop.tui.widgets.prose import wrap
 
 MOST_CAUSES = 24
+NOBODY = ("no_event", "around")
+"""Kinds that name nobody."""
 _NUMBERS = 34
 _BAR = 16
 _STALL_BAR = 24
@@ -58,8 +61,8 @@ def causes(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Tex
 
 
 def _cause(cause: Cause, name: int, largest: int, palette: Palette) -> Text:
-    nobody = cause.kind in ("no_event", "around")
-    line = Text(f"{cause_words(cause.kind, cause.name, name - 1):<{name}}", palette.dim if nobody else palette.text)
+    nobody = cause.kind in NOBODY
+    line = Text(f"{named(cause, name - 1):<{name}}", palette.dim if nobody else palette.text)
     line.append(f"{cause.count:>8,}{nice_ns(cause.total_ns):>9}{nice_ns(cause.worst_ns):>8}", palette.text)
     line.append(f"{nice_ns(cause.ns_per_second):>9}", palette.text)
     if largest:
@@ -73,7 +76,7 @@ def stall_line(number: int, stall: ExplainedStall, under: bool, width: int, pale
     line.append(f"{number:>2} {nice_ns(stall.duration_ns):>8} ", f"bold {palette.text}" if under else palette.text)
     line.append(f"at {nice_ns(stall.at_ns):<8} ", palette.dim)
     if width >= line.cell_len + _STALL_BAR + 24:
-        line.append_text(coloured(bar(stall, _STALL_BAR)[0], palette))
+        line.append_text(coloured(bar(stall, _STALL_BAR)[0], stall, palette))
         line.append(" ")
     if stall.parts:
         most = stall.parts[0]
@@ -86,9 +89,13 @@ def stall_line(number: int, stall: ExplainedStall, under: bool, width: int, pale
     return line
 
 
-def coloured(drawn: str, palette: Palette) -> Text:
-    """A stall's bar: each cause has a character and a colour of its own."""
+def coloured(drawn: str, stall: ExplainedStall, palette: Palette) -> Text:
+    """A stall's bar: each cause has a character and a colour of its own. What is nobody's by evidence stays pale, so
+    that the eye goes to who is named."""
     colours = dict(zip(SHADES, (palette.accent, palette.cool, palette.good, palette.bad), strict=True))
+    for character, part in zip(SHADES, stall.parts, strict=False):
+        if part.kind in NOBODY:
+            colours[character] = palette.faint
     made = Text()
     for character in drawn:
         made.append(character, colours.get(character, palette.dim))
@@ -98,15 +105,15 @@ def coloured(drawn: str, palette: Palette) -> Text:
 def stall_page(stall: ExplainedStall, width: int, palette: Palette) -> Iterator[Text]:
     """One stall in full: where, its parts, who sent and woke, and where in the kernel."""
     where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
-    late = f" · {stall.messages:,} messages late" if stall.messages > 1 else ""
+    late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
     yield from wrap(Text(said, f"bold {palette.text}"), width)
     drawn, legend = bar(stall, width)
-    yield coloured(drawn, palette)
+    yield coloured(drawn, stall, palette)
     name = max(width - 22, 12)
     for character, cause, ns in legend:
         share = 100 * ns / stall.duration_ns if stall.duration_ns else 0.0
-        line = coloured(character, palette)
+        line = coloured(character, stall, palette)
         line.append(f" {clean(cause, name - 1):<{name}}", palette.dim if character == REST else palette.text)
         line.append(f"{nice_ns(ns):>10}", palette.text)
         line.append((f"{share:.0f} %" if share >= 1 else "<1 %").rjust(7), palette.dim)
@@ -129,7 +136,7 @@ def visitors(report: EvidenceReport, width: int, palette: Palette) -> Iterator[T
     yield Text(f"{'':<{name}}{'CPU':>5}{'times':>10}{'in all':>10}{'longest':>10}", style=palette.dim)
     for v in present.visitors[:MOST_CAUSES]:
         cells = f"{v.cpu:>5}{v.count:>10,}{nice_ns(v.total_ns):>10}{nice_ns(v.worst_ns):>10}"
-        yield Text(f"{cause_words(v.kind, v.name, name - 1):<{name}}{cells}", style=palette.text)
+        yield Text(f"{named(v, name - 1):<{name}}{cells}", style=palette.text)
     told = list(deeds(present))
     if told:
         yield Text()

@@ -38,7 +38,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     ),
     ("on a recording", "this host lacks what a chapter sets. Another one's recorded state is looked at instead."),
     ("settings stand", "this tool wrote them as root. Leaving gives them back, unless you keep them; u does at once."),
-    ("setting, curve, guess", "of a chapter: the change was made; a run was kept; the prediction was near."),
+    (
+        "setting, curve, guess",
+        "of a chapter: the change was made; a run was kept; the prediction was near, or the noise named.",
+    ),
     ("✓ ✗ · –", "of a chapter: yes; no; not yet; this chapter has none."),
     ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; to know."),
     ("÷ the first", "how many times a value is the same value of the course's first run; 1/57 is 57 times less."),

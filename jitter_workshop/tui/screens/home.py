@@ -203,7 +203,7 @@ class HomeScreen(HomeSettings):
         count = len(self.workshop.runs())
         if count:
             own = "1 run" if count == 1 else f"{count} runs"
-            return f"{own} of your own, none of the ring that the laptop ran: c shows the curves."
+            return f"{own} of your own, none of the ring that the laptop ran: c shows them."
         if self.workshop.recorded:
             return "This is a recorded host: nothing is measured on it."
         return "No run of your own yet: press m, and your curve grows in seconds."

@@ -20,7 +20,7 @@ from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_KEYS = "↑ ↓ or a number chooses · Enter names it · g gives up · Esc looks further"
+_KEYS = "↑ ↓ 1–9 choose · Enter names it · g gives up · Esc looks on"
 _ANSWERED = "Esc closes"
 
 
@@ -106,12 +106,12 @@ class SuspectsPage(Page):
             self.dismiss(None)
             return
         kind = self._hunt.suspects[self._cursor].id
-        self._finding = self._hunt.answer(kind)
+        self._finding = self.workshop_app.workshop.name_noise(kind)
         if not self._finding.right:
             self._cleared.add(kind)
         self._redraw()
 
     def action_give_up(self) -> None:
         if not self._over:
-            self._finding = self._hunt.reveal()
+            self._finding = self.workshop_app.workshop.give_up()
             self._redraw()

@@ -30,6 +30,10 @@ static void sleeping(void) {
         }
         CHECK((due[result.count] - due[0]) / INTERVAL_NS == result.count + result.missed);
         CHECK(result.usage.voluntary_switches > 0);
+        /* It slept, so it came onto its CPU again; where the kernel does not count that, both are below 0. */
+        CHECK(result.usage.ran_ns > 0);
+        CHECK(result.usage.timeslices > 0 || result.usage.waited_ns == -1);
+        CHECK((result.usage.timeslices < 0) == (result.usage.waited_ns < 0));
         CHECK(result.slack_ns == 1);
     }
     jw_wakeup_free(wakeup);

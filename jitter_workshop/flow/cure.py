@@ -1,0 +1,94 @@
+"""What a learner did against a hidden noise, and whether it helped: quiet, beside the noise, with the cure in place.
+
+By the traces where there are any: they tell the noise from everybody else. Without them three single runs are
+described: the share that is gone is of what the noise added to the stolen time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.walk import Walk
+from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.walk import CureView
+from jitter_workshop.stats.comparison import compare
+from jitter_workshop.stats.scale import nice_ns
+
+LABEL = "with the cure"
+
+_PLAIN_TO_SEE = 1.25
+"""Below this many times the quiet run's stolen time a noise does not stand out: two quiet runs differ by as much."""
+_SOME = 0.25
+_GONE, _LESS = 0.1, 0.6
+_BY_ONE_RUN = "by one run of each: another pair may say otherwise."
+
+
+def request(walk: Walk, cpu: int | None = None) -> MeasureRequest:
+    """The run beside the noise once more, with the cure in place. ``cpu``: another one for the measured thread, where
+    that is the cure. Raises what ``Walk.request`` raises."""
+    return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
+
+
+def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
+    """The CPUs to which the measured thread could step aside."""
+    used = beside.placement.sampler if beside is not None else None
+    return tuple(cpu for cpu in allowed if cpu != used)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What a noise took by the traces of two runs, in ns a second."""
+
+    beside_ns: float
+    now_ns: float
+
+    @property
+    def gone(self) -> bool:
+        """Does it take next to nothing any more?"""
+        return self.beside_ns > 0 and self.now_ns <= _GONE * self.beside_ns
+
+
+def weighed(took: Sequence[float | None]) -> Weighed | None:
+    """Of what was found beside the noise and with the cure; None where one of them is not known."""
+    known = [ns for ns in took if ns is not None]
+    return Weighed(*known) if len(known) == 2 else None
+
+
+def view(walk: Walk, seen: Weighed | None = None) -> CureView | None:
+    """The three runs beside each other; None before there are three that compare. ``seen``: by their traces."""
+    quiet, beside, treated = (walk.run_in(slot) for slot in ("measure", "again", TREATED))
+    if quiet is None or beside is None or treated is None:
+        return None
+    first, second = compare(quiet, beside), compare(quiet, treated)
+    if not first.comparable or not second.comparable:
+        return None
+    after = {row.measure: row.b for row in second.rows}
+    rows = tuple((row.measure, row.a, row.b, after[row.measure]) for row in first.rows if row.measure in after)
+    return CureView(rows, _in_words(quiet, beside, treated, seen))
+
+
+def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> str:
+    before, during, after = (run.stalls.stolen_ns_per_second for run in (quiet, beside, treated))
+    elsewhere = treated.placement.sampler != beside.placement.sampler
+    where = f" CPU {treated.placement.sampler} may be quieter or busier by itself." if elsewhere else ""
+    said = f"Stolen a second: {nice_ns(before)} quiet, {nice_ns(during)} beside the noise, {nice_ns(after)} now."
+    if seen is not None and seen.beside_ns > 0:
+        by_name = f"By the trace the noise took {nice_ns(seen.beside_ns)} of that, and now takes {nice_ns(seen.now_ns)}"
+        return f"{said} {by_name}: {_verdict(seen)}{where}"
+    if during < before * _PLAIN_TO_SEE or during <= before:
+        return f"{said} Beside the noise hardly more than without it: by this nothing can be told of a cure.{where}"
+    gone = (during - after) / (during - before)
+    if gone >= _SOME:
+        return f"{said} {100 * min(gone, 1.0):.0f} % of what came with the noise is gone, {_BY_ONE_RUN}{where}"
+    return f"{said} No less than beside the noise: it did not help, or somebody else came, {_BY_ONE_RUN}{where}"
+
+
+def _verdict(seen: Weighed) -> str:
+    if seen.gone:
+        return "the cure helped."
+    return "it helped in part." if seen.now_ns <= _LESS * seen.beside_ns else "it did not help."

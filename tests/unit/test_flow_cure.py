@@ -1,0 +1,170 @@
+"""What was done against a hidden noise: whether it helped, by the traces and without them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.flow import cure
+from jitter_workshop.flow.cure import Weighed
+from jitter_workshop.flow.hunt import Hunt
+from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import Cause, EvidenceReport
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.spec import Placement
+from jitter_workshop.stats.comparison import STOLEN
+from tests import fakes, madeup
+from tests.fakenoise import Picks, Starts
+from tests.fakes import FakeWorkshop, open_workshop
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> FakeWorkshop:
+    return open_workshop(course=fakes.hunt_course(tmp_path / "course"))
+
+
+def run(ident: str, stolen_ns: float, cpu: int = 1) -> Run:
+    made, _ = madeup.make_run(run_id=ident, label=ident, name="spin_gap", workload="spin")
+    stalls = dataclasses.replace(made.stalls, stolen_ns_per_second=stolen_ns)
+    return dataclasses.replace(made, stalls=stalls, placement=dataclasses.replace(made.placement, sampler=cpu))
+
+
+def said(
+    workshop: FakeWorkshop, quiet: float, beside: float, now: float, seen: Weighed | None = None, cpu: int = 1
+) -> str:
+    walk = workshop.walk("hunt")
+    for slot, made in (
+        ("measure", run("20260101-000000-aaaa", quiet)),
+        ("again", run("20260101-000000-bbbb", beside)),
+        (TREATED, run("20260101-000000-cccc", now, cpu)),
+    ):
+        walk.record(slot, made)
+    found = cure.view(walk, seen)
+    assert found is not None
+    assert (STOLEN, quiet, beside, now) in found.rows
+    return found.text
+
+
+@pytest.mark.parametrize(
+    ("quiet", "beside", "now", "verdict"),
+    [
+        (1 * MS, 21 * MS, 1 * MS, "100 % of what came with the noise is gone, by one run of each"),
+        (1 * MS, 21 * MS, 0, "100 % of what came with the noise is gone, by one run of each"),
+        (1 * MS, 21 * MS, 11 * MS, "50 % of what came with the noise is gone, by one run of each"),
+        (1 * MS, 21 * MS, 20 * MS, "it did not help, or somebody else came, by one run of each"),
+        (1 * MS, 21 * MS, 90 * MS, "it did not help, or somebody else came, by one run of each"),
+        (10 * MS, 11 * MS, 1 * MS, "nothing can be told"),
+        (10 * MS, 2 * MS, 1 * MS, "nothing can be told"),
+        (0, 0, 0, "nothing can be told"),
+    ],
+)
+def test_without_a_trace_by_the_time_stolen(
+    workshop: FakeWorkshop, quiet: float, beside: float, now: float, verdict: str
+) -> None:
+    assert verdict in said(workshop, quiet, beside, now)
+
+
+@pytest.mark.parametrize(
+    ("seen", "verdict"),
+    [
+        (Weighed(25 * MS, 0), "takes 0 ns: the cure helped."),
+        (Weighed(25 * MS, 12 * MS), "it helped in part."),
+        (Weighed(25 * MS, 25 * MS), "it did not help."),
+    ],
+)
+def test_by_the_traces_whatever_others_did(workshop: FakeWorkshop, seen: Weighed, verdict: str) -> None:
+    # A host that became busier meanwhile does not hide a cure, nor a quieter one make one.
+    for now in (1 * MS, 500 * MS):
+        assert verdict in said(workshop, 1 * MS, 26 * MS, now, seen)
+
+
+def test_what_no_trace_shows_is_told_by_the_time_stolen(workshop: FakeWorkshop) -> None:
+    assert "100 % of what came with the noise is gone" in said(workshop, 1 * MS, 26 * MS, 1 * MS, Weighed(0, 0))
+
+
+def test_another_cpu_is_another_cpu(workshop: FakeWorkshop) -> None:
+    assert "CPU 3 may be quieter or busier by itself." in said(workshop, 1 * MS, 26 * MS, 1 * MS, cpu=3)
+
+
+@given(st.floats(0, 1e9), st.floats(0, 1e9))
+def test_gone_means_that_there_was_something_and_hardly_is(beside: float, now: float) -> None:
+    weighed = Weighed(beside, now)
+    assert weighed.gone == (beside > 0 and now <= 0.1 * beside)
+    assert cure.weighed([beside, now]) == weighed
+    assert cure.weighed([beside, None]) is None
+    assert cure.weighed([now]) is None
+
+
+def test_there_is_no_view_before_all_three_runs(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("hunt")
+    assert cure.view(walk) is None
+    walk.record("measure", run("20260101-000000-aaaa", 1))
+    walk.record("again", run("20260101-000000-bbbb", 1))
+    assert cure.view(walk) is None
+
+
+def test_the_run_with_a_cure_is_the_one_beside_the_noise_once_more(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("hunt")
+    wanted = dataclasses.replace(walk.request("again"), label=cure.LABEL)
+    assert cure.request(walk) == wanted
+    assert cure.request(walk, 2) == dataclasses.replace(wanted, cpu=2)
+    assert cure.other_cpus(CpuSet((0, 1, 2)), run("20260101-000000-aaaa", 1, cpu=1)) == (0, 2)
+
+
+def report(*causes: tuple[str, str, float]) -> EvidenceReport:
+    made = tuple(Cause(kind, name, 1, 1, 1, per_second, 0) for kind, name, per_second in causes)
+    return EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, made, (), 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "took"),
+    [("greedy", 25.0), ("faults", 25.0), ("timer", 29.0), ("softirq", 8.0), ("workqueue", 0.0), ("bandwidth", None)],
+)
+def test_what_a_noise_took_is_what_its_own_causes_took(kind: str, took: float | None) -> None:
+    placement = Placement("auto", sampler=1, hot=(1,), housekeeping=(0,))
+    with Hunt(placement, (0, 1), start=Starts(), picker=Picks(kind)) as hunt:
+        found = report(
+            ("task", "thief", 25.0),
+            ("task", "somebody", 70.0),
+            ("timer", "timerfd_tmrproc", 4.0),
+            ("softirq", "NET_RX", 8.0),
+            ("no_event", "", 99.0),
+        )
+        assert hunt.took(found) == took
+
+
+def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = run("20260101-000000-aaaa", 1), run("20260101-000000-bbbb", 1)
+    reports = {first.id: report(("task", "thief", 25.0)), second.id: report(("task", "thief", 0.2))}
+    monkeypatch.setattr(workshop, "traced", lambda run: True)
+    monkeypatch.setattr(workshop, "causes", lambda run: reports[run.id])
+    workshop.begin_hunt("hunt")
+    workshop.weigh_cure(first, second)
+    assert workshop.weighed(second) == Weighed(25.0, 0.2)
+    assert workshop.weighed(first) is None
+    assert workshop.weighed(None) is None
+    workshop.name_noise("greedy")
+    (outcome,) = workshop.walk("hunt").progress.hunts
+    assert (outcome.named, outcome.stopped, outcome.cured) == (True, False, True)
+
+
+def test_a_damaged_trace_weighs_nothing(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(run: Run) -> EvidenceReport:
+        raise SessionError("the trace is damaged")
+
+    monkeypatch.setattr(workshop, "traced", lambda run: True)
+    monkeypatch.setattr(workshop, "causes", damaged)
+    made = run("20260101-000000-aaaa", 1)
+    workshop.begin_hunt("hunt")
+    workshop.weigh_cure(made, made)
+    assert workshop.weighed(made) is None
+    assert workshop.hunt is not None
+    assert not workshop.hunt.cured

@@ -1,0 +1,116 @@
+"""explain without a trace: what is said of counters, at any width, for any host, and never a thief's name."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.flow.counted import counted_report
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.run import Counter, Run
+from jitter_workshop.report.counters_text import by_hand, level, render, to_ask_for, verdict
+from jitter_workshop.report.terminal import Style
+from tests.madecounted import COUNTERS, HOSTILE, fields
+from tests.madeup import make_run
+
+
+def measured(**how: Any) -> Run:
+    return make_run(**fields(**how))[0]
+
+
+def report(paranoid: int | None = 2, **how: Any) -> CounterReport:
+    run = measured(**how)
+    return counted_report(run, dataclasses.replace(COUNTERS, perf_event_paranoid=paranoid), 10)
+
+
+def test_no_cause_is_claimed_and_every_null_has_its_reason() -> None:
+    plain = to_plain(report())
+    assert (plain["evidence"], plain["causes"], plain["lost_events"]) == ("counters", None, None)
+    assert [stall["parts"] for stall in plain["worst"]] == [None]
+    assert {"trace", "causes", "worst.parts", "lost_events", "cpus.steal_ns"} <= plain["notes"].keys()
+    assert "noise" not in plain["notes"]
+    assert json.loads(json.dumps(plain)) == plain
+
+
+def test_figures_are_those_of_the_runs_own_cpus() -> None:
+    found = report()
+    assert found.interrupts == {"LOC": Counter("Local timer", {"1": 500}), "36": Counter(HOSTILE, {"1": 3})}
+    assert found.softirqs == {"NET_RX": Counter("NET_RX", {"1": 20})}
+    assert (found.stalled_ns, found.waited_ns, found.measured_ns) == (10_000_000, 8_000_000, 2_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (
+            {},
+            "waited 8 ms for a CPU while they could have run, by the scheduler's own count (run delay): about 2 ms",
+        ),
+        ({"waited_ns": 11_000_000}, "waited 11 ms for a CPU while they could have run, by the scheduler's own count"),
+        ({"waited_ns": 11_000_000}, "that may be all of it"),
+        ({"waited_ns": None}, "is not known: not counted here."),
+        ({"count": 0, "stolen": 0.0}, "No stall to explain."),
+    ],
+)
+def test_what_the_counters_allow_is_said_and_no_more(how: dict[str, Any], words: str) -> None:
+    said = " ".join(verdict(report(**how)))
+    assert words in said
+    assert "Counters do not say who had the CPU" in said
+
+
+@given(st.integers(0, 10**12), st.integers(0, 10**9))
+def test_what_was_something_else_is_never_more_than_the_stalls(waited_ns: int, stolen: int) -> None:
+    found = report(waited_ns=waited_ns, stolen=float(stolen))
+    claims_a_rest = "or more, was something else" in " ".join(verdict(found))
+    assert claims_a_rest is (found.stalled_ns > waited_ns)
+
+
+@given(st.integers(60, 160), st.none() | st.integers(-1, 4), st.none() | st.integers(0, 10**12))
+def test_any_report_fits_its_width_and_has_no_escapes(width: int, paranoid: int | None, waited: int | None) -> None:
+    text = render(report(paranoid, waited_ns=waited), Style(width), HOSTILE)
+    assert text.endswith("\n")
+    assert "\x1b" not in text
+    assert all(len(line) <= min(width, 100) for line in text.splitlines())
+    assert not any(line.startswith("forged") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("paranoid", "own", "counts", "whole", "ask"),
+    [
+        (None, False, False, False, False),
+        (4, False, False, False, True),
+        (3, False, False, False, True),
+        (2, True, False, False, True),
+        (1, True, True, False, True),
+        (0, True, True, True, False),
+        (-1, True, True, True, False),
+    ],
+)
+def test_what_may_be_done_by_hand_follows_the_hosts_setting(
+    paranoid: int | None, own: bool, counts: bool, whole: bool, ask: bool
+) -> None:
+    found = report(paranoid)
+    commands = [one.command for one in by_hand(found)]
+    assert "schedstat" in commands[0]
+    assert any("--switch-events" in c and " -p " in c for c in commands) is own
+    assert any(c.startswith("perf stat") for c in commands) is counts
+    assert any("-C 1" in c for c in commands) is whole
+    assert any("sysctl" in one.command for one in to_ask_for(found)) is ask
+    assert (str(paranoid) in level(found)) is (paranoid is not None)
+
+
+def test_a_run_with_counters_is_kept_and_an_older_one_is_read() -> None:
+    plain = to_plain(measured())
+    assert from_plain(Run, plain) == measured()
+    del plain["counters"]
+    for name in ("ran_ns", "waited_ns", "timeslices"):
+        del plain["threads"][0][name]
+    older = from_plain(Run, plain)
+    assert older.counters is None
+    assert older.threads[0].waited_ns is None

@@ -1,0 +1,94 @@
+"""The third page of a run's causes: what a chapter is about comes first, and names stay on their line."""
+
+from __future__ import annotations
+
+import pytest
+
+from jitter_workshop.model.course import EVIDENCE
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import (
+    EvidenceReport,
+    ExplainedStall,
+    FrequencySeen,
+    Part,
+    Proof,
+    Residence,
+    ThreadOnCpu,
+    Visitor,
+)
+from jitter_workshop.report.evidence_text import SHADES
+from jitter_workshop.tui.focus_words import focused, offered
+from jitter_workshop.tui.screens.evidence_views import coloured
+from jitter_workshop.tui.screens.residence_views import others
+from jitter_workshop.tui.theme import PALETTES
+
+HOSTILE = "[red]x\x1b[2J\nforged line"
+PROOF = Proof(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")
+THREADS = (ThreadOnCpu(HOSTILE, 1, 900_000, 50_000, 7), ThreadOnCpu("sampler", 0, 100, 0, 0))
+VISITORS = (
+    Visitor(1, "task", HOSTILE, 3, 30_000, 20_000),
+    Visitor(1, "vector", "local_timer", 10, 20_000, 9_000),
+    Visitor(1, "softirq", "NET_RX", 4, 8_000, 5_000),
+    Visitor(1, "workqueue", HOSTILE, 2, 6_000, 4_000),
+)
+
+
+def shown(focus: tuple[str, ...], width: int = 76, *, visitors: tuple[Visitor, ...] = VISITORS) -> list[str]:
+    present = Residence(THREADS, visitors, (FrequencySeen(1, 2, 800_000, 3_000_000),), (), (), PROOF)
+    report = EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, (), (), 1, residence=present)
+    return [line.plain for line in others(report, focus, width, PALETTES["dark"])]
+
+
+@pytest.mark.parametrize(
+    ("focus", "first"),
+    [
+        ((), "WHO ELSE RAN THERE"),
+        (("left", "switches"), "WHO ELSE RAN THERE"),
+        (("residence",), "WHERE THE MEASURED THREADS RAN"),
+        (("frequency", "temperature"), "FREQUENCY"),
+        (("work", "interrupts"), "WORK, SOFTIRQS AND INTERRUPTS"),
+    ],
+)
+def test_what_a_chapter_is_about_comes_first(focus: tuple[str, ...], first: str) -> None:
+    lines = shown(focus)
+    headings = [line for line in lines if line.isupper()]
+    assert headings[0] == first
+    assert headings.count("WHERE THE MEASURED THREADS RAN") == 1
+    assert headings.count("WHO ELSE RAN THERE") == 1
+
+
+def test_work_comes_before_softirqs_and_interrupts_with_what_each_took() -> None:
+    lines = shown(("work",))
+    rows = lines[2:5]
+    assert [row.split()[:2] for row in rows] == [["work", "[red]x"], ["softirq", "NET_RX"], ["vector", "local_timer"]]
+    assert rows[1].split()[2:] == ["1", "4", "2", "µs", "5", "µs", "8", "µs"]
+    assert "None of them came to these CPUs." in shown(("work",), visitors=())
+
+
+def test_a_frequency_that_was_asked_for_is_told() -> None:
+    assert "CPU 1 was asked for another frequency twice: 0.80 to 3.00 GHz." in " ".join(shown(("frequency",)))
+
+
+@pytest.mark.parametrize("width", [50, 76, 156])
+@pytest.mark.parametrize("focus", [(), ("residence", "work", "frequency", "left")])
+def test_hostile_names_stay_on_their_line(width: int, focus: tuple[str, ...]) -> None:
+    for line in shown(focus, width):
+        assert "\x1b" not in line
+        assert "\n" not in line
+        assert len(line) <= width
+
+
+def test_what_v_shows_is_said_in_words_of_the_chapter() -> None:
+    assert offered(("stalls",), traced=True) == "v shows who took the time, by the kernel."
+    assert "what is left" in offered(("left", "switches"), traced=True)
+    assert "It takes one more run" in offered(("residence",), traced=False)
+    assert [word for word in EVIDENCE if focused([word])] == ["frequency", "residence", "work", "left"]
+
+
+def test_what_is_nobodys_stays_pale_in_a_stalls_bar() -> None:
+    palette = PALETTES["dark"]
+    parts = (Part("no_event", "", 60), Part("task", HOSTILE, 30), Part("around", "local_timer", 10))
+    stall = ExplainedStall(1, 100, 1, "sampler", 1, 0, parts)
+    drawn = coloured(SHADES, stall, palette)
+    styles = {drawn.plain[span.start]: str(span.style) for span in drawn.spans}
+    assert styles == {"█": palette.faint, "▓": palette.cool, "▒": palette.faint, "░": palette.bad}
