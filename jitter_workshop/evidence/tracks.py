@@ -89,10 +89,12 @@ class ThreadTrack:
             if stretch.end > start:
                 yield stretch
 
-    def fault(self, start: int, end: int) -> str | None:
-        """Where the thread was at its first fault in [start, end], None without one."""
+    def fault(self, start: int, end: int) -> tuple[int, str] | None:
+        """The thread's first fault in [start, end), and where it was then; None without one."""
         place = bisect_left(self.faults, start)
-        return self.kinds[place] if place < len(self.faults) and self.faults[place] <= end else None
+        if place == len(self.faults) or self.faults[place] >= end:
+            return None
+        return self.faults[place], self.kinds[place]
 
 
 class Sent(NamedTuple):

@@ -38,7 +38,6 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP) -> EvidenceReport:
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
     main = run.histograms.get(MAIN_HISTOGRAM.get(run.workload, ""))
     whole = len(trace.blocks) == len(run.blocks)
-    listed = sum(len(block.stalls) for block in trace.blocks)
     try:
         return summarise(
             explained_blocks(run, trace),
@@ -47,7 +46,9 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP) -> EvidenceReport:
             clock=trace.info.clock,
             main_thread=_main_thread(run, trace),
             messages=main.count if main is not None and whole else None,
-            unlisted=max(run.stalls.count - listed, 0) if whole else 0,
+            unlisted=sum(block.unlisted for block in trace.blocks),
+            distinct=run.stalls.count if whole else None,
+            notes=_of_a_part(run, trace) if not whole else {},
             missing=trace.info.missing,
             top=top,
             placed=placed,
@@ -56,6 +57,16 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP) -> EvidenceReport:
         )
     except ValueError as error:
         raise SessionError(f"the trace of run {run.id} is damaged: {error}", "measure again with --evidence") from error
+
+
+def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
+    """What is to be said of a trace that does not have all of a run's blocks."""
+    traced, every = len(trace.blocks), len(run.blocks)
+    why = run.notes.get("evidence", "")
+    return {
+        "trace": f"the trace has {traced} of the run's {every} blocks" + (f" ({why})" if why else ""),
+        "distinct": "see trace",
+    }
 
 
 def explained_blocks(run: Run, trace: RunTrace) -> Iterator[ExplainedBlock]:

@@ -100,6 +100,7 @@ class TraceWitness:
                 lost={str(cpu): count for cpu, count in sorted(read.lost.items())},
                 events=read.events,
                 lost_elsewhere=sum(read.lost_elsewhere.values()),
+                unlisted=block.unlisted,
             )
         )
 

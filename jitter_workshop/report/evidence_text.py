@@ -112,11 +112,18 @@ def render(report: EvidenceReport, style: Style, label: str = "") -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
+def stalls(report: EvidenceReport) -> str:
+    """How many stalls: each thread's, and how many are apart in time where threads shared some."""
+    apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
+    return _count(report.stalls, "stall") + (
+        f" of the measured threads ({report.distinct:,} apart in time)" if apart else ""
+    )
+
+
 def _headline(report: EvidenceReport, style: Style, label: str) -> list[str]:
     name = clean(label, 40) or "Run"
-    stalls = _count(report.stalls, "stall")
     what = (
-        f"{stalls} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} · kernel trace, clock "
+        f"{stalls(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} · kernel trace, clock "
         f"{clean(report.clock, 20)} · {_count(report.events, 'event')}, {report.lost_events:,} lost"
     )
     title = clean(f"{name} · {clean(report.run, 40)}", style.width)

@@ -9,7 +9,17 @@ from rich.text import Text
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
 from jitter_workshop.model.run import made_late
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.evidence_text import ITEM, REST, SHADES, bar, cause_words, deeds, explanations, named
+from jitter_workshop.report.evidence_text import (
+    ITEM,
+    REST,
+    SHADES,
+    bar,
+    cause_words,
+    deeds,
+    explanations,
+    named,
+    stalls,
+)
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.figures import log_bar
@@ -26,7 +36,7 @@ _STALL_BAR = 24
 def head(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
     """How many stalls, by what trace, and whether anything but the measured threads ran there."""
     said = (
-        f"{report.stalls:,} stalls over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} of measuring · "
+        f"{stalls(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} of measuring · "
         f"{report.events:,} events, {report.lost_events:,} lost"
     )
     yield from wrap(Text(said, style=palette.dim), width)
