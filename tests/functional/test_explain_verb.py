@@ -143,21 +143,17 @@ def test_a_trace_that_broke_off_says_how_much_of_the_run_it_has(
     stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1),)
     with SessionStore().create("tuesday", "lab03") as opened:
         run, blocks = make_run([[100] * 1000, [100] * 1000], run_id=TRACED, name="spin_gap", workload="spin")
-        why = {"evidence": "no trace after 1 blocks: the agent is gone"}
+        why = {"evidence": "no trace after 1 block: the agent is gone"}
         opened.add_run(dataclasses.replace(run, notes=why), blocks, trace=trace_of(tick(10_000, 20_000), stalls))
     assert main(["explain", "@1", "--json"]) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert (
-        said["notes"]["trace"] == "the trace has 1 of the run's 2 blocks (no trace after 1 blocks: the agent is gone)"
-    )
+    assert said["notes"]["trace"] == "the trace has 1 of the run's 2 blocks (no trace after 1 block: the agent is gone)"
     assert (said["distinct"], said["notes"]["distinct"]) == (None, "see trace")
     assert main(["explain", "@1"]) == 0
     assert "the trace has 1 of the run's 2 blocks" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize(
-    ("distinct", "words"), [(2, "2 stalls over"), (1, "2 stalls of the measured threads (1 apart")]
-)
+@pytest.mark.parametrize(("distinct", "words"), [(2, "2 stalls over"), (1, "2 stalls of the measured threads (1 ")])
 def test_stalls_that_threads_share_are_told_apart_from_each_threads_own(
     session: Path, capsys: pytest.CaptureFixture[str], distinct: int, words: str
 ) -> None:
