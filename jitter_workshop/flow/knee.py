@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import COUNTED, Run, Stalls
 from jitter_workshop.report.text import rate_in_words
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 _STALLS_TO_SPEAK = 10
 """Of fewer stalls no rate is stated: the next run would have another one."""
@@ -108,15 +108,15 @@ def knee_sentences(
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
     found += [
-        f"{rate:,.0f} {what} a second came through: one event a second that delays one of them stands at {one}, "
-        f"250 a second at {many}."
+        f"{nice_number(rate)} {what} a second came through: one event a second that delays one of them stands at "
+        f"{one}, 250 a second at {many}."
     ]
     if interrupts:
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
         found.append(
-            f"The commonest interrupt, {name}, came {per_second:,.0f} times a second on CPU {cpu}: its knee stands at "
-            f"{stands} if each delays one of the {what}, further right if most fall between two."
+            f"The commonest interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: its knee "
+            f"stands at {stands} if each delays one of the {what}, further right if most fall between two."
         )
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
@@ -142,7 +142,7 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     made_late = f"one of the {what}" if late < 1.5 else f"about {late:,.0f} {what}"
     share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
     text = (
-        f"Stalls {length}: {stalls.per_second:,.3g} a second, {nice_ns(stalls.mean_ns)} on average, each makes "
+        f"Stalls {length}: {nice_number(stalls.per_second)} a second, {nice_ns(stalls.mean_ns)} on average, each makes "
         f"{made_late} late."
     )
     if share <= _LARGEST_SHARE:

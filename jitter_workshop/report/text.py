@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, GapBucket, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.text import clean
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 WIDTH = 80
 
@@ -113,7 +113,7 @@ def _stalls(run: Run) -> str:
     taken = "in them / s" if run.workload == "ack" else "stolen / s"
     lines = [_row("intervals over" if run.workload == "ack" else "stalls over", ["count", "per second", taken])]
     lines += [
-        _row(nice_ns(r.threshold_ns), [f"{r.count:,}", _rate(r.per_second), nice_ns(r.stolen_ns_per_second)])
+        _row(nice_ns(r.threshold_ns), [f"{r.count:,}", nice_number(r.per_second), nice_ns(r.stolen_ns_per_second)])
         for r in run.stalls.rates
     ]
     if run.workload == "ack":
@@ -139,7 +139,7 @@ def rate_in_words(run: Run) -> str:
 
 def _often(per_second: float) -> str:
     """A rate as people say it, by the second or the hour."""
-    return f"{_rate(per_second)} a second" if per_second >= 0.1 else f"{_rate(per_second * 3600)} an hour"
+    return f"{nice_number(per_second)} a second" if per_second >= 0.1 else f"{nice_number(per_second * 3600)} an hour"
 
 
 def _buckets(run: Run) -> str:
@@ -240,10 +240,6 @@ def _fact(name: str, text: str) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def _rate(per_second: float) -> str:
-    return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
 
 
 def _percent(part: int, whole: int) -> str:

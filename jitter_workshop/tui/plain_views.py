@@ -24,7 +24,7 @@ from jitter_workshop.model.walk import (
     StepView,
 )
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.trace import trace_lines
 
 WIDEST = 100
@@ -217,7 +217,7 @@ def _figure(row: ComparisonRow, value: float | None) -> str:
     if value is None:
         return "–"
     if row.measure.startswith("stalls_per_second"):
-        return f"{value:,.0f}/s" if value >= 1_000 else f"{value:.3g}/s"
+        return f"{nice_number(value)}/s"
     if row.measure == "stolen_ns_per_second":
         return f"{nice_ns(value)}/s"
     return nice_ns(value)
@@ -239,7 +239,7 @@ def explain_lines(view: Explanation, width: int, before: Explanation | None = No
     lines += [f"The run '{clean(view.run.label, 40)}':", "", *_thread_lines(view, width)]
     for heading, counters in (("Interrupts", view.interrupts), ("Softirqs", view.softirqs)):
         if counters:
-            shown = [[f"  {name}", f"CPU {cpu}", f"{rate:,.1f}/s"] for name, cpu, _, rate in counters[:6]]
+            shown = [[f"  {name}", f"CPU {cpu}", f"{nice_number(rate)}/s"] for name, cpu, _, rate in counters[:6]]
             lines += ["", f"  {heading} on these CPUs while it was measured:"]
             lines += ["  " + line[: width - 2] for line in table(shown, right=(2,))]
     if traced := trace_lines(view.run.blocks, width - 2):

@@ -103,6 +103,12 @@ def test_the_knee_in_sentences_computes_and_looks() -> None:
     assert "Seen: the curve passes 1 ms at p95.2." in said
 
 
+def test_many_stalls_a_second_are_a_plain_number() -> None:
+    said = " ".join(knee_sentences(run_with(stalls=stalls((1_000, 1_453, 2_906_000.0))), (("RES", 1, 9, 7_774.4),)))
+    assert "Stalls over 1 µs: 1,453 a second" in said
+    assert "came 7,774 times a second" in said
+
+
 def test_where_a_sum_is_too_simple_none_is_given() -> None:
     run = run_with(stalls=stalls((1_000, 400, 800_000_000.0), (1_000_000, 400, 800_000_000.0)))
     said = " ".join(knee_sentences(run, ()))

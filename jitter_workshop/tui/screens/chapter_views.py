@@ -17,7 +17,7 @@ from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact, PlanView, ThreadEvidence
 from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
-from jitter_workshop.stats.scale import nice_ns, times
+from jitter_workshop.stats.scale import nice_ns, nice_number, times
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.trace import now_told, trace_lines
 from jitter_workshop.tui.widgets.figures import bar, table
@@ -230,7 +230,7 @@ def amount(measure: str, value: float | None) -> str:
     if value is None:
         return "–"
     if measure.startswith(STALLS_PREFIX):
-        return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
+        return nice_number(value)
     return nice_ns(value)
 
 
@@ -264,7 +264,7 @@ def explanation(
             lines += table(
                 [
                     ["", "CPU", "count", "per second"],
-                    *([clean(n, 34), str(cpu), f"{count:,}", f"{rate:,.3g}"] for n, cpu, count, rate in rates[:8]),
+                    *([clean(n, 34), str(cpu), f"{count:,}", nice_number(rate)] for n, cpu, count, rate in rates[:8]),
                 ],
                 palette,
                 right=(1, 2, 3),

@@ -18,7 +18,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import WorkshopScreen
 from jitter_workshop.tui.theme import Palette
@@ -182,7 +182,10 @@ class RunsScreen(WorkshopScreen):
         for rate in run.stalls.rates:
             stolen = nice_ns(rate.stolen_ns_per_second)
             facts.append(
-                (f"over {nice_ns(rate.threshold_ns)}", f"{rate.per_second:,.3g} stalls a second, {stolen} stolen")
+                (
+                    f"over {nice_ns(rate.threshold_ns)}",
+                    f"{nice_number(rate.per_second)} stalls a second, {stolen} stolen",
+                )
             )
         for other in run.disturbed[:4]:
             facts.append(("beside us", f"{clean(other.name, 24)}, {other.cpu_percent:.0f} % of a CPU"))
