@@ -128,7 +128,8 @@ class TraceWitness:
     def notes(self) -> dict[str, str]:
         """What a run has to say of its trace."""
         if self.why_not:
-            kept = f" after {len(self._blocks)} blocks" if self._blocks else ""
+            count = len(self._blocks)
+            kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""
             return {"evidence": f"no trace{kept}: {self.why_not}"}
         if self._left_out:
             return {"evidence": f"no room for the trace of the last {self._left_out} of the run's blocks"}

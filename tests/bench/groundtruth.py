@@ -18,7 +18,7 @@ from itertools import accumulate
 from jitter_workshop.evidence.attribution import Piece
 from jitter_workshop.evidence.explain import ExplainedBlock
 from jitter_workshop.evidence.tracks import TASK, UNKNOWN
-from jitter_workshop.model.evidence import LOST, MISSING, NOTHING, Rate
+from jitter_workshop.model.evidence import LOST, NOTHING, Rate
 from jitter_workshop.model.noise import Burst, Bursts, What, is_cause
 
 SHARE, LEAST_NS = 10, 2_000
@@ -178,7 +178,7 @@ def _match_block(
         low, high = reach(burst, truth.what, rate)
         first = max(bisect_right(starts, low) - 1, 0)
         near = [piece for piece in pieces[first : bisect_left(starts, high)] if piece.end > low]
-        if any(piece.kind == NO_EVENT and piece.name in (LOST, MISSING) for piece in near):
+        if any(piece.kind == NO_EVENT and piece.name == LOST for piece in near):
             truth.lost += 1
             continue
         place = places[burst]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from jitter_workshop.evidence.timeline import build
 from jitter_workshop.model.evidence import Span, Window
 from jitter_workshop.model.noise import NOISES, Burst, Bursts, What, named, noise, pack_bursts
 from jitter_workshop.model.trace import TraceEvent
+from tests.bench.figures import middle
 from tests.bench.groundtruth import (
     EDGE_NS,
     LATE_NS,
@@ -243,3 +245,16 @@ def test_blame_is_what_only_the_noise_does() -> None:
     whats: tuple[What, ...] = named(GREEDY.does, "greedy")
     assert blamed_ns(whats, [made]) == (100_000, 130_000)
     assert blamed_ns(named(noise("timer").does, "timer"), [made]) == (0, 130_000)
+
+
+@pytest.mark.parametrize(("count", "low", "high"), [(6, 0, 5), (10, 1, 8), (20, 5, 14), (40, 13, 26)])
+def test_the_medians_interval_is_the_one_of_the_tables(count: int, low: int, high: int) -> None:
+    """Ranks by the binomial distribution, as tables of the sign test have them."""
+    assert middle([float(n) for n in range(count)]) == f"95 %: {low} to {high}"
+    assert middle([1.0] * 5) == "too few for an interval"
+
+
+def test_where_the_trace_contradicts_itself_a_burst_is_not_found() -> None:
+    """Nobody is blamed there, so that is a burst that was missed, not one that does not count."""
+    found = only(log(burst(START, 100_000)), block([Piece("no_event", "event missing", START, START + 100_000)]))
+    assert (found.lost, len(found.matches), found.by_cause) == (0, 1, 0)
