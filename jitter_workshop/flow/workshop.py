@@ -220,6 +220,11 @@ class Workshop:
         what is none of its suspects, and where nothing is hidden."""
         return self._settle(lambda hunt: hunt.answer(kind))
 
+    def aside(self, beside: Run | None) -> tuple[int, ...]:
+        """The CPUs to which the measured thread of a run could step aside now."""
+        self._desk.look_again()
+        return cure.other_cpus(self.topology.allowed, beside)
+
     def weigh_cure(self, beside: Run, treated: Run) -> None:
         """See by the traces of two runs what the hidden noise took before and after a cure, for ``weighed``. Takes a
         second or two. A damaged trace is none."""
@@ -270,6 +275,8 @@ class Workshop:
             raise HostError("a recorded host can be looked at, and nothing be hidden on it", "leave out --root")
         if not walk.hunts:
             raise UsageError("this chapter hides no noise")
+        # A run reads the host as it begins, so this has to be of now, too: or the two are on different CPUs.
+        desk.look_again()
         isolated = CpuSet(desk.host.isolated)
         return placed_on(desk.root, desk.topology, walk.request("again"), isolated)[0], desk.topology.allowed
 

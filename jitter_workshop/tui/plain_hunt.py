@@ -79,7 +79,7 @@ def _cure(workshop: Workshop, walk: Walk, talk: Talk, where: str) -> None:
     if beside is None or not words.unanswered(workshop.hunt):
         talk.tell("A cure is tried on a noise that was measured and is not named yet: start hides one.")
         return
-    others = cure.other_cpus(workshop.topology.allowed, beside)
+    others = workshop.aside(beside)
     if not where:
         talk.tell(words.ELSEWHERE)
         for command, what in words.cures(others[0] if others else None):
