@@ -42,13 +42,18 @@ def nice_percentile(percentile: float) -> str:
 
 
 def measured_seconds(run: Run) -> float:
-    """The time in which messages were recorded: the blocks, without the pauses between them."""
-    return sum(block.duration_ns for block in run.blocks) / 1e9 or run.duration_s
+    """The time in which messages were recorded: the blocks, without the pauses between them and those of a sampler
+    that pauses, so that the rates of its stalls are of the same time."""
+    return run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)
 
 
 def counted_seconds(run: Run) -> float:
     """The time in which the kernel's counters grew; the blocks alone where the run does not say."""
-    return run.counted_s or measured_seconds(run)
+    return run.counted_s or _block_seconds(run)
+
+
+def _block_seconds(run: Run) -> float:
+    return sum(block.duration_ns for block in run.blocks) / 1e9 or run.duration_s
 
 
 def messages_per_second(run: Run) -> float | None:

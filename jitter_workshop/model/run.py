@@ -80,7 +80,8 @@ class Stalls:
     """All stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full.
 
     ``per_second_low`` and ``per_second_high``: between them lies the true rate, at 95 %, if stalls come independently
-    of each other (``stats.poisson``); None in runs of older versions."""
+    of each other (``stats.poisson``); None in runs of older versions. ``rated_s``: the time that all rates are of, that
+    in which the workload was looking; None in runs of older versions, whose rates are of ``duration_s``."""
 
     threshold_ns: int
     count: int
@@ -90,6 +91,7 @@ class Stalls:
     worst: tuple[Stall, ...] = ()
     per_second_low: float | None = None
     per_second_high: float | None = None
+    rated_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +285,11 @@ class Run:
     def main_histogram(self) -> str:
         """The histogram that the charts and tables of this workload show first."""
         return MAIN_HISTOGRAM.get(self.workload, next(iter(self.histograms), ""))
+
+    @property
+    def rated_s(self) -> float:
+        """The time that the rates of its stalls are of."""
+        return self.duration_s if self.stalls.rated_s is None else self.stalls.rated_s
 
 
 MAIN_HISTOGRAM = {"ring": "accumulator_transit", "spin": "spin_gap", "wakeup": "wakeup_latency", "ack": "ack_interval"}

@@ -118,6 +118,9 @@ def _stalls(run: Run) -> str:
     ]
     if run.workload == "ack":
         lines += [_fact("rate", text) for text in (rate_in_words(run),) if text]
+    elif run.rated_s < run.duration_s:
+        looked = f"of the {nice_ns(run.rated_s * 1e9)} in which it sampled, out of {nice_ns(run.duration_s * 1e9)}"
+        lines.append(_fact("rates", f"are {looked}"))
     return "\n".join(lines)
 
 
@@ -130,7 +133,7 @@ def rate_in_words(run: Run) -> str:
         return ""
     over = nice_ns(stalls.threshold_ns)
     if stalls.count == 0:
-        text = f"none over {over} in {nice_ns(run.duration_s * 1e9)}: fewer than {_often(high)}, at 95 %"
+        text = f"none over {over} in {nice_ns(run.rated_s * 1e9)}: fewer than {_often(high)}, at 95 %"
     else:
         between = f"between {_often(low)} and {_often(high)}"
         text = f"over {over}: {_often(stalls.per_second)}; the true rate lies {between}, at 95 %"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.comparing import compare_runs, same_state
 from jitter_workshop.flow.explain import explain_run, fill_in, residence
-from jitter_workshop.flow.knee import knee_percentile, knee_sentences, nice_percentile, stall_classes
+from jitter_workshop.flow.knee import counted_seconds, knee_percentile, knee_sentences, nice_percentile, stall_classes
 from jitter_workshop.flow.predictions import NEAR_FACTOR, answer_for_value, judge, outcome
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
@@ -101,6 +101,18 @@ def test_the_knee_in_sentences_computes_and_looks() -> None:
     assert "over 1 ms: 50 a second, 1 ms on average, each makes about 100 messages late" in said
     assert "begins near p95." in said
     assert "Seen: the curve passes 1 ms at p95.2." in said
+
+
+def test_readings_and_stalls_of_a_sampler_that_pauses_are_of_the_same_time() -> None:
+    run = run_with(
+        stalls=replace(stalls((1_000, 100, 5_000_000.0)), rated_s=0.1),
+        workload="spin",
+        duty=10,
+        interrupts={"LOC": Counter("", {"1": 500})},
+    )
+    run = replace(run, histograms={"spin_gap": run.histograms["accumulator_transit"]})
+    assert "1,000,000 readings a second" in knee_sentences(run, ())[0]
+    assert counted_seconds(run) == 1.0
 
 
 def test_many_stalls_a_second_are_a_plain_number() -> None:

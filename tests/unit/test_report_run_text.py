@@ -47,6 +47,10 @@ def flat(run: Run) -> str:
         (made(workload="ack", stalls=NONE), "rate none over 500 µs in 500 ms: fewer than 5.99 a second, at 95 %"),
         (made(workload="spin", buckets=buckets([0] * 26, 10**9), sampled_s=1.0), "(1 s sampled): none of 2 µs or more"),
         (
+            made(workload="spin", duty=10, stalls=dataclasses.replace(RARE, rated_s=0.05)),
+            "rates are of the 50 ms in which it sampled, out of 500 ms",
+        ),
+        (
             made(workload="spin", buckets=buckets([5, *[0] * 24, 1], 36 * 10**11), sampled_s=3_600.0),
             "2 µs to 3 µs 5 100 ms and more 1",
         ),
