@@ -20,6 +20,9 @@ _STALLS_TO_SPEAK = 10
 _LARGEST_SHARE = 0.1
 """Beyond this thefts overlap and hold back the producer as well, so that messages no longer come at a steady rate."""
 
+_HELD_UP = {"ring": "producer", "ack": "sender"}
+"""Who is held back by what delays the one that is measured."""
+
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
     """Where a thief's knee stands, 0..100, when each visit meets at least one message. A thief that takes all the time
@@ -127,9 +130,10 @@ def knee_sentences(
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
     stolen = max((c.at_least_share for c in classes), default=0.0)
     if stolen > _LARGEST_SHARE:
+        held = _HELD_UP.get(run.workload)
         found.append(
             f"In all, stalls take {100 * stolen:.0f} % of the time. That is too much for the simple sum: where no "
-            "figure was computed, thefts overlap and hold up the producer as well."
+            f"figure was computed, thefts overlap{f' and hold up the {held} as well' if held else ''}."
         )
     if classes and run.workload == "ring":
         found.append(

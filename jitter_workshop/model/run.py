@@ -295,3 +295,10 @@ class Run:
 MAIN_HISTOGRAM = {"ring": "accumulator_transit", "spin": "spin_gap", "wakeup": "wakeup_latency", "ack": "ack_interval"}
 COUNTED = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "intervals"}
 """What a workload's main histogram counts, in words."""
+WORK_DONE = {
+    "ring": "where their messages were handled",
+    "spin": "where the clock was read",
+    "wakeup": "where it woke up",
+    "ack": "where their segments were handled",
+}
+"""What is counted by CPU of a workload's threads (``messages_by_cpu``), in words."""

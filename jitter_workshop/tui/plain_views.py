@@ -10,7 +10,7 @@ from jitter_workshop.flow.path import in_groups
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.fences import split_code
-from jitter_workshop.model.run import PERCENTILES
+from jitter_workshop.model.run import PERCENTILES, WORK_DONE
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
     STEP_SIGNS,
@@ -270,7 +270,7 @@ def _thread_lines(view: Explanation, width: int) -> list[str]:
         counts = (t.voluntary_switches, t.involuntary_switches, t.migrations)
         rows.append([clean(t.name, 20), *("not known" if c is None else f"{c:,}" for c in counts)])
     lines = [f"  {line}"[:width] for line in table(rows, right=(1, 2, 3))]
-    lines += ["", "  Where the messages were handled:"]
+    lines += ["", f"  {WORK_DONE.get(view.run.workload, WORK_DONE['ring']).capitalize()}:"]
     for t in view.threads:
         for i, (cpu, count, share) in enumerate(t.residence[:_MOST_CPUS]):
             bar = "█" * max(round(share * _BAR), 1)

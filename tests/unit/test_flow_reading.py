@@ -126,6 +126,11 @@ def test_where_a_sum_is_too_simple_none_is_given() -> None:
     said = " ".join(knee_sentences(run, ()))
     assert "Computed" not in said
     assert "80 % of the time" in said
+    assert "hold up the producer" in said
+    alone = replace(run, workload="spin", histograms={"spin_gap": run.histograms["accumulator_transit"]})
+    said = " ".join(knee_sentences(alone, ()))
+    assert "thefts overlap." in said
+    assert "producer" not in said
 
 
 def test_a_handful_of_stalls_gets_no_rate() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from jitter_workshop.model.walk import Explanation, ThreadEvidence
 from jitter_workshop.tui import plain_views
 from jitter_workshop.tui.screens.chapter_views import amount, explanation
@@ -31,3 +33,20 @@ def test_rates_are_plain_numbers() -> None:
         assert "1,260" in text
         assert "e+0" not in text
     assert amount("stalls_per_second_over_1000_ns", 999.7) == "1,000"
+
+
+@pytest.mark.parametrize("width", [46, 52, 60, 78])
+def test_what_was_done_on_a_cpu_is_told_whole(width: int) -> None:
+    lines = shown(explained(), width)
+    assert max(map(len, lines)) <= width
+    (line,) = (line for line in lines if line.startswith("accumulator  CPU 1"))
+    assert line.endswith(" 100.0 %  327,651,123")
+    assert "█" in line
+
+
+def test_a_sampler_has_no_messages() -> None:
+    sampled, _ = madeup.make_run(workload="spin", name="spin_gap")
+    for view, words in ((explained(run=sampled), "where the clock was read"), (explained(), "messages were handled")):
+        for lines in (shown(view), plain_views.explain_lines(view, 60)):
+            assert words in "\n".join(lines).lower()
+    assert "messages" not in "\n".join(shown(explained(run=sampled)))

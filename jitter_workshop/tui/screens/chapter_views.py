@@ -12,7 +12,7 @@ from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import Progress
-from jitter_workshop.model.run import Block
+from jitter_workshop.model.run import WORK_DONE, Block
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact, PlanView, ThreadEvidence
@@ -250,7 +250,7 @@ def explanation(
             for t in shown.threads
         ]
     lines += table(rows, palette, right=(1, 2, 3), width=width)
-    lines += [Text(), heading("WHERE THEIR MESSAGES WERE HANDLED", palette)]
+    lines += [Text(), heading(WORK_DONE.get(view.run.workload, WORK_DONE["ring"]).upper(), palette)]
     for shown, title in zip(runs, titles, strict=True):
         lines += [Text(title, style=palette.text)] if both else []
         for thread in shown.threads:
@@ -317,20 +317,21 @@ def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
 
 
 def residence(thread: ThreadEvidence, width: int, palette: Palette) -> Lines:
-    """A bar for each CPU that handled messages of a thread."""
+    """A bar for each CPU on which a thread did its work."""
     name = clean(thread.name, 12)
     if not thread.residence:
         return [Text.assemble((f"{name:<12} ", palette.cool), ("not known here", palette.dim))]
     lines: Lines = []
-    room = max(min(width - 40, 40), 6)
     most = thread.residence[:8]
-    for number, (cpu, messages, share) in enumerate(most):
+    figures = [f" {100 * share:5.1f} %  {count:,}" for _, count, share in most]
+    room = max(min(width - 21 - max(map(len, figures)), 40), 4)
+    for number, (cpu, _, share) in enumerate(most):
         line = Text(f"{name if number == 0 else '':<12} ", style=palette.cool)
         line.append(f"CPU {cpu:<4}", palette.text)
         drawn = bar(share, 1.0, room)
         line.append(drawn, palette.accent)
         line.append("·" * (room - len(drawn)), palette.faint)
-        line.append(f" {100 * share:5.1f} %  {messages:,}", palette.dim)
+        line.append(figures[number], palette.dim)
         lines.append(line)
     if len(thread.residence) > len(most):
         lines.append(Text(f"{'':<12} and {len(thread.residence) - len(most)} more CPUs", style=palette.dim))
