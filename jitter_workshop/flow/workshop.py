@@ -63,7 +63,6 @@ class Workshop:
         self._without: dict[str, str] = {}
         self._recordings = Recordings(course.source)
         self._hiding: Hiding | None = None
-        self._weighed: dict[str, cure.Weighed | None] = {}
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -226,21 +225,23 @@ class Workshop:
         return cure.other_cpus(self.topology.allowed, beside)
 
     def weigh_cure(self, beside: Run, treated: Run) -> None:
-        """See by the traces of two runs what the hidden noise took before and after a cure, for ``weighed``. Takes a
-        second or two. A damaged trace is none."""
-        hunt = self.hunt
+        """See by the traces of two runs what the hidden noise took before and after a cure, and keep it with the
+        chapter's progress. Takes a second or two. A damaged trace is none."""
+        hiding = self._hiding
+        if hiding is None:
+            return
+        hunt = hiding.hunt
         try:
             both = [self.causes(run) for run in (beside, treated) if self.traced(run)]
         except SessionError:
             both = []
-        took = [hunt.took(report) for report in both if hunt is not None and isinstance(report, EvidenceReport)]
-        self._weighed[treated.id] = found = cure.weighed(took)
-        if hunt is not None and hunt.outcome is None:
-            hunt.cured = found is not None and found.gone
-
-    def weighed(self, treated: Run | None) -> cure.Weighed | None:
-        """What :meth:`weigh_cure` saw of a run; None where it saw nothing."""
-        return self._weighed.get(treated.id) if treated is not None else None
+        found = cure.weighed([hunt.took(report) for report in both if isinstance(report, EvidenceReport)])
+        if found is not None:
+            progress = self._desk.progress(hiding.chapter_id)
+            kept_now = dataclasses.replace(progress, weighed={treated.id: found})
+            self._desk.save_progress(hiding.chapter_id, kept_now, entered=False)
+        if hunt.outcome is None:
+            hunt.cured = found is not None and cure.gone(found)
 
     def give_up(self) -> Finding:
         """Be told which it was. Raises UsageError where nothing is hidden."""

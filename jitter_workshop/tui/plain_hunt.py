@@ -67,7 +67,7 @@ def heard(workshop: Workshop, walk: Walk, talk: Talk, answer: str) -> bool:
 
 def tell_cured(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     """Whether the cure helped, in place of the comparison of two runs; False where none was tried."""
-    view = cure.view(walk, workshop.weighed(walk.run_in(TREATED))) if walk.hunts else None
+    view = cure.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
         talk.say(*cure_lines(view, talk.width), "")
@@ -120,9 +120,13 @@ def start(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
 
 
 def tell_standing(workshop: Workshop, walk: Walk, talk: Talk) -> None:
-    """Whether a hidden noise runs, at every page of its chapter."""
-    if walk.hunts and (said := words.standing(workshop.hunt)):
+    """Whether a hidden noise runs, at every page of its chapter; where none does, how those before came out."""
+    if not walk.hunts:
+        return
+    if said := words.standing(workshop.hunt):
         talk.tell(f"! {said}", "", "  ")
+    elif walk.current in ("look", "compare", "explain") and (said := words.remembered(walk.progress.hunts, 3)):
+        talk.tell(said)
 
 
 def _going_on(workshop: Workshop) -> Hunt:

@@ -118,6 +118,13 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
     assert text.count("A cure is tried on") == 2
 
 
+def test_how_it_came_out_is_said_when_the_session_is_opened_again(workshop: FakeWorkshop) -> None:
+    said(workshop, "||||||name greedy||q")
+    workshop.close()
+    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    assert "1 of 1 hidden noise caught: A greedy thread (named at the first try)." in said(reopened, "q")
+
+
 def test_the_status_is_within_reach_while_a_noise_runs(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||||status|q")
     assert "Checks:" in text

@@ -243,6 +243,15 @@ async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) ->
         assert len(workshop.runs()) == 2
 
 
+async def test_how_it_came_out_is_said_at_the_pages_that_are_seen_again(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), *BESIDE, "i", "g", "enter", "enter") as (app, pilot):
+        assert "0 of 1 hidden noise caught: A greedy thread (not named)." in flat(app)
+        assert "another noise" not in flat(app)
+        await press(pilot, "enter")
+        assert "EXPLAIN" in text_of(app)
+        assert "0 of 1 hidden noise caught" in flat(app)
+
+
 async def test_nothing_is_hidden_before_the_quiet_run(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), "x") as (app, _):
         assert "First measure while all is quiet" in flat(app)

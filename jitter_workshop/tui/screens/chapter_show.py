@@ -10,7 +10,6 @@ from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow import cure, traced
-from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
 from jitter_workshop.tui import focus_words, hunt_words
@@ -291,13 +290,16 @@ class ChapterShow(ChapterState):
             return ""
         if self.step == "look":
             return hunt_words.remembered(self.walk.progress.hunts, 3)
-        first = self.step == "again" and self.walk.run_in("again") is None
-        return hunt_words.standing(self.workshop.hunt) or (hunt_words.FIRST if first else "")
+        if said := hunt_words.standing(self.workshop.hunt):
+            return said
+        if self.step in ("compare", "explain"):
+            return hunt_words.remembered(self.walk.progress.hunts, 1)
+        return hunt_words.FIRST if self.step == "again" and self.walk.run_in("again") is None else ""
 
     def _cured(self) -> CureView | None:
         if not self.walk.hunts:
             return None
-        return cure.view(self.walk, self.workshop.weighed(self.walk.run_in(TREATED)))
+        return cure.view(self.walk)
 
     def _hunt_keys(self) -> list[Shown]:
         """The keys of a chapter that hides a noise: worth more than those for looking at curves."""
