@@ -32,6 +32,8 @@ _BAR = 20
 _MOST_CPUS = 8
 _LINK = re.compile(r"(`[^`]+`)|\[([^\]]+)\]\([^)]*\)")
 """Code, which stays as it is, or a link."""
+_ITEM = re.compile(r"\s*(?:[-*+]|(?P<number>\d{1,2}[.)]))\s")
+"""Where an item of a list begins."""
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
@@ -53,9 +55,11 @@ def prose(markdown: str, width: int) -> list[str]:
 
     def flush() -> None:
         if paragraph:
-            text = _unmarked(" ".join(part.strip() for part in paragraph))
-            is_item = paragraph[0].lstrip().startswith(("- ", "* "))
-            lines.extend(wrap(text, width, "  " if is_item else "", "    " if is_item else None))
+            item = _ITEM.match(paragraph[0])
+            mark = "" if item is None else f"  {item['number'] or '-'} "
+            words = paragraph[0] if item is None else paragraph[0][item.end() :]
+            text = _unmarked(" ".join(part.strip() for part in (words, *paragraph[1:])))
+            lines.extend(wrap(text, width, mark, " " * len(mark)))
             paragraph.clear()
 
     for raw, kind in split_code(markdown.split("\n")):
@@ -67,7 +71,7 @@ def prose(markdown: str, width: int) -> list[str]:
             flush()
             lines.append("")
         else:
-            if raw.lstrip().startswith(("- ", "* ", "#")):
+            if _ITEM.match(raw) or raw.lstrip().startswith("#"):
                 flush()
             paragraph.append(raw)
     flush()
