@@ -91,6 +91,11 @@ class AgentClient:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    @property
+    def ended(self) -> bool:
+        """Has the agent's process ended, for whatever reason?"""
+        return self._process.poll() is not None
+
     def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
         """The plan as root sees it."""
         return _as(Plan, self._ask("plan", STEP_LIMIT_S, wanted=list(wanted), cpus=cpus))
