@@ -12,7 +12,7 @@ from jitter_workshop.flow.counted import counted_report
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.evidence import EvidenceReport, Span
 from jitter_workshop.model.run import MAIN_HISTOGRAM, Run
-from jitter_workshop.model.trace import unpack
+from jitter_workshop.model.trace import unpack_fields
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.traces import RunTrace
 
@@ -83,7 +83,7 @@ def explained_blocks(run: Run, trace: RunTrace) -> Iterator[ExplainedBlock]:
         yield explain_block(
             span,
             windows_of(block.stalls, span, run.workload),
-            unpack(block.events, trace.strings),
+            unpack_fields(block.events, trace.strings),
             trace.info.cpus,
             trace.tids,
             {int(cpu): count for cpu, count in block.lost.items()},
