@@ -15,6 +15,7 @@ from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Weighed
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CureView
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.scale import nice_ns
@@ -72,12 +73,25 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
     if seen is not None and seen.beside_ns > 0:
         by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)}, and now takes {nice_ns(seen.now_ns)}"
         return f"{said} {by_name}: {_verdict(seen)}{where}"
+    if lacking := _untraced(quiet, beside, treated):
+        return f"{said} {lacking} By this nothing can be told of a cure.{where}"
     if during < before * _PLAIN_TO_SEE or during <= before:
         return f"{said} Beside the noise hardly more than without it: by this nothing can be told of a cure.{where}"
     share = (during - after) / (during - before)
     if share >= _SOME:
         return f"{said} {100 * min(share, 1.0):.0f} % of what came with the noise is gone, {_BY_ONE_RUN}{where}"
     return f"{said} No less than beside the noise: it did not help, or somebody else came, {_BY_ONE_RUN}{where}"
+
+
+def _untraced(*runs: Run) -> str:
+    """Which of the runs were made without the trace that the others have, for tracing takes time, too; "" where they
+    are all alike."""
+    without = [run for run in runs if run.counters is not None]
+    if not without or len(without) == len(runs):
+        return ""
+    names = " and ".join(f"'{clean(run.label, 40)}'" for run in without)
+    why = clean(without[-1].counters.why_no_trace, 200) if without[-1].counters is not None else ""
+    return f"No trace was made of {names} ({why}), and tracing takes time by itself."
 
 
 def _verdict(seen: Weighed) -> str:

@@ -45,7 +45,7 @@ _SHOWN_NOTES = (
 
 def remark(run: Run) -> str:
     """What happened to a run that whoever asked for it should be told at once, in sentences; "" for nothing."""
-    said = [run.notes.get(note, "") for note in (HUNTED, "suspended", UNSTEADY)]
+    said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
     return " ".join(f"{clean(one[:1].upper() + one[1:], 400)}." for one in said if one)

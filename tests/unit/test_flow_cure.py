@@ -15,7 +15,7 @@ from jitter_workshop.flow.hunt import Hunt
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, EvidenceReport
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Counters, Run
 from jitter_workshop.model.session import Weighed
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.comparison import STOLEN
@@ -90,6 +90,28 @@ def test_by_the_traces_whatever_others_did(workshop: FakeWorkshop, seen: Weighed
 
 def test_what_no_trace_shows_is_told_by_the_time_stolen(workshop: FakeWorkshop) -> None:
     assert "100 % of what came with the noise is gone" in said(workshop, 1 * MS, 26 * MS, 1 * MS, Weighed(0, 0))
+
+
+UNTRACED = Counters("the agent ended with signal 9", 1, (), None)
+
+
+def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("hunt")
+    made = {"measure": run("20260101-000000-aaaa", 1), "again": run("20260101-000000-bbbb", 26 * MS)}
+    made[TREATED] = dataclasses.replace(run("20260101-000000-cccc", 1), counters=UNTRACED)
+    for slot, one in made.items():
+        walk.record(slot, one)
+    found = cure.view(walk)
+    assert found is not None
+    assert "No trace was made of '20260101-000000-cccc' (the agent ended with signal 9)" in found.text
+    assert "nothing can be told of a cure" in found.text
+    assert "is gone" not in found.text
+    # Where none has a trace they are alike.
+    for slot, one in made.items():
+        walk.record(slot, dataclasses.replace(one, counters=UNTRACED))
+    alike = cure.view(walk)
+    assert alike is not None
+    assert "100 % of what came with the noise is gone" in alike.text
 
 
 def test_another_cpu_is_another_cpu(workshop: FakeWorkshop) -> None:

@@ -72,4 +72,6 @@ def test_who_asked_for_a_run_is_told_at_once() -> None:
     said = "The isolated CPUs were not used: sudo asks for a [1mpassword."
     assert remark(made(notes=notes)) == f"The run was suspended once. {said}"
     # Who asked for no CPUs did not ask for isolated ones.
+    untraced = made(notes={"evidence": "no trace: the agent ended with signal 9"})
+    assert remark(untraced) == "No trace: the agent ended with signal 9."
     assert remark(made("none", notes=notes)) == "The run was suspended once."
