@@ -13,7 +13,7 @@ from jitter_workshop.bench.runner import RunResult
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import Block, Run, ThreadRecord
 from jitter_workshop.model.spec import TWO_THREADS, RunSpec
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.tuning.cpu_idle import PmQosFd
 
 _UNSEEN = "this host does not show it"
@@ -63,7 +63,7 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
     ``unnamed_percent``: see ``bench.foreign.Company``. A noise of ours is not among the others."""
     said = []
     if run.disturbed:
-        names = ", ".join(f"{load.name} ({load.cpu_percent:g} %)" for load in run.disturbed)
+        names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)
         said.append(f"other tasks used the measured CPUs: {names}")
     if unnamed_percent:
         said.append(

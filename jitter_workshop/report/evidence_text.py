@@ -9,7 +9,7 @@ from jitter_workshop.model import evidence as words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence, Visitor
 from jitter_workshop.model.run import made_late
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
 
@@ -59,7 +59,7 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NOBODY:
         return clean(_NOBODY[name], limit)
-    return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(clean(name, 64)), limit)
+    return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64)), limit)
 
 
 def named(one: Cause | Visitor, limit: int = 40) -> str:
@@ -307,9 +307,9 @@ def _deeds(deeds: Sequence[Deed]) -> Iterator[str]:
     for deed in senders:
         target = f"CPU {deed.cpu}" if deed.cpu >= 0 else "several CPUs"
         what = f"{clean(deed.of, 40)} called on {target}" if deed.of else f"{target} reschedule"
-        yield f"{clean(deed.who, 20)} had {what} {_times(deed.count)}."
+        yield f"{called(deed.who, 20)} had {what} {_times(deed.count)}."
     for deed in [deed for deed in deeds if deed.what == "move"][:3]:
-        yield f"{clean(deed.who, 20)} moved {clean(deed.of, 20)} to CPU {deed.cpu} {_times(deed.count)}."
+        yield f"{called(deed.who, 20)} moved {clean(deed.of, 20)} to CPU {deed.cpu} {_times(deed.count)}."
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:

@@ -134,7 +134,8 @@ def test_the_first_stalls_are_in_full_and_the_others_in_a_line() -> None:
 def test_nothing_to_explain_is_said_so() -> None:
     text = render(made([], []), PLAIN)
     assert "No stall to explain." in text
-    assert "nothing but the measured threads ran on CPU 1" in text
+    # Not even the tick of that CPU is in it.
+    assert "the trace of CPU 1 is empty in 1 block: what ran there is not known" in text
 
 
 def test_a_share_is_told_only_where_it_is_another_one() -> None:
@@ -170,6 +171,9 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
         ("task", "idle", "waking from idle"),
         ("task", "throttled", "throttled, the CPU idle"),
         ("task", "kworker/1:1", "task kworker/1:1"),
+        ("task", "   ", "task (no visible name)"),
+        ("task", "\u200b\x1b", "task (no visible name)"),
+        ("task", "", "task (no visible name)"),
         ("no_event", "", "no event"),
         ("no_event", "asleep", "asleep or stopped"),
         ("page_fault", "user", "page fault (user)"),
