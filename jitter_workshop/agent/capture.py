@@ -98,6 +98,11 @@ class Capture:
                 self._writer.make_folder(f"{self._tracefs}/instances/{name}")
             except OSError as error:
                 raise HostError(f"the kernel's trace takes no instance of ours: {reason(error)}") from error
+        if instances.pairs(self._root, self._tracefs) > instances.MOST_PAIRS:
+            raise HostError(
+                f"{instances.MOST_PAIRS} measurements record the kernel's trace already, and no more may at a time",
+                "wait until one has ended",
+            )
         share = self._share(kilobytes)
         for instance, size in (
             (self._hot, share),

@@ -230,8 +230,9 @@ class TickKept:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Whether anything but the measured threads ran on the hot CPUs in a stretch. ``clean``: nothing did; None where
-    the trace has gaps, is empty or lacks a kind of event, and so no answer. ``other_tasks``: stays of tasks, and of work
-    in them; ``interruptions``: the rest (interrupts, softirqs, timers); ``taken_ns``: all of it. ``sentence`` says it."""
+    the trace has gaps, is empty or lacks a kind of event, and so no answer. ``other_tasks``: stays of tasks, and of
+    work in them; ``interruptions``: the rest (interrupts, softirqs, timers); ``taken_ns``: all of it. ``sentence`` says
+    it."""
 
     cpus: tuple[int, ...]
     stretch_ns: int

@@ -383,3 +383,20 @@ def test_what_a_killed_one_left_is_removed(agent: AgentClient, woken: Woken, hot
         for folder in folders.values():
             if folder.exists():
                 folder.rmdir()
+
+
+def test_what_is_left_when_everybody_is_killed_is_known_and_removed(agent: AgentClient, woken: Woken, hot: int) -> None:
+    begin(agent, woken, hot)
+    agent.evidence_start()
+    names = tuple(path.name for path in ours(agent))
+    assert not set(names) & set(instances.stale(HostRoot()))
+    pid = agent._process.pid
+    (watcher,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    os.kill(int(watcher), signal.SIGKILL)
+    agent._process.kill()
+    agent._process.wait()
+    assert tuple(path.name for path in ours(agent)) == names
+    assert set(names) <= set(instances.stale(HostRoot()))
+    gone, _ = instances.remove_stale(HostRoot(), HostWriter())
+    assert set(names) <= set(gone)
+    assert ours(agent) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent import instances
 from tests import hosttrees, tracedtree, tuned_tree
 from tests.functional.test_agent_evidence import begin, instance, refusal
 from tests.tracedtree import INSTANCES
@@ -90,7 +91,9 @@ def test_what_a_dead_agent_left_is_removed_and_nobody_elses(tmp_path: Path, proc
         agent.ask("evidence", do="end")
         for name in stale:
             (tmp_path / INSTANCES / name).mkdir()
-        assert agent.ask("restore")["restored"] == []
+        given_back = agent.ask("restore")
+        assert (given_back["restored"], given_back["left_alone"]) == ([], [])
+        assert given_back["trace_instances_removed"] == sorted(stale)
     assert tracedtree.instances(tmp_path) == sorted(kept)
 
 
@@ -109,3 +112,37 @@ def test_a_number_that_is_used_again_is_told_by_its_start(tmp_path: Path, proces
         begin(agent, process)
         left = {name.removeprefix("jitter-workshop-") for name in tracedtree.instances(tmp_path)}
         assert left == {*kept, f"{agent.pid}@700-hot", f"{agent.pid}@700-all"}
+
+
+def test_one_that_cannot_be_removed_is_told(tmp_path: Path, process: int) -> None:
+    tuned_tree.make(tmp_path)
+    tracedtree.make(tmp_path, process)
+    (tmp_path / INSTANCES / "jitter-workshop-4000000@7-all").mkdir()
+    (tmp_path / INSTANCES / "jitter-workshop-4000000@7-hot").write_text("a file cannot be removed as a folder is")
+    with Agent(tmp_path) as agent:
+        given_back = agent.ask("restore")
+    assert given_back["trace_instances_removed"] == ["jitter-workshop-4000000@7-all"]
+    (left,) = given_back["left_alone"]
+    assert (left["tunable"], left["path"]) == ("trace", f"/{INSTANCES}/jitter-workshop-4000000@7-hot")
+    assert "left over by a measurement: " in left["reason"]
+
+
+def test_only_a_few_record_at_a_time(tmp_path: Path, process: int) -> None:
+    """Each has memory of the kernel's for its buffers."""
+    tracedtree.make(tmp_path, process)
+    agents = [Agent(tmp_path) for _ in range(instances.MOST_PAIRS + 1)]
+    try:
+        for agent in agents:
+            hosttrees.write(tmp_path, {f"proc/{agent.pid}/status": "Name:\tagent\n"})
+        for agent in agents[:-1]:
+            assert begin(agent, process)["clock"] == "x86-tsc"
+        before = tracedtree.instances(tmp_path)
+        words = refusal(begin(agents[-1], process))
+        assert words == "4 measurements record the kernel's trace already, and no more may at a time"
+        assert tracedtree.instances(tmp_path) == before
+        agents[0].ask("evidence", do="end")
+        assert begin(agents[-1], process)["clock"] == "x86-tsc"
+    finally:
+        for agent in agents:
+            agent.end()
+    assert tracedtree.instances(tmp_path) == []
