@@ -105,6 +105,10 @@ def ended(hunt: Hunt | None, measured: bool) -> str:
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
 
 
+LEFT = "The hidden noise ended with this chapter. Nobody named it."
+FIRST_QUIET = "First measure while all is quiet: that is what the noise is compared with."
+
+
 def verdict(finding: Finding, hunt: Hunt) -> str:
     """An answer's worth in a line."""
     if finding.right:

@@ -58,7 +58,7 @@ class ChapterHunt(ChapterSettings):
             self._tell("A hidden noise runs already: i names it, or gives up.")
             return
         if self.walk.run_in("measure") is None:
-            self._tell("First measure while all is quiet: that is what the noise is compared with.")
+            self._tell(words.FIRST_QUIET)
             return
         try:
             suspects = self.workshop.suspects(self.walk.chapter.id)
