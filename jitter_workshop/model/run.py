@@ -59,6 +59,10 @@ class Stall:
         return self.end_ns - self.start_ns
 
 
+AT = "at: since the run began, with the pauses between its blocks"
+"""What is said of when a stall was: there can be more of that than was measured."""
+
+
 def made_late(thread: str, messages: int) -> str:
     """In words, what a stall of ``thread`` made late: "12 messages late"; empty for a single one, and for ``spin``'s
     sampler, which has none."""

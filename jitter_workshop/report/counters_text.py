@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from jitter_workshop.model.counters import CountedStall, CounterReport
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import Counter, made_late
+from jitter_workshop.model.run import AT, Counter, made_late
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
@@ -254,7 +254,8 @@ def _by_hand(report: CounterReport, style: Style) -> Iterator[str]:
 
 def _worst(report: CounterReport, style: Style) -> Iterator[str]:
     if report.worst:
-        yield style.paint("the longest stalls, as the benchmark saw them", "dim")
+        for line in wrap(f"the longest stalls, as the benchmark saw them; {AT}", style.width):
+            yield style.paint(line, "dim")
     for number, stall in enumerate(report.worst, 1):
         yield stall_line(number, stall)[: style.width]
 

@@ -8,7 +8,7 @@ from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence, Visitor
-from jitter_workshop.model.run import made_late
+from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
@@ -207,7 +207,9 @@ def _without(cause: Cause, report: EvidenceReport) -> str:
 def _worst(report: EvidenceReport, style: Style) -> list[str]:
     if not report.worst:
         return []
-    lines = [style.paint("the worst stalls, from left to right in time", "dim")]
+    lines = [
+        style.paint(line, "dim") for line in wrap(f"the worst stalls, from left to right in time; {AT}", style.width)
+    ]
     for number, stall in enumerate(report.worst, 1):
         lines += [""] if 1 < number <= FULL + 1 else []
         lines += _stall(number, stall, style) if number <= FULL else [_short(number, stall, style.width)]

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from jitter_workshop.flow.counted import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.counters import CounterReport
-from jitter_workshop.model.run import Counter, Run
+from jitter_workshop.model.run import AT, Counter, Run
 from jitter_workshop.report.counters_text import by_hand, level, render, to_ask_for, verdict
 from jitter_workshop.report.terminal import Style
+from jitter_workshop.tui.screens.counters_views import stalls
+from jitter_workshop.tui.theme import PALETTES
 from tests.madecounted import COUNTERS, HOSTILE, fields
 from tests.madeup import make_run
 
@@ -27,6 +29,11 @@ def measured(**how: Any) -> Run:
 def report(paranoid: int | None = 2, **how: Any) -> CounterReport:
     run = measured(**how)
     return counted_report(run, dataclasses.replace(COUNTERS, perf_event_paranoid=paranoid), 10)
+
+
+def test_when_a_stall_was_is_told_with_what_that_counts_from() -> None:
+    assert AT in " ".join(render(report(), Style(80)).split())
+    assert AT in [line.plain for line in stalls(report(), 0, 80, PALETTES["dark"])]
 
 
 def test_no_cause_is_claimed_and_every_null_has_its_reason() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
-from jitter_workshop.model.run import made_late
+from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.evidence_text import (
     ITEM,
@@ -118,6 +118,7 @@ def stall_page(stall: ExplainedStall, width: int, palette: Palette) -> Iterator[
     late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
     yield from wrap(Text(said, f"bold {palette.text}"), width)
+    yield from wrap(Text(AT, palette.faint), width)
     drawn, legend = bar(stall, width)
     yield coloured(drawn, stall, palette)
     name = max(width - 22, 12)
