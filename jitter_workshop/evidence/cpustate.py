@@ -190,12 +190,13 @@ class CpuState:
         return stack
 
     def _push(self, stack: list[Frame], kind: str, number: int, raw: str, name: str) -> None:
+        """One more frame on the innermost stack: it owns the time from now on."""
         if len(stack) >= _DEEPEST:
             self.unbalanced += len(stack)
             stack.clear()
         serial = self._serials()
         stack.append(_made(Frame, (kind, number, raw, name, serial)))
-        self.own()
+        self.kind, self.name, self.serial = kind, name, serial
 
     def _pop(self, stack: list[Frame], ts: int, kind: str, number: int, raw: str) -> bool:
         """Leave the innermost frame that this exit is of, and with it what is inside; False where there is none."""

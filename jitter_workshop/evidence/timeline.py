@@ -92,7 +92,7 @@ class _Builder:
     def run(self) -> Timeline:
         states, traced = self._states, self._traced
         for event in self._events:
-            ts, cpu, kind, pid, *_ = event
+            ts, cpu, kind, pid, a, b, _, name, _, flags = event
             if kind in _ELSEWHERE:
                 self._deed(event)
                 continue
@@ -108,12 +108,11 @@ class _Builder:
                 self._resync(state, event)
             state.last = ts
             self._latest[cpu] = kind
-            self._step(state, event)
+            self._step(state, ts, kind, pid, a, b, name, flags)
         return self._timeline()
 
-    def _step(self, state: CpuState, event: EventFields) -> None:
+    def _step(self, state: CpuState, ts: int, kind: str, pid: int, a: int, b: int, name: str, flags: int) -> None:
         """What an event does to its CPU. The commonest kinds are looked for first."""
-        ts, cpu, kind, pid, a, b, _, name, _, flags = event
         match kind:
             case "softirq_entry":
                 state.enter_on_task(ts, SOFTIRQ, a, "", name or f"softirq {a}")
@@ -121,10 +120,10 @@ class _Builder:
                 state.leave_on_task(ts, SOFTIRQ, a, "", name or f"softirq {a}")
             case "switch":
                 if pid in self._threads:
-                    self._threads[pid].switched_out(ts, cpu, bool(b))
+                    self._threads[pid].switched_out(ts, state.cpu, bool(b))
                 state.switch(ts, a, name)
                 if a in self._threads:
-                    self._threads[a].switched_in(ts, cpu)
+                    self._threads[a].switched_in(ts, state.cpu)
             case "vector_entry":
                 state.enter_vector(ts, a, name, name or f"vector {a}")
             case "vector_exit":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.evidence.candidates import candidates
@@ -39,22 +41,23 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP) -> EvidenceReport:
     main = run.histograms.get(MAIN_HISTOGRAM.get(run.workload, ""))
     whole = len(trace.blocks) == len(run.blocks)
     try:
-        return summarise(
-            explained_blocks(run, trace),
-            run=run.id,
-            threshold_ns=run.stalls.threshold_ns,
-            clock=trace.info.clock,
-            main_thread=_main_thread(run, trace),
-            messages=main.count if main is not None and whole else None,
-            unlisted=sum(block.unlisted for block in trace.blocks),
-            distinct=run.stalls.count if whole else None,
-            notes=_of_a_part(run, trace) if not whole else {},
-            missing=trace.info.missing,
-            top=top,
-            placed=placed,
-            lost_elsewhere=sum(block.lost_elsewhere for block in trace.blocks),
-            candidates=candidates(run),
-        )
+        with _nothing_cyclic():
+            return summarise(
+                explained_blocks(run, trace),
+                run=run.id,
+                threshold_ns=run.stalls.threshold_ns,
+                clock=trace.info.clock,
+                main_thread=_main_thread(run, trace),
+                messages=main.count if main is not None and whole else None,
+                unlisted=sum(block.unlisted for block in trace.blocks),
+                distinct=run.stalls.count if whole else None,
+                notes=_of_a_part(run, trace) if not whole else {},
+                missing=trace.info.missing,
+                top=top,
+                placed=placed,
+                lost_elsewhere=sum(block.lost_elsewhere for block in trace.blocks),
+                candidates=candidates(run),
+            )
     except ValueError as error:
         raise SessionError(f"the trace of run {run.id} is damaged: {error}", "measure again with --evidence") from error
 
@@ -88,6 +91,19 @@ def explained_blocks(run: Run, trace: RunTrace) -> Iterator[ExplainedBlock]:
             trace.tids,
             {int(cpu): count for cpu, count in block.lost.items()},
         )
+
+
+@contextmanager
+def _nothing_cyclic() -> Iterator[None]:
+    """Millions of small tuples are made and let go here, none in a cycle: looking for cycles among them again and again
+    would take a quarter of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _main_thread(run: Run, trace: RunTrace) -> str:
