@@ -114,6 +114,12 @@ def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> 
     assert shown.label == "with the cure"
 
 
+def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "|||||cure here||q")
+    assert "The run 'before the hunt', before:" in text
+    assert "The run 'with the cure':" in text
+
+
 def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||||r|r 0|?|anew|q")
     assert "cure 0 Step aside" in text

@@ -15,9 +15,11 @@ from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens import chapter_hunt
+from jitter_workshop.tui.screens.chapter import ChapterScreen
 from jitter_workshop.tui.screens.evidence import EvidenceScreen
 from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.suspects import SuspectsPage
+from jitter_workshop.tui.theme import PALETTES
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import TIDS, switch, trace_of
@@ -229,6 +231,12 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         table = flat(app)
         assert "quiet beside the noise with the cure" in table
         assert workshop.hiding
+        await press(pilot, "enter")
+        assert isinstance(app.screen, ChapterScreen)
+        evidence = "\n".join(line.plain for line in app.screen._figures(76, PALETTES["dark"]))
+        for told in ("first: before the hunt", "second: beside the noise", "third: with the cure"):
+            assert told in evidence
+        assert "newest run (third: with the cure)" in evidence
 
 
 async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) -> None:

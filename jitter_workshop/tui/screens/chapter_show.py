@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow import cure, traced
+from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
 from jitter_workshop.tui import focus_words, hunt_words
@@ -179,7 +180,7 @@ class ChapterShow(ChapterState):
         explained = walk.explain()
         if explained is None:
             return views.closing(walk.by_hand(), walk.chapter.learnt, width, palette)
-        runs = [e for slot in SLOTS if (e := walk.explain(slot)) is not None]
+        runs = [e for slot in (*SLOTS, TREATED) if (e := walk.explain(slot)) is not None]
         return views.explanation(explained, runs, walk.chapter.learnt, width, palette)
 
     def _question_figures(self, width: int, palette: Palette) -> list[Text]:

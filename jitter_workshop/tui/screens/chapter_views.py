@@ -238,13 +238,13 @@ def explanation(
     view: Explanation, runs: Sequence[Explanation], learnt: Sequence[str], width: int, palette: Palette
 ) -> Lines:
     """Who used the time: threads and where they ran, interrupts, the knee, and the same by hand. ``runs``: those whose
-    threads are shown, the chapter's first above its second; all else is of ``view``."""
-    both = len(runs) > 1
-    titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second"), strict=False)]
+    threads are shown, in the order in which a chapter has them; all else is of ``view``."""
+    several = len(runs) > 1
+    titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("THREADS", palette)]
     rows = [["", "switched out", "by force", "moved"]]
     for shown, title in zip(runs, titles, strict=True):
-        rows += [[title, "", "", ""]] if both else []
+        rows += [[title, "", "", ""]] if several else []
         rows += [
             [clean(t.name, 20), *(_count(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
             for t in shown.threads
@@ -252,10 +252,10 @@ def explanation(
     lines += table(rows, palette, right=(1, 2, 3), width=width)
     lines += [Text(), heading(WORK_DONE.get(view.run.workload, WORK_DONE["ring"]).upper(), palette)]
     for shown, title in zip(runs, titles, strict=True):
-        lines += [Text(title, style=palette.text)] if both else []
+        lines += [Text(title, style=palette.text)] if several else []
         for thread in shown.threads:
             lines += residence(thread, width, palette)
-    if both:
+    if several:
         which = titles[list(runs).index(view)]
         lines += [Text(), *wrap(Text(f"What follows is of the newest run ({which}).", style=palette.dim), width)]
     for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
