@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
 from jitter_workshop.errors import BusyError, SessionError
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
     how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
-    how.add_argument("--noise", metavar="KIND", help=f"a thief beside it: {', '.join(NOISE_KINDS)}")
+    how.add_argument("--noise", action=_Once, metavar="KIND", help=f"a thief beside it: {', '.join(NOISE_KINDS)}")
     how.add_argument("--wait", type=_number, default=0.0, metavar="S", help="queue while somebody else measures")
     add_json(parser)
 
@@ -113,9 +113,27 @@ def run(args: argparse.Namespace) -> int:
         say(not_kept)
         return 1
     if not args.json:
+        from jitter_workshop.report.text import kept as told
+
         assert session is not None
-        print(f"\n  {'kept':<14}as {measured.id} in session {clean(session.session.name)}")
+        named = args.session is not None
+        print("\n" + told(measured, session.session.name, session.has_trace(measured.id), named), end="")
     return 0
+
+
+class _Once(argparse.Action):
+    """An option of which the second would silently drop the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "given twice: a run has one noise")
+        setattr(namespace, self.dest, values)
 
 
 class ProgressLine:

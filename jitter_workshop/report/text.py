@@ -24,6 +24,8 @@ _UNKNOWN = "–"
 _PACE = {"wakeup": "a wake-up", "ack": "a segment"}
 _NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
 
+_A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
+
 _SHOWN_NOTES = (
     "complete",
     UNSTEADY,
@@ -55,6 +57,22 @@ def render(run: Run) -> str:
     """The whole report of a run, ending with a line break."""
     parts = [_headline(run), *_tables(run), _stalls(run), _buckets(run), _threads(run), _facts(run)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def kept(run: Run, session: str, traced: bool, named: bool = False) -> str:
+    """Where a run is kept and, where evidence was asked for, what shows it, ending with a line break. ``named``: the
+    session was asked for by its name, so it need not be the one that other verbs open."""
+    name = clean(session)
+    lines = [_fact("kept", f"as {run.id} in session {name}")]
+    if traced or run.counters is not None:
+        # A name that a shell would take apart is not put into a command.
+        of_it = f" --session {name}" if named and _A_WORD.fullmatch(name) else ""
+        command = f"'explain @1{of_it}'"
+        text = f"there is no trace of it; {command} says what could be counted instead"
+        if traced:
+            text = f"the kernel's trace is kept with it: {command} says what took the time of its stalls"
+        lines.append(_fact("evidence", text))
+    return "\n".join(lines) + "\n"
 
 
 def _headline(run: Run) -> str:
@@ -226,9 +244,23 @@ def _facts(run: Run) -> str:
         seen.append(f"the workshop itself woke {sum(own):,} times during blocks")
     if seen:
         facts.append(("seen", "; ".join(seen)))
+    facts.append(("noise", _noise(run)))
     nothing = () if run.noise else ("noise",)
     facts += [("note", clean(run.notes[n], 400)) for n in _SHOWN_NOTES if n in run.notes and n not in nothing]
     return "\n".join(_fact(name, text) for name, text in facts if text)
+
+
+def _noise(run: Run) -> str:
+    """What a noise says that it did; "" without one."""
+    if run.noise is None:
+        return ""
+    kind, bursts = clean(run.noise, 20), run.noise_bursts
+    if bursts is None:
+        return f"{kind}: {clean(run.notes.get('noise_bursts', 'what it did is not known'), 200)}"
+    took = (
+        "how long the thread waited is not known" if bursts.taken_ns is None else f"{nice_ns(bursts.taken_ns)} in all"
+    )
+    return f"{kind} logged {_count(bursts.count, 'burst')}, {took}, from before the first block until after the last"
 
 
 def _fact(name: str, text: str) -> str:
