@@ -39,6 +39,11 @@ NO_CURE = "A cure is tried on a noise that was measured and is not named yet: x 
 ELSEWHERE = "In another terminal, while this chapter stays open (to leave it ends the noise):"
 
 
+def numbers(rows: int) -> str:
+    """The digits that choose among so many rows."""
+    return f"1–{min(rows, 9)}" if rows > 1 else "1"
+
+
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
     """What can be done against a thief, as (command, what it does). ``other``: a CPU that is not measured on."""
     found = [

@@ -38,7 +38,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "runs now, and is yours to name",
         "! A hidden noise runs.",
         "name KIND · give up",
-        f"✗ Not: Spinners. It is not that one. It would be found like this: {noise('spinners').found_as}",
+        f"✗ Not: Spinners. It would be found like this: {noise('spinners').found_as}",
         "! that is none of the suspects",
         "✓ Caught: A greedy thread, at try 2.",
         f"What it does: {noise('greedy').what}",

@@ -96,8 +96,9 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert "i name it" in flat(app)
         await press(pilot, "i", "enter")
         assert isinstance(app.screen, SuspectsPage)
+        assert f"1–{len(workshop.suspects('hunt'))} choose" in framed(app)
         found = f"It would be found like this: {noise('spinners').found_as}"
-        assert f"✗ Not: Spinners. It is not that one. {found}" in framed(app)
+        assert f"✗ Not: Spinners. {found}" in framed(app)
         assert noise("greedy").what not in framed(app)
         assert workshop.hiding
         await press(pilot, "down", "enter")
@@ -216,6 +217,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         asked = framed(app)
         for told in ("$ kill PID", "$ taskset -apc 0 PID", "apply isolation", "1 Measure where it was"):
             assert told in asked
+        assert "1–5 choose" in flat(app)
         await press(pilot, "y")
         assert app.clipboard.splitlines()[1] == "kill PID"
         await press(pilot, "escape")

@@ -20,7 +20,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 MOST_CPUS = 8
 """Other CPUs to choose from: a thread that steps aside needs one, not a list of hundreds."""
-_KEYS = "↑ ↓ 1–9 choose · Enter measures · y copies · Esc does not"
+_KEYS = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc does not"
 
 
 class CuresPage(Page):
@@ -59,7 +59,8 @@ class CuresPage(Page):
             yield Text(f"{'▸' if here else ' '} {index + 1} {words.place(cpu)}", style=style)
 
     def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        said = "The commands are in the clipboard, where this terminal allows it." if self._copied else _KEYS
+        keys = _KEYS.format(numbers=words.numbers(len(self._choices)))
+        said = "The commands are in the clipboard, where this terminal allows it." if self._copied else keys
         yield from wrap(Text(said, style=palette.dim), width)
         yield Text()
 

@@ -20,7 +20,7 @@ from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_KEYS = "↑ ↓ 1–9 choose · Enter names it · g gives up · Esc looks on"
+_KEYS = "↑ ↓ {numbers} choose · Enter names it · g gives up · Esc looks on"
 _ANSWERED = "Esc closes"
 
 
@@ -72,7 +72,8 @@ class SuspectsPage(Page):
             yield from wrap(Text(clean(sentence, 400), style=palette.text), width)
 
     def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        yield from wrap(Text(_ANSWERED if self._over else _KEYS, style=palette.dim), width)
+        keys = _ANSWERED if self._over else _KEYS.format(numbers=words.numbers(len(self._hunt.suspects)))
+        yield from wrap(Text(keys, style=palette.dim), width)
         yield Text()
 
     def _redraw(self) -> None:
