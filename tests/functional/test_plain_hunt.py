@@ -180,6 +180,15 @@ def test_how_it_came_out_is_said_when_the_session_is_opened_again(workshop: Fake
     assert "1 of 1 hidden noise caught: A greedy thread (named at the first try)." in said(reopened, "q")
 
 
+def test_where_nothing_is_hidden_the_page_does_not_say_so(workshop: FakeWorkshop) -> None:
+    said(workshop, "|||||q")
+    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    text = said(reopened, "q")
+    assert "Have a noise hidden: then the same run is made beside it." in text
+    assert "Now a noise is hidden" not in text
+    assert "A hidden noise runs" not in text
+
+
 def test_the_status_is_within_reach_while_a_noise_runs(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||||status|q")
     assert "Checks:" in text
