@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.agent.client import AgentClient, NeedsPassword, Rights, connect, rights
+from jitter_workshop.agent.client import CHANGING, TRACING, AgentClient, NeedsPassword, Purpose, Rights, connect, rights
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.witness import Tracer
 from jitter_workshop.host.root import HostRoot
@@ -87,7 +87,7 @@ class Hands:
     def tracer(self) -> Tracer:
         """Who records the kernel's trace. Raises HostError where root's rights are not to be had, also where an agent
         has ended and sudo would have to ask for another: a run that is about to begin is no moment for a question."""
-        return self._connected(may_ask=not self._began)
+        return self._connected(TRACING, may_ask=not self._began)
 
     def keep(self) -> None:
         """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""
@@ -118,15 +118,15 @@ class Hands:
         finally:
             agent.close()
 
-    def _connected(self, may_ask: bool = True) -> AgentClient:
+    def _connected(self, purpose: Purpose = CHANGING, may_ask: bool = True) -> AgentClient:
         agent = self._living()
         if agent is None:
             try:
-                agent = connect(ask=False)
+                agent = connect(ask=False, purpose=purpose)
             except NeedsPassword:
                 if not may_ask:
                     raise
-                agent = self.ask(connect)
+                agent = self.ask(lambda: connect(purpose=purpose))
             self._agent, self._began = agent, True
         return agent
 

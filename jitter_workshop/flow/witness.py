@@ -155,7 +155,7 @@ class Evidence:
                 self._tracer = tracer()
             except HostError as error:
                 self._why_not = error.sentence()
-                # Its advice is about changes: there is another for those who only want to know.
+                # A report on what was counted has advice of its own.
                 self._refusal = error.message
 
     def witness(self, spec: RunSpec) -> Witness | None:

@@ -29,7 +29,7 @@ class Connecting:
         self._asks_from = asks_from
         self.made: list[AgentClient] = []
 
-    def __call__(self, ask: bool = True) -> AgentClient:
+    def __call__(self, ask: bool = True, purpose: object = None) -> AgentClient:
         if not ask and len(self.made) >= self._asks_from:
             raise NeedsPassword("sudo asks for a password")
         self.made.append(AgentClient(self._command))
