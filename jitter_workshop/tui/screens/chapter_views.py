@@ -203,7 +203,7 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
         rows.append(
             [measure_name(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)]
         )
-    lines += table(rows, palette, right=(1, 2, 3), width=width)
+    lines += table(rows, palette, right=(1, 2, 3), width=width) if compared.rows else []
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text, palette), width)]
     return lines
@@ -251,10 +251,12 @@ def explanation(
         ]
     lines += table(rows, palette, right=(1, 2, 3), width=width)
     lines += [Text(), heading(WORK_DONE.get(view.run.workload, WORK_DONE["ring"]).upper(), palette)]
+    # One scale for all bars.
+    digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
     for shown, title in zip(runs, titles, strict=True):
         lines += [Text(title, style=palette.text)] if several else []
         for thread in shown.threads:
-            lines += residence(thread, width, palette)
+            lines += residence(thread, digits, width, palette)
     if several:
         which = titles[list(runs).index(view)]
         lines += [Text(), *wrap(Text(f"What follows is of the newest run ({which}).", style=palette.dim), width)]
@@ -316,22 +318,21 @@ def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
     yield Text.assemble((lead, palette.dim), (line, palette.code))
 
 
-def residence(thread: ThreadEvidence, width: int, palette: Palette) -> Lines:
-    """A bar for each CPU on which a thread did its work."""
+def residence(thread: ThreadEvidence, digits: int, width: int, palette: Palette) -> Lines:
+    """A bar for each CPU on which a thread did its work. ``digits``: how long its counts may be."""
     name = clean(thread.name, 12)
     if not thread.residence:
         return [Text.assemble((f"{name:<12} ", palette.cool), ("not known here", palette.dim))]
     lines: Lines = []
     most = thread.residence[:8]
-    figures = [f" {100 * share:5.1f} %  {count:,}" for _, count, share in most]
-    room = max(min(width - 21 - max(map(len, figures)), 40), 4)
-    for number, (cpu, _, share) in enumerate(most):
+    room = max(min(width - 31 - digits, 40), 4)
+    for number, (cpu, count, share) in enumerate(most):
         line = Text(f"{name if number == 0 else '':<12} ", style=palette.cool)
         line.append(f"CPU {cpu:<4}", palette.text)
         drawn = bar(share, 1.0, room)
         line.append(drawn, palette.accent)
         line.append("·" * (room - len(drawn)), palette.faint)
-        line.append(figures[number], palette.dim)
+        line.append(f" {100 * share:5.1f} %  {count:>{digits},}", palette.dim)
         lines.append(line)
     if len(thread.residence) > len(most):
         lines.append(Text(f"{'':<12} and {len(thread.residence) - len(most)} more CPUs", style=palette.dim))
