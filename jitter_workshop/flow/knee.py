@@ -122,9 +122,13 @@ def knee_sentences(
     if interrupts:
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
+        # The kernel counts while a sampler pauses, too: its own timer, for one.
+        meets = f"each delays one of the {what}, further right if most fall between two"
+        if run.rated_s < run.duration_s:
+            meets = "as many come while the thread samples, further right if most belong to its pauses"
         found.append(
             f"The commonest interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: its knee "
-            f"stands at {stands} if each delays one of the {what}, further right if most fall between two."
+            f"stands at {stands} if {meets}."
         )
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))

@@ -113,6 +113,8 @@ def test_readings_and_stalls_of_a_sampler_that_pauses_are_of_the_same_time() -> 
     run = replace(run, histograms={"spin_gap": run.histograms["accumulator_transit"]})
     assert "1,000,000 readings a second" in knee_sentences(run, ())[0]
     assert counted_seconds(run) == 1.0
+    said = " ".join(knee_sentences(run, (("LOC", 1, 500, 500.0),)))
+    assert "its knee stands at p99.95 if as many come while the thread samples, further right if most belong" in said
 
 
 def test_many_stalls_a_second_are_a_plain_number() -> None:
