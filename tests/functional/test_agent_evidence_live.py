@@ -252,20 +252,11 @@ def test_what_finds_no_room_is_counted(agent: AgentClient, woken: Woken, hot: in
     assert any(e.kind == "switch" and e.a == woken.pid for e in events)  # it may read several of its bytes at once
 
 
-def switch_off(folder: Path) -> None:
-    (folder / "tracing_on").write_text("0")
+def put(file: str, text: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / file).write_text(text)
 
-
-def disable_events(folder: Path) -> None:
-    (folder / "events/enable").write_text("0")
-
-
-def filter_events(folder: Path) -> None:
-    (folder / "events/sched/sched_switch/filter").write_text("prev_pid == 1")
-
-
-def choose_tasks(folder: Path) -> None:
-    (folder / "set_event_pid").write_text("1")
+    return write
 
 
 def read_away(folder: Path) -> None:
@@ -276,17 +267,20 @@ def read_away(folder: Path) -> None:
         os.close(file)
 
 
-def change_clock(folder: Path) -> None:
-    (folder / "trace_clock").write_text("global")
+MEDDLE = {
+    "off": put("tracing_on", "0"),
+    "disabled": put("events/enable", "0"),
+    "filtered": put("events/sched/sched_switch/filter", "prev_pid == 1"),
+    "tasks": put("set_event_pid", "1"),
+    "clock": put("trace_clock", "global"),
+    "emptied": put("trace", ""),
+    "read": read_away,
+}
 
 
-@pytest.mark.parametrize(
-    "meddle",
-    [switch_off, disable_events, filter_events, choose_tasks, read_away, change_clock],
-    ids=lambda f: f.__name__,
-)
+@pytest.mark.parametrize("how", MEDDLE)
 def test_what_somebody_else_changed_is_not_told_as_if_it_were_whole(
-    agent: AgentClient, woken: Woken, hot: int, meddle: Callable[[Path], None]
+    agent: AgentClient, woken: Woken, hot: int, how: str
 ) -> None:
     begin(agent, woken, hot, stacks=True)
     for _ in range(2):
@@ -295,7 +289,7 @@ def test_what_somebody_else_changed_is_not_told_as_if_it_were_whole(
         assert read(agent)[0]
     agent.evidence_start()
     woken.wake()
-    meddle(of_hot_cpus(agent))
+    MEDDLE[how](of_hot_cpus(agent))
     woken.wake()
     with pytest.raises(HostError, match="somebody else changed this tool's trace"):
         agent.evidence_read()
