@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from jitter_workshop.errors import SessionError
+from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.evidence.candidates import candidates
 from jitter_workshop.evidence.explain import MAIN_THREAD, ExplainedBlock, explain_block, windows_of
 from jitter_workshop.evidence.summary import TOP, summarise
@@ -23,19 +23,35 @@ class NoTrace(SessionError):
     """The run has no trace; the message says why, the advice how to get one."""
 
 
-def explain(session: OpenSession, run: Run, top: int = TOP) -> EvidenceReport | CounterReport:
+class Stopped(WorkshopError):
+    """Explaining was stopped before its end."""
+
+    title = "Stopped"
+
+
+Progress = Callable[[int, int], None]
+"""Called before the first block and behind each: how many are done, of how many. What it raises ends the explaining."""
+
+
+def unheard(done: int, total: int) -> None:
+    """Nobody wants to know."""
+
+
+def explain(
+    session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
+) -> EvidenceReport | CounterReport:
     """The causes of a run's stalls; what was counted, where a trace was asked for and not to be had. Raises NoTrace
-    for a run with neither, SessionError for a damaged trace."""
+    for a run with neither, SessionError for a damaged trace, and what ``progress`` raises."""
     trace = session.trace(run.id)
     if trace is None and run.counters is not None:
         return counted_report(run, run.counters, top)
     if trace is None:
         why = run.notes.get("evidence", "")
         raise NoTrace(f"run {run.id} has no evidence" + (f" ({why})" if why else ""), "measure again with --evidence")
-    return report_of(run, trace, top)
+    return report_of(run, trace, top, progress)
 
 
-def report_of(run: Run, trace: RunTrace, top: int = TOP) -> EvidenceReport:
+def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:
     """The report on a trace. Raises SessionError for a trace whose events cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
     main = run.histograms.get(MAIN_HISTOGRAM.get(run.workload, ""))
@@ -43,7 +59,7 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP) -> EvidenceReport:
     try:
         with _nothing_cyclic():
             return summarise(
-                explained_blocks(run, trace),
+                explained_blocks(run, trace, progress),
                 run=run.id,
                 threshold_ns=run.stalls.threshold_ns,
                 clock=trace.info.clock,
@@ -72,9 +88,10 @@ def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
     }
 
 
-def explained_blocks(run: Run, trace: RunTrace) -> Iterator[ExplainedBlock]:
+def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) -> Iterator[ExplainedBlock]:
     """A run's blocks one by one, each with its stalls in pieces. Raises ValueError for events that cannot be read."""
-    for block in trace.blocks:
+    progress(0, len(trace.blocks))
+    for done, block in enumerate(trace.blocks, 1):
         span = Span(
             index=block.index,
             start=block.start_ticks,
@@ -91,6 +108,7 @@ def explained_blocks(run: Run, trace: RunTrace) -> Iterator[ExplainedBlock]:
             trace.tids,
             {int(cpu): count for cpu, count in block.lost.items()},
         )
+        progress(done, len(trace.blocks))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow.causes import explain
+from jitter_workshop.flow.causes import Progress, explain, unheard
 from jitter_workshop.flow.desk import Desk, current_chapter, look_at
 from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
@@ -63,6 +63,7 @@ class Workshop:
         self._without: dict[str, str] = {}
         self._recordings = Recordings(course.source)
         self._hiding: Hiding | None = None
+        self._explained: tuple[str, EvidenceReport | CounterReport] | None = None
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -295,10 +296,12 @@ class Workshop:
         one was asked for and not to be had."""
         return run.counters is not None or self._desk.handle.has_trace(run.id)
 
-    def causes(self, run: Run) -> EvidenceReport | CounterReport:
-        """Who took the time of a run's stalls, or what was counted; takes a second or two for a noisy run. Raises
-        SessionError."""
-        return explain(self._desk.handle, run, MOST_STALLS)
+    def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
+        """Who took the time of a run's stalls, or what was counted. Takes a second for every few hundred thousand
+        events; the newest report is kept. Raises SessionError, and what ``progress`` raises."""
+        if self._explained is None or self._explained[0] != run.id:
+            self._explained = run.id, explain(self._desk.handle, run, MOST_STALLS, progress)
+        return self._explained[1]
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
         """Curves of runs (all when None), oldest first."""
