@@ -52,6 +52,12 @@ def test_figures_are_those_of_the_runs_own_cpus() -> None:
     assert (found.stalled_ns, found.waited_ns, found.measured_ns) == (10_000_000, 8_000_000, 2_000_000_000)
 
 
+def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
+    run = measured()
+    paused = dataclasses.replace(run, duty=10, stalls=dataclasses.replace(run.stalls, rated_s=run.duration_s / 10))
+    assert counted_report(paused, COUNTERS, 10).stalled_ns == counted_report(run, COUNTERS, 10).stalled_ns // 10
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [
