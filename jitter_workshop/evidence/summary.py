@@ -129,7 +129,7 @@ def summarise(
         main_thread=main_thread,
         messages=messages or None,
         below_now=_share(totals.late, messages),
-        residence=present.residence(measured_ns),
+        residence=present.residence(measured_ns, missing or {}),
         missing=dict(missing or {}),
         notes=noted,
         candidates=tuple(candidates),

@@ -116,7 +116,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A file to read; opening a pipe or a device that somebody put in its place would wait without end. Raises OSError."""
+    """A file to read. Opening a pipe or a device that stands in its place would wait without end. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
