@@ -45,6 +45,10 @@ def head(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]
     if report.lost_events:
         lost = "The buffer was full: what came after the last event of a block is blamed on nobody."
         yield from wrap(Text(lost, style=palette.bad), width, "▲ ")
+    if report.unbalanced:
+        events = "1 event" if report.unbalanced == 1 else f"{report.unbalanced:,} events"
+        unfit = f"{events} did not fit what went before; that time is called not known."
+        yield from wrap(Text(unfit, style=palette.bad), width, "▲ ")
 
 
 def causes(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
