@@ -129,7 +129,13 @@ def match(burst: Burst, what: What, pieces: Sequence[Piece], rate: Rate, between
             )
             for piece in mine
         )
-        return Match(burst, tuple(mine), rate.to_ns(ticks), cause, rate.to_ns(ticks + _beside(mine, pieces)))
+        return Match(
+            burst,
+            tuple(mine),
+            rate.to_ns(ticks),
+            cause,
+            rate.to_ns(ticks + _beside(mine, pieces, burst.start - rate.to_ticks(LEAST_NS))),
+        )
     ticks = sum(_within_ticks(piece, burst.start, burst.end) for piece in mine)
     return Match(burst, tuple(mine), rate.to_ns(ticks), cause, burst.taken_ns or None)
 
@@ -138,13 +144,17 @@ def _within_ticks(piece: Piece, low: int, high: int) -> int:
     return max(0, min(piece.end, high) - max(piece.start, low))
 
 
-def _beside(mine: Sequence[Piece], pieces: Sequence[Piece]) -> int:
-    """Ticks without an event that touch a burst's pieces: the sampler felt them together with it."""
+def _beside(mine: Sequence[Piece], pieces: Sequence[Piece], since: int) -> int:
+    """Ticks without an event that touch a burst's pieces: the sampler felt them together with it. What began before
+    ``since``, when the burst was not ordered yet, is not its."""
     edges = {piece.start for piece in mine} | {piece.end for piece in mine}
     return sum(
         piece.ticks
         for piece in pieces
-        if piece.kind == NO_EVENT and piece.name == NOTHING and (piece.start in edges or piece.end in edges)
+        if piece.kind == NO_EVENT
+        and piece.name == NOTHING
+        and piece.start >= since
+        and (piece.start in edges or piece.end in edges)
     )
 
 

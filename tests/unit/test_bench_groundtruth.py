@@ -182,6 +182,14 @@ def test_an_interrupt_took_what_the_sampler_felt(own: int, before: int, behind: 
     assert match.as_before is length_fits(own, 5_000)
 
 
+@pytest.mark.parametrize(("begun", "its"), [(-LEAST_NS, True), (-LEAST_NS - 1, False)])
+def test_a_gap_that_began_before_a_burst_was_ordered_is_not_its(begun: int, its: bool) -> None:
+    gap = Piece("no_event", "", START + begun, START + 50_000)
+    called = Piece("vector", "flush_tlb_func", gap.end, gap.end + 7_000)
+    (match,) = only(log(burst(START, 90_000, taken=7_000), kind="shootdown"), block([gap, called])).matches
+    assert match.took_ns == 7_000 + (gap.ticks if its else 0)
+
+
 def test_what_a_call_brought_about_is_over_when_it_returns() -> None:
     call = burst(START, 20_000, taken=7_000)
     pieces = [Piece("vector", "flush_tlb_func", START + 8_000, START + 15_000)]
