@@ -129,13 +129,8 @@ def match(burst: Burst, what: What, pieces: Sequence[Piece], rate: Rate, between
             )
             for piece in mine
         )
-        return Match(
-            burst,
-            tuple(mine),
-            rate.to_ns(ticks),
-            cause,
-            rate.to_ns(ticks + _beside(mine, pieces, burst.start - rate.to_ticks(LEAST_NS))),
-        )
+        felt = ticks + _beside(mine, pieces, burst.start - rate.to_ticks(LEAST_NS))
+        return Match(burst, tuple(mine), rate.to_ns(ticks), cause, rate.to_ns(felt))
     ticks = sum(_within_ticks(piece, burst.start, burst.end) for piece in mine)
     return Match(burst, tuple(mine), rate.to_ns(ticks), cause, burst.taken_ns or None)
 

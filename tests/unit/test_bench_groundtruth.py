@@ -166,16 +166,16 @@ def test_what_was_measured_as_felt_has_its_surroundings_and_may_come_late() -> N
 @given(st.integers(1, 40_000), st.integers(0, 40_000), st.integers(0, 40_000))
 def test_an_interrupt_took_what_the_sampler_felt(own: int, before: int, behind: int) -> None:
     """What is left without an event beside it is missing from its length; what others took in between is not."""
-    start = START - before
+    due = START - before
     pieces = [
-        Piece("no_event", "", start, START),
+        Piece("no_event", "", due, START),
         Piece("timer", "timerfd_tmrproc", START, START + own),
         Piece("no_event", "", START + own, START + own + behind),
         Piece("softirq", "RCU", START + own + behind, START + own + behind + 9_000),
         Piece("no_event", "", START + own + behind + 9_000, START + own + behind + 30_000),
     ]
     made = block([piece for piece in pieces if piece.ticks])
-    (match,) = only(log(burst(START, 5_000), kind="timer"), made).matches
+    (match,) = only(log(burst(due, 5_000), kind="timer"), made).matches
     beside = before + behind if behind else before
     assert (match.found_ns, match.took_ns) == (own, own + beside)
     assert match.length is length_fits(own, own + beside)
