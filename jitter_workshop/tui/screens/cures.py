@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
 from jitter_workshop.tui import hunt_words as words
 from jitter_workshop.tui.actions import Scope, bindings
-from jitter_workshop.tui.screens.base import Page
+from jitter_workshop.tui.screens.choosing import ChoosingPage
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -23,7 +22,7 @@ MOST_CPUS = 8
 _KEYS = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc does not"
 
 
-class CuresPage(Page):
+class CuresPage(ChoosingPage):
     """``cpus``: those to which the measured thread can step aside. ``measure`` is told which of them was chosen, None
     for the CPU of before."""
 
@@ -35,7 +34,6 @@ class CuresPage(Page):
         self._choices: tuple[int | None, ...] = (None, *cpus[:MOST_CPUS])
         self._commands = words.cures(cpus[0] if cpus else None)
         self._measure = measure
-        self._cursor = 0
         self._copied = False
 
     def compose(self) -> ComposeResult:
@@ -73,22 +71,6 @@ class CuresPage(Page):
             self._cursor = index
             self._copied = False
             self._redraw()
-
-    def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character in "123456789":
-            self._choose(int(event.character) - 1)
-
-    def action_up(self) -> None:
-        self._choose(self._cursor - 1)
-
-    def action_down(self) -> None:
-        self._choose(self._cursor + 1)
-
-    def action_page_up(self) -> None:
-        self.query_one(Pane).scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self.query_one(Pane).scroll_page_down(animate=False)
 
     def action_copy(self) -> None:
         self.app.copy_to_clipboard("\n".join(command for command, _ in self._commands))
