@@ -22,6 +22,7 @@ from jitter_workshop.commands.base import Interrupted, add_json, print_json, req
 from jitter_workshop.errors import BusyError, SessionError
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.text import clean
+from jitter_workshop.report.progress import Line
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.measure import CancelToken, MeasureRequest
@@ -136,15 +137,11 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-class ProgressLine:
-    """One calm line on stderr where it is a terminal, rewritten between blocks; nothing elsewhere."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr is not None and sys.stderr.isatty()
-        self._length = 0
+class ProgressLine(Line):
+    """One calm line on stderr, rewritten between blocks."""
 
     def started(self, event: RunStarted) -> None:
-        self._write(f"  measuring {event.spec.blocks} blocks …")
+        self.write(f"  measuring {event.spec.blocks} blocks …")
 
     def block_done(self, progress: Progress) -> None:
         from jitter_workshop.stats.curve import value_at
@@ -152,24 +149,10 @@ class ProgressLine:
 
         p50, p999 = value_at(progress.curve, 50), value_at(progress.curve, 99.9)
         worst = progress.curve.points[-1].value_ns if progress.curve.points else None
-        self._write(
+        self.write(
             f"  block {progress.done}/{progress.total} · p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)}"
             f" · worst {nice_ns(worst)} · {progress.seconds_left:.0f} s left"
         )
-
-    def close(self) -> None:
-        """Leave an empty line behind."""
-        if self._length:
-            self._write("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
-
-    def _write(self, text: str) -> None:
-        if self._shown:
-            # Blanks instead of an escape: it works on every terminal.
-            sys.stderr.write("\r" + text[:79].ljust(self._length))
-            sys.stderr.flush()
-            self._length = len(text[:79])
 
 
 def _request(args: argparse.Namespace) -> MeasureRequest:
