@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.errors import HostError
 from tests import hosttrees, madeup
 
@@ -66,8 +67,8 @@ def _own_home(
 def _no_hands(monkeypatch: pytest.MonkeyPatch) -> None:
     """No walk through a chapter changes the host that the tests run on, not even as root: there is no agent."""
 
-    def refuse(ask: bool = True) -> None:
-        raise HostError("changing this host needs root's rights", "tests have none")
+    def refuse(ask: bool = True, purpose: Purpose = CHANGING) -> None:
+        raise HostError(f"{purpose.noun} needs root's rights", "tests have none")
 
     monkeypatch.setattr("jitter_workshop.flow.hands.connect", refuse)
 

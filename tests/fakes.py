@@ -73,7 +73,9 @@ class FakeWorkshop(Workshop):
         that the tests run on the CPUs are made up: it may have one, or all but one isolated by somebody."""
         made = super().open(session_name, course_dir or short_course(), root)
         if root == Path("/"):
+            host = made.host
             made._desk.topology = FOUR_CPUS
+            made._desk.look = lambda _: (FOUR_CPUS, host)
             made._desk._room = Room(4, CpuSet(), walled=False)
         return made
 

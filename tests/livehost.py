@@ -31,7 +31,7 @@ def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
 def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
     """The real hands and a real agent, which works on the tree and not on this host (see ``tests.agent_on_tree``)."""
     command = agent_command(tree, *options)
-    monkeypatch.setattr(hands, "connect", lambda ask=True: AgentClient(command))
+    monkeypatch.setattr(hands, "connect", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.setattr(hands, "HostRoot", lambda: LiveTree(tree))
     workshop._desk.hands = hands.Hands()
 

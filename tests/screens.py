@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from textual._context import active_app
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -19,7 +20,8 @@ STEP_S = 0.003
 
 
 async def nothing_left(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
-    """Wait until no callback is due and this process, threads and all, has hardly worked for two steps of 3 ms.
+    """Wait until no callback is due and this process, threads and all, has hardly worked for two steps of 3 ms; for
+    longer than a frame where a screen says that it has something to paint.
 
     The pilot waits like this twice behind each key and once a pause. Its own way looks at the processor time alone, for
     20 ms each: most of what such a test took. The queue of callbacks tells sooner, and on a busy machine better, that
@@ -28,11 +30,18 @@ async def nothing_left(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
     loop: Any = asyncio.get_running_loop()
     begun = time.monotonic()
     quiet = 0
-    while (quiet < 2 or time.monotonic() - begun < min_sleep) and time.monotonic() - begun < max_sleep:
+    while (quiet < _steps() or time.monotonic() - begun < min_sleep) and time.monotonic() - begun < max_sleep:
         worked = time.process_time()
         await asyncio.sleep(STEP_S)
         idle = not loop._ready and time.process_time() - worked < STEP_S / 10
         quiet = quiet + 1 if idle else 0
+
+
+def _steps() -> int:
+    """A screen lays out and paints at its next frame, up to 17 ms later."""
+    app = active_app.get(None)
+    screen = app.screen if app is not None and app.screen_stack else None
+    return 7 if screen is not None and (screen._layout_required or screen._dirty_widgets) else 2
 
 
 for where in ("textual.app", "textual.pilot"):

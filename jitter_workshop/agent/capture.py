@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from jitter_workshop.agent import instances, traceplan
 from jitter_workshop.agent.helping import Held
+from jitter_workshop.agent.untouched import AsSet, somebody_else
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host import tracekinds
 from jitter_workshop.host.root import HostRoot
@@ -30,10 +31,13 @@ SENDERS_KB = 1024
 TOTAL_KB = (65_536, 32_768)
 """The most for all CPUs, of the hot instance and of the other: of 128 CPUs each gets less."""
 LEAST_KB = 8
+SWITCH = "sched:sched_switch"
 MAX_NAMES = 100_000
 _STACKS_SINCE = (5, 18)
 _COUNTS = ("overrun", "commit overrun", "dropped events")
 """Lines of ``per_cpu/cpuN/stats`` that count events which found no room (Documentation/trace/ftrace.rst)."""
+_HANDED = ("read events",)
+"""Its line that counts those that somebody has read."""
 _TOO_MANY_NAMES = "?"
 
 
@@ -45,12 +49,13 @@ class Names(Strings):
 
 
 class Instance:
-    """One instance: its folder, the CPUs that are read, and how many events each has lost so far."""
+    """One instance: its folder, the CPUs that are read, and how many events each has lost and given away so far."""
 
     def __init__(self, folder: str, cpus: CpuSet) -> None:
         self.folder = folder
         self.cpus = cpus
         self.lost = dict.fromkeys(cpus, 0)
+        self.handed = dict.fromkeys(cpus, 0)
 
 
 class Capture:
@@ -76,6 +81,7 @@ class Capture:
         self._affinity: set[int] | None = None
         self._form: PageFormat | None = None
         self._decoder: Decoder | None = None
+        self._as_set: tuple[AsSet, ...] = ()
 
     # Beginning ----------------------------------------------------------------------------------------------------
 
@@ -92,6 +98,11 @@ class Capture:
                 self._writer.make_folder(f"{self._tracefs}/instances/{name}")
             except OSError as error:
                 raise HostError(f"the kernel's trace takes no instance of ours: {reason(error)}") from error
+        if instances.pairs(self._root, self._tracefs) > instances.MOST_PAIRS:
+            raise HostError(
+                f"{instances.MOST_PAIRS} measurements record the kernel's trace already, and no more may at a time",
+                "wait until one has ended",
+            )
         share = self._share(kilobytes)
         for instance, size in (
             (self._hot, share),
@@ -99,11 +110,17 @@ class Capture:
         ):
             self._set_up(instance, clock, max(size, LEAST_KB), quiet)
         missing = dict(wanted.missing)
-        enabled = self._enable(self._hot, wanted.hot, missing) + self._enable(self._senders, wanted.senders, missing)
+        hot = self._enable(self._hot, wanted.hot, missing)
+        senders = self._enable(self._senders, wanted.senders, missing)
         stacks = stacks and self._take_stacks(missing)
-        enabled = self._read_formats(enabled, missing)
-        if "sched:sched_switch" not in enabled:
-            raise HostError(f"the kernel's trace does not say who runs: {missing['sched:sched_switch']}")
+        self._as_set = (
+            AsSet(self._root, self._hot.folder, hot, (SWITCH,) if stacks else ()),
+            AsSet(self._root, self._senders.folder, senders),
+        )
+        self._note_handed()
+        enabled = self._read_formats(hot + senders, missing)
+        if SWITCH not in enabled:
+            raise HostError(f"the kernel's trace does not say who runs: {missing[SWITCH]}")
         return TraceInfo(clock, self._hot.cpus.cpus, tuple(enabled), missing, share, stacks)
 
     def _check_clock(self, clock: str) -> None:
@@ -185,7 +202,7 @@ class Capture:
         elif (int(release[0]), int(release[1])) < _STACKS_SINCE:
             missing[title] = f"before Linux {'.'.join(map(str, _STACKS_SINCE))} they may go into the global buffer"
         else:
-            switch = "events/sched/sched_switch"
+            switch = f"events/{SWITCH.replace(':', '/')}"
             try:
                 form = parse_event(self._root.text(f"{self._tracefs}/{switch}/format") or "")
                 self._write(self._hot, f"{switch}/trigger", traceplan.stack_trigger(self._tids, form))
@@ -226,6 +243,7 @@ class Capture:
                 self._write(instance, "tracing_on", "0")
                 self._write(instance, "trace", "")  # empties it and its counts
                 instance.lost = dict.fromkeys(instance.cpus, 0)
+            self._note_handed()
         self._empty, self._running = False, True
         for instance in (self._senders, self._hot):
             self._write(instance, "tracing_on", "1")
@@ -233,13 +251,22 @@ class Capture:
     def read(self) -> tuple[bytes, dict[str, int], dict[str, int]]:
         """Stop, and hand over what was recorded, zlib-compressed: the length of a JSON list (4 bytes), the list of the
         names that are new, and the packed events in order of time. Lost events by CPU: of what is recorded on the hot
-        CPUs, and of what is looked for on all."""
+        CPUs, and of what is looked for on all. Raises HostError where somebody else had a hand in it: what is not in
+        the trace may have happened then."""
         if not self._running:
             raise UsageError("nothing is recorded now", "say 'start' first")
         assert self._decoder is not None
-        for instance in (self._hot, self._senders):
-            self._write(instance, "tracing_on", "0")
         self._running = False
+        off = [words for as_set in self._as_set if (words := as_set.off())]
+        for instance in (self._hot, self._senders):
+            with contextlib.suppress(*((HostError,) if off else ())):
+                self._write(instance, "tracing_on", "0")
+        if off:
+            raise somebody_else(off[0])
+        for as_set in self._as_set:
+            as_set.check()
+        if any(self._count(self._hot, cpu, _HANDED) != before for cpu, before in self._hot.handed.items()):
+            raise somebody_else("its events were read or thrown away")
         events: list[TraceEvent] = []
         try:
             for instance in (self._hot, self._senders):
@@ -249,6 +276,7 @@ class Capture:
         except ValueError as error:
             raise HostError(f"the kernel's trace is damaged: {error}", "please report it") from error
         lost, elsewhere = self._lost(self._hot), self._lost(self._senders)
+        self._note_handed()
         self._empty = True
         events.sort(key=lambda event: event.ts)
         return self._packed(events), lost, elsewhere
@@ -276,15 +304,23 @@ class Capture:
         """How many events found no room since this was asked last; CPUs that lost none are left out."""
         found = {}
         for cpu in instance.cpus:
-            total = 0
-            for line in (self._root.text(f"{instance.folder}/per_cpu/cpu{cpu}/stats") or "").splitlines():
-                name, _, number = line.partition(":")
-                if name in _COUNTS and number.strip().isdigit():
-                    total += int(number)
+            total = self._count(instance, cpu, _COUNTS)
             if total > instance.lost[cpu]:
                 found[str(cpu)] = total - instance.lost[cpu]
             instance.lost[cpu] = total
         return found
+
+    def _note_handed(self) -> None:
+        """What has been read so far is ours; what is read in a block is not."""
+        self._hot.handed = {cpu: self._count(self._hot, cpu, _HANDED) for cpu in self._hot.cpus}
+
+    def _count(self, instance: Instance, cpu: int, names: tuple[str, ...]) -> int:
+        total = 0
+        for line in (self._root.text(f"{instance.folder}/per_cpu/cpu{cpu}/stats") or "").splitlines():
+            name, _, number = line.partition(":")
+            if name in names and number.strip().isdigit():
+                total += int(number)
+        return total
 
     def _packed(self, events: list[TraceEvent]) -> bytes:
         import json

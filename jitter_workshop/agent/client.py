@@ -18,6 +18,7 @@ import threading
 import time
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -43,7 +44,24 @@ ASK_LIMIT_S = 300.0
 """How long sudo's question on the terminal may stay open."""
 
 _RESTORE = "run 'jitter-workshop restore' to give back what was changed"
-_BY_HAND = "'jitter-workshop plan --sh' makes a script for an administrator"
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What root's rights are wanted for, as a noun and as a verb; ``otherwise``: the way without them, "" for none."""
+
+    noun: str
+    verb: str
+    otherwise: str = ""
+
+    def advice(self, first: str = "") -> str:
+        return "; ".join(words for words in (first, self.otherwise) if words)
+
+
+CHANGING = Purpose(
+    "changing this host", "change this host", "'jitter-workshop plan --sh' makes a script for an administrator"
+)
+TRACING = Purpose("recording the kernel's trace", "record the kernel's trace")
 
 
 def agent_command() -> tuple[str, ...]:
@@ -55,9 +73,16 @@ def agent_command() -> tuple[str, ...]:
 class AgentClient:
     """One connection. ``notice``: what the user is to be told about whose code runs as root, "" for nothing."""
 
-    def __init__(self, command: Sequence[str], wait_s: float = START_LIMIT_S, own_session: bool = True) -> None:
-        """Start ``command`` and greet it. Raises HostError in one sentence where that fails."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        wait_s: float = START_LIMIT_S,
+        own_session: bool = True,
+        purpose: Purpose = CHANGING,
+    ) -> None:
+        """Start ``command`` and greet it. Raises HostError in one sentence, about ``purpose``, where that fails."""
         self.notice = ""
+        self._purpose = purpose
         self._id = 0
         self._names: list[str] = []
         self._buffer = b""
@@ -75,7 +100,7 @@ class AgentClient:
                 start_new_session=own_session,
             )
         except OSError as error:
-            raise HostError(f"the agent cannot be started: {error.strerror}", _BY_HAND) from error
+            raise HostError(f"the agent cannot be started: {error.strerror}", purpose.advice()) from error
         try:
             hello = self._ask("hello", wait_s, starting=True)
             if hello.get("protocol") != protocol.PROTOCOL:
@@ -90,6 +115,11 @@ class AgentClient:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    @property
+    def ended(self) -> bool:
+        """Has the agent's process ended, for whatever reason?"""
+        return self._process.poll() is not None
 
     def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
         """The plan as root sees it."""
@@ -240,7 +270,7 @@ class AgentClient:
         code = self._process.poll()
         said = self._last_words()
         if starting:
-            return _not_started(said, code)
+            return _not_started(said, code, self._purpose)
         how = "does not answer" if code is None else f"ended with {'signal' if code < 0 else 'code'} {abs(code)}"
         return HostError(f"the agent {how}{f' ({said})' if said else ''}", _RESTORE)
 
@@ -285,40 +315,40 @@ def rights(status: str = "/proc/self/status") -> Rights:
     return "none" if barred else "sudo"
 
 
-def connect(ask: bool = True) -> AgentClient:
-    """The agent of this host, as root. Raises HostError where root's rights are not to be had; without ``ask``
-    NeedsPassword where sudo would ask for a password on the terminal."""
+def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
+    """The agent of this host, as root. Raises HostError where root's rights are not to be had, in words about
+    ``purpose``; without ``ask`` NeedsPassword where sudo would ask for a password on the terminal."""
     command = agent_command()
     if os.geteuid() == 0:
-        return AgentClient(command)
+        return AgentClient(command, purpose=purpose)
     sudo = shutil.which("sudo")
     if sudo is None:
-        raise HostError("changing this host needs root's rights, and sudo is not here", f"run it as root; {_BY_HAND}")
+        raise HostError(f"{purpose.noun} needs root's rights, and sudo is not here", purpose.advice("run it as root"))
     try:
-        return AgentClient((sudo, "-n", "--", *command))
+        return AgentClient((sudo, "-n", "--", *command), purpose=purpose)
     except NeedsPassword as refusal:
         if not ask:
             raise
         if not sys.stdin.isatty():
-            raise HostError(refusal.message, f"run it on a terminal or as root; {_BY_HAND}") from None
+            raise HostError(refusal.message, purpose.advice("run it on a terminal or as root")) from None
     # sudo asks on the terminal itself, so it has to stay in the terminal's session.
-    return AgentClient((sudo, "--", *command), ASK_LIMIT_S, own_session=False)
+    return AgentClient((sudo, "--", *command), ASK_LIMIT_S, own_session=False, purpose=purpose)
 
 
 class NeedsPassword(HostError):
     """sudo would ask for a password."""
 
 
-def _not_started(said: str, code: int | None) -> HostError:
+def _not_started(said: str, code: int | None, purpose: Purpose) -> HostError:
     """Why an agent did not begin, from its own or sudo's last words."""
     if said.startswith("jitter-workshop agent: "):
         return HostError(said.removeprefix("jitter-workshop agent: "))
     if "password is required" in said or "terminal is required" in said:
-        return NeedsPassword("changing this host needs root's rights, and sudo asks for a password", _BY_HAND)
+        return NeedsPassword(f"{purpose.noun} needs root's rights, and sudo asks for a password", purpose.advice())
     if said.startswith("sudo:") or "not in the sudoers" in said or "not allowed" in said or "may not run" in said:
-        return HostError(f"sudo does not let you change this host ({said.removeprefix('sudo: ')})", _BY_HAND)
+        return HostError(f"sudo does not let you {purpose.verb} ({said.removeprefix('sudo: ')})", purpose.advice())
     how = "does not answer" if code is None else f"ended with code {code}"
-    return HostError(f"the agent {how} at its start{f': {said}' if said else ''}", _BY_HAND)
+    return HostError(f"the agent {how} at its start{f': {said}' if said else ''}", purpose.advice())
 
 
 def _as(cls: type[T], value: dict[str, Any]) -> T:

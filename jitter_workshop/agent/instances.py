@@ -23,6 +23,8 @@ from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.writer import HostWriter
 
 PREFIX = "jitter-workshop-"
+MOST_PAIRS = 4
+"""Captures at a time on a host: the buffers of each are memory of the kernel's. Measurements wait for each other."""
 PATIENCE_S = 5.0
 """How long one of ours that somebody else still reads is waited for; the child that nobody waits for has LONG_S."""
 LONG_S = 300.0
@@ -50,12 +52,10 @@ def tracefs(root: HostRoot) -> str:
 
 def own_numbers(writer: HostWriter) -> bool:
     """Whether this process is in a container that numbers its processes anew: the trace's numbers mean others here."""
-    return _own(writer, "pid", _FIRST_NAMESPACE)
+    return writer.real and _own("pid", _FIRST_NAMESPACE)
 
 
-def _own(writer: HostWriter, kind: str, first: str) -> bool:
-    if not writer.real:
-        return False
+def _own(kind: str, first: str) -> bool:
     try:
         return os.readlink(f"/proc/self/ns/{kind}") != first  # noqa: PTH115
     except OSError:
@@ -90,27 +90,62 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
         time.sleep(_STEP_S)
 
 
-def remove_stale(root: HostRoot, writer: HostWriter) -> None:
-    """Remove those of ours whose process is gone; what cannot be removed stays. This process has none."""
-    if own_numbers(writer) or _own(writer, "time", _FIRST_CLOCK):
-        return  # whose number it is, or since when it has it, cannot be told from here
-    with contextlib.suppress(HostError):
+def stale(root: HostRoot) -> tuple[str, ...]:
+    """The names of those of ours whose process is this one, which has none yet, or gone; none where tracefs is not to
+    be read (it is for root alone)."""
+    if not root.recorded and (_own("pid", _FIRST_NAMESPACE) or _own("time", _FIRST_CLOCK)):
+        return ()  # whose number it is, or since when it has it, cannot be told from here
+    try:
         folder = tracefs(root)
-        for name in root.list_dir(f"{folder}/instances"):
-            if _stale(root, name):
-                with contextlib.suppress(HostError):
-                    remove(writer, folder, [name], 0.0)
+    except HostError:
+        return ()
+    return tuple(name for name in root.list_dir(f"{folder}/instances") if _stale(root, name))
+
+
+def hidden(root: HostRoot) -> bool:
+    """Whether there is a trace whose instances only others than this process may see."""
+    return any(root.reading(f"{folder}/trace_clock").reason == "not permitted" for folder in FOLDERS)
+
+
+def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Remove the stale ones, without waiting: the names of those that are gone; path and reason of those that stay."""
+    gone, stay = [], []
+    for name in stale(root):
+        path = f"{tracefs(root)}/instances/{name}"
+        try:
+            writer.remove_folder(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            stay.append((path, reason(error)))
+        else:
+            gone.append(name)
+    return tuple(gone), tuple(stay)
+
+
+def pairs(root: HostRoot, folder: str) -> int:
+    """How many captures of this tool there are."""
+    return len({name.rpartition("-")[0] for name in root.list_dir(f"{folder}/instances") if _process(name)})
 
 
 def _stale(root: HostRoot, name: str) -> bool:
     """Whether it is one of ours, and its process is this one or gone."""
+    process = _process(name)
+    if process is None:
+        return False
+    number, start = process
+    if int(number) == os.getpid():
+        return True
+    return not (same_task(root, int(number), int(start)) if start else root.is_dir(f"/proc/{number}"))
+
+
+def _process(name: str) -> tuple[str, str] | None:
+    """Whose instance it is: a number, and a start time or ""; None where it is none of ours."""
     process, dash, which = name.removeprefix(PREFIX).partition("-")
     number, at, start = process.partition("@")
     if not (name.startswith(PREFIX) and dash and which and _is_number(number) and (not at or _is_number(start))):
-        return False
-    if int(number) == os.getpid():
-        return True
-    return not (same_task(root, int(number), int(start)) if at else root.is_dir(f"/proc/{number}"))
+        return None
+    return number, start
 
 
 def _is_number(word: str) -> bool:

@@ -19,7 +19,7 @@ from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, Refused, RestoreResult, Wanted
+from jitter_workshop.model.change import ApplyResult, LeftAlone, Refused, RestoreResult, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.applying import apply_changes, shown_only
@@ -244,12 +244,14 @@ class Server:
         only = tuple(find(word).id for word in asked)
         from jitter_workshop.agent.instances import remove_stale
 
-        remove_stale(self._setup.root, self._setup.writer)
+        gone, stay = remove_stale(self._setup.root, self._setup.writer)
         self._begin()
         try:
-            return self._give_back(only, None, forget=request.get("forget") is True)
+            result = self._give_back(only, None, forget=request.get("forget") is True)
         finally:
             self._end()
+        left = tuple(LeftAlone("trace", path, "", None, f"left over by a measurement: {why}") for path, why in stay)
+        return replace(result, left_alone=(*result.left_alone, *left), trace_instances_removed=gone)
 
     def _keep(self, request: dict[str, Any]) -> dict[str, Any]:
         asked = protocol.words(request, "journals")

@@ -70,7 +70,8 @@ class Stamps:
 class Digest:
     """A block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start. ``duty``: the
     share of time in percent in which anything could be seen, ``sampled_ns``: the time in which it was looked for;
-    ``buckets``: gaps by length (``stats.buckets``). Both None but for ``spin``."""
+    ``buckets``: gaps by length (``stats.buckets``). Both None but for ``spin``. ``unlisted``: how many of all threads'
+    stalls are not among ``stalls``."""
 
     start_ticks: int
     end_ticks: int
@@ -82,6 +83,7 @@ class Digest:
     duty: int = 100
     buckets: tuple[int, ...] | None = None
     sampled_ns: int | None = None
+    unlisted: int = 0
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
@@ -129,6 +131,7 @@ def ring_block(
         end_ticks=max(int(stamps.times[count]) for stamps in threads.values()),
         histograms={name: recorder.block() for name, recorder in recorders.items()},
         stalls=longest(index, stalls, listed),
+        unlisted=unlisted(stalls, listed),
         totals=totals(stalls["accumulator"], stalls["producer"], threshold_ns),
         negative_deltas=negative,
         messages_by_cpu={name: _residence(stamps, count) for name, stamps in threads.items()},
@@ -159,6 +162,7 @@ def spin_block(
         end_ticks=result.end,
         histograms={"spin_gap": spin_gap.block()},
         stalls=longest(index, {"sampler": stalls}, listed),
+        unlisted=unlisted({"sampler": stalls}, listed),
         totals=totals(stalls, NO_STALLS, threshold_ns),
         negative_deltas=result.negative,
         messages_by_cpu={"sampler": _used(by_cpu)},
@@ -187,6 +191,7 @@ def wakeup_block(
         end_ticks=int(woken.times[count]),
         histograms={"wakeup_latency": latency.block()},
         stalls=longest(index, {"sleeper": stalls}, listed),
+        unlisted=unlisted({"sleeper": stalls}, listed),
         totals=totals(stalls, NO_STALLS, threshold_ns),
         negative_deltas=latency.negative,
         messages_by_cpu={"sleeper": _residence(woken, count)},
@@ -222,6 +227,7 @@ def ack_block(
         end_ticks=max(int(sender.times[sent]), int(receiver.times[answered])),
         histograms={name: recorder.block() for name, recorder in intervals.items()},
         stalls=longest(index, stalls, listed),
+        unlisted=unlisted(stalls, listed),
         totals=totals(stalls["receiver"], NO_STALLS, threshold_ns),
         negative_deltas=sum(recorder.negative for recorder in intervals.values()),
         messages_by_cpu={"sender": _residence(sender, sent), "receiver": _residence(receiver, answered)},
@@ -259,6 +265,11 @@ def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int = LISTED
     ]
     found.sort(key=lambda stall: stall.duration_ns, reverse=True)
     return tuple(sorted(found[:listed], key=lambda stall: (stall.start_ns, stall.thread)))
+
+
+def unlisted(stalls: Mapping[str, NativeStalls], listed: int = LISTED_STALLS) -> int:
+    """How many stalls of all threads :func:`longest` leaves out."""
+    return max(sum(some.count for some in stalls.values()) - listed, 0)
 
 
 def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:

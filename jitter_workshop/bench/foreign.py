@@ -60,7 +60,8 @@ def since(before: Snapshot, hot: Collection[int]) -> Company:
     process, so what moved away in the meantime is missed. ``cpu_percent`` is of one CPU over the whole time.
 
     What ended meanwhile has no name. Its time is what the hot CPUs spent on tasks, less that of the tasks which are
-    still there, less all that this process and its ended children used on any CPU: so at least that much.
+    still there, less all that this process, its ended children and what else of ours still runs (a noise) used on any
+    CPU: so at least that much.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s
@@ -74,7 +75,7 @@ def since(before: Snapshot, hot: Collection[int]) -> Company:
         used_s = seconds - before.cpu_seconds.get(key, 0.0)
         used_percent = 100 * used_s / elapsed_s
         on_hot = not hot or cpu is None or cpu in hot
-        if key[0] not in ours and on_hot:
+        if key[0] != os.getpid() and (key[0] in ours or on_hot):
             known_s += max(used_s, 0.0)
         if key[0] not in ours and on_hot and used_s >= NOTICED_S and used_percent >= NOTICED_PERCENT:
             found.append(ForeignLoad(key[0], clean(name, 40), cpu, round(used_percent, 1)))

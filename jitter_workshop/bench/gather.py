@@ -99,6 +99,12 @@ class Gathered:
         return sum(b.duration_ns for b in self.blocks) / 1e9
 
     @property
+    def _rated_s(self) -> float:
+        """The time in which stalls could be seen: of a sampler that pauses, what it sampled."""
+        sampled_s = self.sampled_s if self.spec.workload == "spin" and self.spec.duty < 100 else None
+        return self.duration_s if sampled_s is None else sampled_s
+
+    @property
     def counted_s(self) -> float | None:
         """The time in which the kernel's counters grew, blocks and their lead-in; None where a block does not say."""
         counted_ns = self.sum_of(_counted)
@@ -146,7 +152,7 @@ class Gathered:
 
     def stalls(self) -> Stalls:
         totals: list[StallTotal] = [t for block in self.raw for t in block.stall_totals]
-        return stall_arithmetic.of_run(self.spec.threshold_ns, totals, self.listed, self.duration_s)
+        return stall_arithmetic.of_run(self.spec.threshold_ns, totals, self.listed, self._rated_s)
 
     def threads(self, tids: Mapping[str, int]) -> tuple[ThreadRecord, ...]:
         names = dict.fromkeys(t.name for block in self.raw for t in block.threads)

@@ -77,7 +77,8 @@ class StallTotal:
 @dataclass(frozen=True, slots=True)
 class BlockDone:
     """One block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall times count from
-    ``start_ns``; ``stalls`` holds the longest (at most the spec's ``listed_stalls``), ``stall_totals`` counts all.
+    ``start_ns``; ``stalls`` holds the longest (at most the spec's ``listed_stalls``), ``unlisted`` is how many more
+    there were, each thread's counted for itself; ``stall_totals`` counts all that are apart in time.
     ``start_ticks`` / ``end_ticks``: the same two moments by the run's own clock.
 
     ``interrupts`` / ``softirqs``: growth per CPU from just before to just after. ``throttled_periods``: the cgroup's.
@@ -111,6 +112,7 @@ class BlockDone:
     buckets: tuple[int, ...] | None = None
     sampled_ns: int | None = None
     missed_wakeups: int | None = None
+    unlisted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,6 +258,7 @@ class Worker:
             ),
             stalls=found.stalls,
             stall_totals=found.totals,
+            unlisted=found.unlisted,
             blocked_publishes=measured.blocked_publishes,
             negative_deltas=found.negative_deltas,
             start_ticks=found.start_ticks,

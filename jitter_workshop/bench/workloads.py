@@ -246,8 +246,8 @@ def duty_note(duty: int, pause: Pause) -> str:
     else:
         rest = f"slept for {pause_ms:g} ms, over and over: its own sleeps are no gaps but voluntary switches"
     return (
-        f"the sampler sampled for {busy_ms:g} ms, then {rest}, thefts meanwhile are not seen, stalls per second are "
-        "over the whole time and gaps per hour over the sampled time"
+        f"the sampler sampled for {busy_ms:g} ms, then {rest}, thefts meanwhile are not seen, rates are of the "
+        "sampled time"
     )
 
 

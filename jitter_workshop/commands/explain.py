@@ -29,13 +29,18 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.shared import open_session
     from jitter_workshop.flow.causes import explain
     from jitter_workshop.report.explained import render
+    from jitter_workshop.report.progress import LateLine
     from jitter_workshop.report.terminal import output_style
 
     if not 0 <= args.top <= _MOST:
         raise UsageError(f"--top takes a number up to {_MOST}")
     with open_session(args) as session:
         measured = session.find(args.run)
-        report = explain(session, measured, args.top)
+        late = LateLine("explaining")
+        try:
+            report = explain(session, measured, args.top, late)
+        finally:
+            late.close()
         notices = tuple(session.notices)
     for notice in notices:
         sys.stderr.write(f"note: {clean(notice, 300)}\n")

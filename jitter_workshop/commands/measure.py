@@ -16,12 +16,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
 from jitter_workshop.errors import BusyError, SessionError
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.text import clean
+from jitter_workshop.report.progress import Line
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.measure import CancelToken, MeasureRequest
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
     how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
-    how.add_argument("--noise", metavar="KIND", help=f"a thief beside it: {', '.join(NOISE_KINDS)}")
+    how.add_argument("--noise", action=_Once, metavar="KIND", help=f"a thief beside it: {', '.join(NOISE_KINDS)}")
     how.add_argument("--wait", type=_number, default=0.0, metavar="S", help="queue while somebody else measures")
     add_json(parser)
 
@@ -113,20 +114,34 @@ def run(args: argparse.Namespace) -> int:
         say(not_kept)
         return 1
     if not args.json:
+        from jitter_workshop.report.text import kept as told
+
         assert session is not None
-        print(f"\n  {'kept':<14}as {measured.id} in session {clean(session.session.name)}")
+        named = args.session is not None
+        print("\n" + told(measured, session.session.name, session.has_trace(measured.id), named), end="")
     return 0
 
 
-class ProgressLine:
-    """One calm line on stderr where it is a terminal, rewritten between blocks; nothing elsewhere."""
+class _Once(argparse.Action):
+    """An option of which the second would silently drop the first."""
 
-    def __init__(self) -> None:
-        self._shown = sys.stderr is not None and sys.stderr.isatty()
-        self._length = 0
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "given twice: a run has one noise")
+        setattr(namespace, self.dest, values)
+
+
+class ProgressLine(Line):
+    """One calm line on stderr, rewritten between blocks."""
 
     def started(self, event: RunStarted) -> None:
-        self._write(f"  measuring {event.spec.blocks} blocks …")
+        self.write(f"  measuring {event.spec.blocks} blocks …")
 
     def block_done(self, progress: Progress) -> None:
         from jitter_workshop.stats.curve import value_at
@@ -134,24 +149,10 @@ class ProgressLine:
 
         p50, p999 = value_at(progress.curve, 50), value_at(progress.curve, 99.9)
         worst = progress.curve.points[-1].value_ns if progress.curve.points else None
-        self._write(
+        self.write(
             f"  block {progress.done}/{progress.total} · p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)}"
             f" · worst {nice_ns(worst)} · {progress.seconds_left:.0f} s left"
         )
-
-    def close(self) -> None:
-        """Leave an empty line behind."""
-        if self._length:
-            self._write("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
-
-    def _write(self, text: str) -> None:
-        if self._shown:
-            # Blanks instead of an escape: it works on every terminal.
-            sys.stderr.write("\r" + text[:79].ljust(self._length))
-            sys.stderr.flush()
-            self._length = len(text[:79])
 
 
 def _request(args: argparse.Namespace) -> MeasureRequest:

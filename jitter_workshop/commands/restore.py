@@ -1,7 +1,8 @@
 """Give back what was applied: the last change first, and never over somebody else's value.
 
-Without TUNABLE everything is given back. What somebody changed since is left alone and told, with who probably did it.
-It may be run as often as one likes, also after the machine or this program was killed in the middle of a change.
+Without TUNABLE everything is given back, and what a killed measurement left of its trace is removed. What somebody
+changed since is left alone and told, with who probably did it. It may be run as often as one likes, also after the
+machine or this program was killed in the middle of a change.
 
   restore            give everything back
   restore governor   only the governor
@@ -57,6 +58,7 @@ def as_json(result: RestoreResult) -> dict[str, Any]:
         ],
         "left_alone": list(result.left_alone),
         "needs_reboot": result.needs_reboot,
+        "trace_instances_removed": list(result.trace_instances_removed),
     }
 
 
@@ -72,6 +74,7 @@ def _list(args: argparse.Namespace) -> int:
     root = HostRoot(args.root)
     entries = [e for e in changing.standing(root) if not chosen or e.tunable in chosen]
     problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
+    traces = () if chosen else changing.left_over_traces(root)
     if args.json:
         active = [
             {
@@ -85,7 +88,8 @@ def _list(args: argparse.Namespace) -> int:
             }
             for e in entries
         ]
-        print_json({"active": active, "damaged": problems, **as_json(RestoreResult((), (), False))})
+        nothing = as_json(RestoreResult((), (), False))
+        print_json({"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing})
     else:
-        sys.stdout.write(change_text.standing(entries, problems, output_style()))
+        sys.stdout.write(change_text.standing(entries, problems, traces, output_style()))
     return 0

@@ -44,6 +44,8 @@ PRODUCER = "producer"
 _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "no_event"
 _HOLE = "hole"
 _INTERRUPTS = (IRQ, VECTOR)
+_ITS_OWN = (words.NOTHING, words.ASLEEP)
+"""Names of time without an event in which a thread may still be in its page fault."""
 
 
 class Piece(NamedTuple):
@@ -169,31 +171,44 @@ def _add(found: list[Piece], kind: str, name: str, start: int, end: int) -> None
 
 def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) -> tuple[Piece, ...]:
     """Names for the holes: a page fault of the thread, what they are around, or nothing."""
-    thread = timeline.threads.get(window.thread)
     found: list[Piece] = []
     faulted: str | None = None
+    raw = _with_faults(raw, timeline.threads.get(window.thread))
     for place, piece in enumerate(raw):
         kind, name = piece.kind, piece.name
-        asleep = kind == _NO_EVENT and name == words.ASLEEP
-        if kind == _HOLE or asleep:
-            fault = thread.fault(piece.start, piece.end) if thread is not None else None
-            if fault is None and kind == _HOLE:
-                near = _neighbour(window, timeline, raw, place, around)
-                kind, name = (_AROUND, near) if near is not None else (_NO_EVENT, words.NOTHING)
-                if near is None and _catches_up(window, timeline, raw, place):
-                    name = words.CATCHING_UP
-                elif near is None and (stopped := _sender_stopped(window, timeline, piece)):
-                    for other in stopped:
-                        _add(found, *other)
-                    continue
-                elif near is None and (arriving := _arriving(timeline, raw, place)) is not None:
-                    kind, name = _AROUND, arriving
+        if kind == _HOLE:
+            near = _neighbour(window, timeline, raw, place, around)
+            kind, name = (_AROUND, near) if near is not None else (_NO_EVENT, words.NOTHING)
+            if near is None and _catches_up(window, timeline, raw, place):
+                name = words.CATCHING_UP
+            elif near is None and (stopped := _sender_stopped(window, timeline, piece)):
+                for other in stopped:
+                    _add(found, *other)
+                continue
+            elif near is None and (arriving := _arriving(timeline, raw, place)) is not None:
+                kind, name = _AROUND, arriving
+        if kind == _FAULT:
+            faulted = name
+        elif faulted is not None and kind == _NO_EVENT and name in _ITS_OWN and window.messages <= 1:
             # Until the thread's next clock reading it is still in the fault that it had.
-            fault = fault or (faulted if kind == _NO_EVENT and window.messages <= 1 else None)
-            if fault is not None:
-                kind, name, faulted = _FAULT, fault, fault
+            kind, name = _FAULT, faulted
         _add(found, kind, name, piece.start, piece.end)
     return tuple(found)
+
+
+def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
+    """The pieces with each hole in which the thread had a page fault cut in two: nothing says where a fault ends, but
+    what lies before it is not its."""
+    found: list[Piece] = []
+    for piece in raw:
+        fault = thread.fault(piece.start, piece.end) if thread is not None and piece.kind == _HOLE else None
+        if fault is None:
+            found.append(piece)
+            continue
+        if fault[0] > piece.start:
+            found.append(piece._replace(end=fault[0]))
+        found.append(Piece(_FAULT, fault[1], fault[0], piece.end))
+    return found
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
@@ -210,7 +225,8 @@ def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int,
         return None
     beside = [raw[i] for i in (place - 1, place + 1) if 0 <= i < len(raw) and raw[i].kind not in (_HOLE, _NO_EVENT)]
     if beside:
-        return max(beside, key=lambda piece: piece.ticks).name
+        longest = max(beside, key=lambda piece: piece.ticks)
+        return longest.name if longest.kind != _FAULT else words.FAULT
     if place or window.start_seen:
         return None
     return _just_before(window, timeline, hole, around)

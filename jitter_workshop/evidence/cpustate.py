@@ -16,6 +16,9 @@ from jitter_workshop.model.evidence import IDLE, MISSING, THROTTLED
 _DEEPEST = 32
 """Frames on one stack. No kernel nests so deep: what would go further is a stream that is not a trace."""
 
+_made = tuple.__new__
+"""A named tuple of its fields: what calling its class does, in a third of the time."""
+
 _FUNCTION = -1
 """Number of a frame that is a function and no vector."""
 
@@ -81,19 +84,17 @@ class CpuState:
 
     def own(self) -> None:
         """The innermost owns the time from now on."""
-        frame = self.irqs[-1] if self.irqs else None
-        if frame is None:
-            stack = self._tasks.get(self.current or -1 - self.cpu)
-            if not stack:
-                self.kind, self.name, self.serial = TASK, self.task_name, self.task_serial
-                return
-            frame = stack[-1]
-        self.kind, self.name, self.serial = frame.kind, frame.name, frame.serial
+        stack = self.irqs or self._tasks.get(self.current or -1 - self.cpu)
+        if stack:
+            self.kind, _, _, self.name, self.serial = stack[-1]
+        else:
+            self.kind, self.name, self.serial = TASK, self.task_name, self.task_serial
 
     def close(self, ts: int) -> None:
         """What has owned the time did so until ``ts``."""
         if ts > self.since:
-            self.segments.append(Segment(self.since, ts, self.kind, self.name, self.current, self.serial))
+            fields = (self.since, ts, self.kind, self.name, self.current, self.serial)
+            self.segments.append(_made(Segment, fields))
             self.since = ts
 
     def doubt(self, ts: int) -> None:
@@ -103,7 +104,8 @@ class CpuState:
         self.close(ts)
 
     def switch(self, ts: int, pid: int, name: str) -> None:
-        self.no_interrupt(ts)
+        if self.irqs:
+            self.no_interrupt(ts)
         self.close(ts)
         self.fresh = False
         self.run(pid, name)
@@ -126,7 +128,7 @@ class CpuState:
 
     def enter_vector(self, ts: int, number: int, raw: str, name: str) -> None:
         """One of the CPU's own interrupts: none begins inside another."""
-        if any(frame.kind == VECTOR and frame.number >= 0 for frame in self.irqs):
+        if self.irqs and any(frame.kind == VECTOR and frame.number >= 0 for frame in self.irqs):
             self.no_interrupt(ts)
         self.enter_irq(ts, VECTOR, number, raw, name)
 
@@ -136,10 +138,11 @@ class CpuState:
 
     def enter_on_task(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
         """A softirq or work on the current task; neither is inside another of its kind."""
-        self.no_interrupt(ts)
+        if self.irqs:
+            self.no_interrupt(ts)
         self.close(ts)
-        stack = self._tasks.setdefault(self.key, [])
-        for depth, frame in enumerate(stack):
+        stack = self._stack()
+        for depth, frame in enumerate(stack) if stack else ():
             if frame.kind == kind:
                 self.unbalanced += len(stack) - depth
                 del stack[depth:]
@@ -150,7 +153,7 @@ class CpuState:
         """A function that runs in a hard interrupt where one is open (or ``hard`` says so), else on the task (in a
         softirq of it, or in the idle loop)."""
         self.close(ts)
-        stack = self.irqs if self.irqs or hard else self._tasks.setdefault(self.key, [])
+        stack = self.irqs if self.irqs or hard else self._stack()
         self._push(stack, kind, _FUNCTION, raw, name)
 
     def leave_irq(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
@@ -178,18 +181,28 @@ class CpuState:
             self.segments.append(Segment(start, ts, kind, name, self.current, self._serials()))
             self.since = ts
 
+    def _stack(self) -> list[Frame]:
+        """The current task's."""
+        key = self.current or -1 - self.cpu
+        stack = self._tasks.get(key)
+        if stack is None:
+            stack = self._tasks[key] = []
+        return stack
+
     def _push(self, stack: list[Frame], kind: str, number: int, raw: str, name: str) -> None:
+        """One more frame on the innermost stack: it owns the time from now on."""
         if len(stack) >= _DEEPEST:
             self.unbalanced += len(stack)
             stack.clear()
-        stack.append(Frame(kind, number, raw, name, self._serials()))
-        self.own()
+        serial = self._serials()
+        stack.append(_made(Frame, (kind, number, raw, name, serial)))
+        self.kind, self.name, self.serial = kind, name, serial
 
     def _pop(self, stack: list[Frame], ts: int, kind: str, number: int, raw: str) -> bool:
         """Leave the innermost frame that this exit is of, and with it what is inside; False where there is none."""
         for depth in range(len(stack) - 1, -1, -1):
-            frame = stack[depth]
-            if frame.kind == kind and frame.number == number and (not raw or not frame.raw or frame.raw == raw):
+            its_kind, its_number, its_raw, _, _ = stack[depth]
+            if its_kind == kind and its_number == number and (not raw or not its_raw or its_raw == raw):
                 self.close(ts)
                 self.unbalanced += len(stack) - 1 - depth
                 del stack[depth:]

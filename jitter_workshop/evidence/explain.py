@@ -11,7 +11,7 @@ from jitter_workshop.evidence.timeline import build
 from jitter_workshop.evidence.tracks import Timeline
 from jitter_workshop.model.evidence import Span, Window
 from jitter_workshop.model.run import Stall
-from jitter_workshop.model.trace import TraceEvent
+from jitter_workshop.model.trace import EventFields
 
 MAIN_THREAD = {"ring": "accumulator", "spin": "sampler", "wakeup": "sleeper", "ack": "receiver"}
 """Whose messages a run of a workload is judged by (see ``model.run.MAIN_HISTOGRAM``)."""
@@ -55,7 +55,7 @@ class ExplainedBlock:
 def explain_block(
     span: Span,
     windows: Iterable[Window],
-    events: Iterable[TraceEvent],
+    events: Iterable[EventFields],
     cpus: Iterable[int],
     tids: Mapping[str, int],
     lost: Mapping[int, int] | None = None,

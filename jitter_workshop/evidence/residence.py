@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from jitter_workshop.model.evidence import (
 from jitter_workshop.stats.scale import nice_ns
 
 _TASKS = (TASK, WORKQUEUE)
+_VECTORS = "irq_vectors:"
 _MOST_ROWS = 1_000
 _Key = TypeVar("_Key", bound=tuple[Any, ...])
 
@@ -56,12 +57,15 @@ class Presence:
         self._kept: Counter[tuple[int, str]] = Counter()
         self._cpus: set[int] = set()
         self._gaps = False
+        self._empty = 0
 
     def add(self, timeline: Timeline) -> None:
         """One block; only what is between its start and its end counts."""
         start, end = timeline.start, timeline.end
         self._cpus |= timeline.traced
         self._gaps = self._gaps or bool(timeline.lost or timeline.unbalanced)
+        # Whoever begins a block is woken for it, so a trace of it that holds nothing at all did not record.
+        self._empty += timeline.events == 0
         self._add_visits(timeline)
         for name, thread in timeline.threads.items():
             self._add_stays(timeline, name, thread)
@@ -75,8 +79,9 @@ class Presence:
                 self._deeds[deed.what, deed.who, deed.of, deed.cpu] += 1
         self._kept.update(timeline.ticks_kept)
 
-    def residence(self, measured_ns: int) -> Residence:
-        """All of it: ``measured_ns`` is the blocks' length."""
+    def residence(self, measured_ns: int, missing: Collection[str] = ()) -> Residence:
+        """All of it: ``measured_ns`` is the blocks' length, ``missing`` the events (``system:name``) that the kernel
+        did not give."""
         visits = sorted(self._visits.items(), key=lambda item: (-item[1].total_ns, item[0]))
         visitors = tuple(Visitor(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1)) for key, v in visits)
         return Residence(
@@ -88,7 +93,16 @@ class Presence:
             frequencies=tuple(self._frequencies[cpu] for cpu in sorted(self._frequencies)),
             deeds=tuple(Deed(*key, n) for key, n in _most(self._deeds)),
             ticks_kept=tuple(TickKept(*key, n) for key, n in _most(self._kept)),
-            proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._gaps),
+            proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._doubts(missing)),
+        )
+
+    def _doubts(self, missing: Collection[str]) -> tuple[str, ...]:
+        """Why the trace may not have everything that ran."""
+        blind = _unseen(missing)
+        return (
+            *(("has gaps",) if self._gaps else ()),
+            *((f"is empty in {self._empty:,} block{'' if self._empty == 1 else 's'}",) if self._empty else ()),
+            *((f"is without {blind}",) if blind else ()),
         )
 
     def threads(self) -> dict[str, int]:
@@ -107,10 +121,10 @@ class Presence:
             ticks: dict[int, int] = {}
             keys: dict[int, tuple[int, str, str]] = {}
             tids: dict[int, int] = {}
-            for begin, stop, kind, name, pid, serial in track.between(start, end):
-                if kind == UNKNOWN or (kind == TASK and pid in quiet):
+            for begin, stop, kind, name, pid, serial in track.cut(start, end):
+                if (kind == TASK and pid in quiet) or kind == UNKNOWN:
                     continue
-                took = min(stop, end) - max(begin, start)
+                took = stop - begin
                 if serial in ticks:
                     ticks[serial] += took
                 else:
@@ -162,12 +176,21 @@ def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
     return high - low - taken
 
 
-def _proof(cpus: CpuSet, visitors: Sequence[Visitor], measured_ns: int, gaps: bool) -> Proof:
+def _unseen(missing: Collection[str]) -> str:
+    """The first kind of interruption that this kernel's trace does not show, "" where it shows all."""
+    without_vectors = f"{_VECTORS}*" in missing  # not x86: timers come as interrupts there, and NMIs are no events
+    systems = ("irq:",) if without_vectors else ("irq:", _VECTORS, "nmi:")
+    return min((title for title in missing if title.startswith(systems)), default="")
+
+
+def _proof(cpus: CpuSet, visitors: Sequence[Visitor], measured_ns: int, doubts: Sequence[str]) -> Proof:
+    """``doubts``: what is to be said of the trace, each with a verb."""
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks
     taken = sum(visitor.total_ns for visitor in visitors)
     where = f"CPU{'' if len(cpus) == 1 else 's'} {cpus}"
     stretch = f"In {nice_ns(measured_ns)}"
+    said = " and ".join(doubts)
     clean: bool | None
     if not cpus:
         clean, sentence = None, "Nothing was traced."
@@ -176,12 +199,12 @@ def _proof(cpus: CpuSet, visitors: Sequence[Visitor], measured_ns: int, gaps: bo
         other = f"other tasks ran {_times(tasks)}" if tasks else "no other task ran"
         broke = f"{rest:,} interruption{'' if rest == 1 else 's'}"
         sentence = f"{stretch} {other} on {where}, and there were {broke}: together {nice_ns(taken)}."
-    elif gaps:
-        clean, sentence = None, f"{stretch} the trace of {where} has gaps: what ran in them is not known."
+        if doubts:
+            sentence += f" The trace {said}: there may be more."
+    elif doubts:
+        clean, sentence = None, f"{stretch} the trace of {where} {said}: what ran there is not known."
     else:
         clean, sentence = True, f"{stretch} nothing but the measured threads ran on {where}."
-    if gaps and visitors:
-        sentence += " The trace has gaps: there may be more."
     return Proof(tuple(cpus), measured_ns, clean, tasks, rest, taken, sentence)
 
 

@@ -71,6 +71,8 @@ def summarise(
     main_thread: str,
     messages: int | None = None,
     unlisted: int = 0,
+    distinct: int | None = None,
+    notes: Mapping[str, str] | None = None,
     missing: Mapping[str, str] | None = None,
     top: int = TOP,
     placed: Mapping[str, int] | None = None,
@@ -80,8 +82,10 @@ def summarise(
     """The report on a run, whose blocks are taken one by one: none is held any longer.
 
     ``main_thread``: whose messages count (accumulator, sampler, …); ``messages``: how many it had in all. ``unlisted``:
-    stalls that were counted but not listed. ``placed``: thread → the CPU it was pinned to. ``lost_elsewhere``: events
-    without room among those that are looked for on all CPUs. ``candidates``: see the module of that name.
+    stalls that were counted but not listed. ``distinct``: how many are apart in time, by the benchmark. ``notes``: what
+    is known already of what the report does not have. ``placed``: thread → the CPU it was pinned to.
+    ``lost_elsewhere``: events without room among those that are looked for on all CPUs. ``candidates``: see the module
+    of that name.
 
     Without a cause a stall of many messages is late for all of them as soon as what is left of it reaches the
     threshold: the share "without" is a lower bound.
@@ -99,13 +103,13 @@ def summarise(
         measured_ns += block.span.duration_ns
         events += block.timeline.events
         unbalanced += block.timeline.unbalanced
-    notes: dict[str, str] = {}
+    noted = dict(notes or {})
     if not messages:
-        notes["below_now"] = "the number of messages is not known"
+        noted["below_now"] = "the number of messages is not known"
     if unlisted:
-        notes["stalls"] = f"{unlisted:,} shorter stalls were counted and not listed: they have no cause here"
+        noted["stalls"] = f"{unlisted:,} shorter stalls were counted and not listed: they have no cause here"
     if lost_elsewhere:
-        notes["lost_events"] = f"{lost_elsewhere:,} of them would have said who moved, woke or interrupted a thread"
+        noted["lost_events"] = f"{lost_elsewhere:,} of them would have said who moved, woke or interrupted a thread"
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=run,
@@ -118,15 +122,16 @@ def summarise(
         worst=worst.found(),
         measured_ns=measured_ns,
         unlisted=unlisted,
+        distinct=distinct,
         lost_by_cpu={str(cpu): number for cpu, number in sorted(lost.items())},
         events=events,
         unbalanced=unbalanced,
         main_thread=main_thread,
         messages=messages or None,
         below_now=_share(totals.late, messages),
-        residence=present.residence(measured_ns),
+        residence=present.residence(measured_ns, missing or {}),
         missing=dict(missing or {}),
-        notes=notes,
+        notes=noted,
         candidates=tuple(candidates),
     )
 

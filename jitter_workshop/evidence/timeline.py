@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
+from operator import itemgetter
 
 from jitter_workshop.evidence.cpustate import CpuState, Frame
 from jitter_workshop.evidence.threadstate import ThreadState
@@ -24,7 +25,7 @@ from jitter_workshop.evidence.tracks import (
     Timeline,
 )
 from jitter_workshop.model.evidence import IDLE, LOST, Rate
-from jitter_workshop.model.trace import IN_IRQ, TraceEvent
+from jitter_workshop.model.trace import IN_IRQ, EventFields
 
 _ELSEWHERE = frozenset({"migrate", "waking", "ipi_send", "frequency"})
 """Kinds of the second instance: they may come from any CPU, and the order of equal stamps in two buffers is not known.
@@ -37,7 +38,7 @@ NMI = "NMI"
 
 
 def build(
-    events: Iterable[TraceEvent],
+    events: Iterable[EventFields],
     cpus: Iterable[int],
     tids: Mapping[str, int],
     start: int,
@@ -55,14 +56,10 @@ def build(
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}).run()
 
 
-def _time(event: TraceEvent) -> int:
-    return event.ts
-
-
 class _Builder:
     def __init__(
         self,
-        events: Iterable[TraceEvent],
+        events: Iterable[EventFields],
         cpus: Iterable[int],
         tids: Mapping[str, int],
         start: int,
@@ -70,17 +67,17 @@ class _Builder:
         rate: Rate,
         lost: Mapping[int, int],
     ) -> None:
-        self._events: Sequence[TraceEvent] = sorted(events, key=_time)
-        first, last = (self._events[0].ts, self._events[-1].ts) if self._events else (start, end)
+        self._events: Sequence[EventFields] = sorted(events, key=itemgetter(0))
+        first, last = (self._events[0][0], self._events[-1][0]) if self._events else (start, end)
         self._begin, self._end = min(start, first), max(start, end, last)
         self._start, self._stop, self._rate = start, max(start, end), rate
         self._traced = frozenset(cpus)
         self._lost = {cpu: number for cpu, number in lost.items() if number > 0}
         self._names = {0: IDLE}
-        for event in self._events:
-            if event.kind == "switch":
-                self._names[event.a] = event.name
-                self._names.setdefault(event.pid, event.other)
+        for _, _, kind, pid, a, _, _, name, other, _ in self._events:
+            if kind == "switch":
+                self._names[a] = name
+                self._names.setdefault(pid, other)
         self._names |= {tid: name for name, tid in tids.items() if tid not in self._names} | {0: IDLE}
         self._threads = {tid: ThreadState(name, tid, self._begin) for name, tid in tids.items()}
         self._tasks: dict[int, list[Frame]] = {}
@@ -95,47 +92,46 @@ class _Builder:
     def run(self) -> Timeline:
         states, traced = self._states, self._traced
         for event in self._events:
-            kind = event.kind
+            ts, cpu, kind, pid, a, b, _, name, _, flags = event
             if kind in _ELSEWHERE:
                 self._deed(event)
                 continue
-            cpu = event.cpu
             if cpu not in traced:
                 continue
             if kind in _PASSIVE:
                 self._aside(event)
                 if cpu in states:
-                    states[cpu].last = event.ts
+                    states[cpu].last = ts
                 continue
             state = states.get(cpu) or self._first(event)
-            if event.pid != state.current and kind != "nmi":
+            if pid != state.current and kind != "nmi":
                 self._resync(state, event)
-            state.last = event.ts
+            state.last = ts
             self._latest[cpu] = kind
-            self._step(state, event)
+            self._step(state, ts, kind, pid, a, b, name, flags)
         return self._timeline()
 
-    def _step(self, state: CpuState, event: TraceEvent) -> None:
-        ts, cpu, kind, pid, a, b, _, name, _other, flags = event
+    def _step(self, state: CpuState, ts: int, kind: str, pid: int, a: int, b: int, name: str, flags: int) -> None:
+        """What an event does to its CPU. The commonest kinds are looked for first."""
         match kind:
-            case "switch":
-                if pid in self._threads:
-                    self._threads[pid].switched_out(ts, cpu, bool(b))
-                state.switch(ts, a, name)
-                if a in self._threads:
-                    self._threads[a].switched_in(ts, cpu)
-            case "irq_entry":
-                state.enter_irq(ts, IRQ, a, "", name or f"irq {a}")
-            case "irq_exit":
-                state.leave_irq(ts, IRQ, a, "", name or f"irq {a}")
-            case "vector_entry":
-                state.enter_vector(ts, a, name, name or f"vector {a}")
-            case "vector_exit":
-                state.leave_irq(ts, VECTOR, a, name, name or f"vector {a}")
             case "softirq_entry":
                 state.enter_on_task(ts, SOFTIRQ, a, "", name or f"softirq {a}")
             case "softirq_exit":
                 state.leave_on_task(ts, SOFTIRQ, a, "", name or f"softirq {a}")
+            case "switch":
+                if pid in self._threads:
+                    self._threads[pid].switched_out(ts, state.cpu, bool(b))
+                state.switch(ts, a, name)
+                if a in self._threads:
+                    self._threads[a].switched_in(ts, state.cpu)
+            case "vector_entry":
+                state.enter_vector(ts, a, name, name or f"vector {a}")
+            case "vector_exit":
+                state.leave_irq(ts, VECTOR, a, name, name or f"vector {a}")
+            case "irq_entry":
+                state.enter_irq(ts, IRQ, a, "", name or f"irq {a}")
+            case "irq_exit":
+                state.leave_irq(ts, IRQ, a, "", name or f"irq {a}")
             case "work_start":
                 state.enter_on_task(ts, WORKQUEUE, 0, name, name or "work")
             case "work_end":
@@ -159,28 +155,29 @@ class _Builder:
             case _:
                 state.unbalanced += 1
 
-    def _first(self, event: TraceEvent) -> CpuState:
+    def _first(self, event: EventFields) -> CpuState:
         """A CPU's first event tells who had it until then, and in what."""
-        state = self._states[event.cpu] = CpuState(event.cpu, self._begin, self._tasks, self._serials)
-        state.first_flags = event.flags
-        name = event.other if event.kind == "switch" else self._names.get(event.pid, "")
-        state.run(event.pid, name)
-        if event.pid in self._threads:
-            self._threads[event.pid].was_there(event.ts, event.cpu)
+        ts, cpu, kind, pid, _, _, _, _, other, flags = event
+        state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
+        state.first_flags = flags
+        state.run(pid, other if kind == "switch" else self._names.get(pid, ""))
+        if pid in self._threads:
+            self._threads[pid].was_there(ts, cpu)
         return state
 
-    def _resync(self, state: CpuState, event: TraceEvent) -> None:
+    def _resync(self, state: CpuState, event: EventFields) -> None:
         """Another task has the CPU than the one that got it: a switch is missing."""
+        ts, cpu, _, pid, *_ = event
         if state.current in self._threads and self._threads[state.current].cpu == state.cpu:
             self._threads[state.current].lost_sight(state.since)
-        state.doubt(event.ts)
+        state.doubt(ts)
         state.irqs.clear()
-        state.run(event.pid, self._names.get(event.pid, ""))
-        if event.pid in self._threads:
-            self._threads[event.pid].lost_sight(event.ts)
-            self._threads[event.pid].switched_in(event.ts, event.cpu)
+        state.run(pid, self._names.get(pid, ""))
+        if pid in self._threads:
+            self._threads[pid].lost_sight(ts)
+            self._threads[pid].switched_in(ts, cpu)
 
-    def _deed(self, event: TraceEvent) -> None:
+    def _deed(self, event: EventFields) -> None:
         ts, cpu, kind, pid, a, b, c, name, _, _ = event
         if kind == "frequency":
             self._frequencies.append((ts, b, a))
@@ -199,14 +196,14 @@ class _Builder:
             thread.moved(ts, c, who, self._traced)
             self._deeds.append(Sent(ts, "move", who, thread.name, c, cpu))
 
-    def _aside(self, event: TraceEvent) -> None:
+    def _aside(self, event: EventFields) -> None:
         """What does not change who has the CPU."""
-        if event.kind == "tick_stop" and event.a != 1:
-            key = (event.cpu, event.name)
+        ts, cpu, kind, _, a, _, _, name, _, _ = event
+        if kind == "tick_stop" and a != 1:
+            key = (cpu, name)
             self._kept[key] = self._kept.get(key, 0) + 1
-        elif event.kind == "stack":
-            of = self._latest.get(event.cpu, "")
-            self._stacks.setdefault(event.cpu, []).append((event.ts, of, event.name))
+        elif kind == "stack":
+            self._stacks.setdefault(cpu, []).append((ts, self._latest.get(cpu, ""), name))
 
     def _timeline(self) -> Timeline:
         tracks: dict[int, CpuTrack] = {}

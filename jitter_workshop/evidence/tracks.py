@@ -52,14 +52,21 @@ class CpuTrack:
     starts: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.starts = [segment.start for segment in self.segments]
+        self.starts = [segment[0] for segment in self.segments]
 
-    def between(self, start: int, end: int) -> Iterator[Segment]:
+    def between(self, start: int, end: int) -> list[Segment]:
         """The segments that overlap [start, end), not cut."""
         first = max(bisect_right(self.starts, start) - 1, 0)
-        for segment in self.segments[first : bisect_left(self.starts, end)]:
-            if segment.end > start:
-                yield segment
+        found = self.segments[first : bisect_left(self.starts, end)]
+        return found if not found or found[0].end > start else found[1:]
+
+    def cut(self, start: int, end: int) -> list[Segment]:
+        """The segments that overlap [start, end), cut there."""
+        found = self.between(start, end)
+        if found:
+            found[0] = found[0]._replace(start=max(found[0].start, start))
+            found[-1] = found[-1]._replace(end=min(found[-1].end, end))
+        return found
 
     def before(self, moment: int) -> Iterator[Segment]:
         """The segments that end at ``moment`` or before it, the last one first."""
@@ -81,18 +88,19 @@ class ThreadTrack:
     starts: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.starts = [stretch.start for stretch in self.stretches]
+        self.starts = [stretch[0] for stretch in self.stretches]
 
-    def between(self, start: int, end: int) -> Iterator[Stretch]:
+    def between(self, start: int, end: int) -> list[Stretch]:
         first = max(bisect_right(self.starts, start) - 1, 0)
-        for stretch in self.stretches[first : bisect_left(self.starts, end)]:
-            if stretch.end > start:
-                yield stretch
+        found = self.stretches[first : bisect_left(self.starts, end)]
+        return found if not found or found[0].end > start else found[1:]
 
-    def fault(self, start: int, end: int) -> str | None:
-        """Where the thread was at its first fault in [start, end], None without one."""
+    def fault(self, start: int, end: int) -> tuple[int, str] | None:
+        """The thread's first fault in [start, end), and where it was then; None without one."""
         place = bisect_left(self.faults, start)
-        return self.kinds[place] if place < len(self.faults) and self.faults[place] <= end else None
+        if place == len(self.faults) or self.faults[place] >= end:
+            return None
+        return self.faults[place], self.kinds[place]
 
 
 class Sent(NamedTuple):

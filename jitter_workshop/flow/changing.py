@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from jitter_workshop.agent import instances
 from jitter_workshop.agent.client import AgentClient, connect
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.checkup import DrawnPlan, draw_up
@@ -25,6 +26,7 @@ HERE = Path("/")
 PROFILE_LIMIT = 64 * 1024
 ALREADY = "nothing to do"
 """How the planner's reason begins where a tunable is as wanted."""
+_ONLY_ROOT = "whether a killed measurement left a trace over, only root sees: 'sudo jitter-workshop restore' removes it"
 
 
 def read_profile(path: Path) -> tuple[str, ...]:
@@ -152,19 +154,31 @@ def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
 
 
 def anything_to_restore(root: HostRoot) -> bool:
-    """Whether a restore has anything to do; asked without rights. A journal that cannot be read counts."""
-    return bool(journal.read_journals(root))
+    """Whether a restore has anything to do; asked without rights. A journal that cannot be read counts, and so does a
+    trace that a killed measurement left over, which only root sees (see ``trace_hidden``)."""
+    return bool(journal.read_journals(root) or left_over_traces(root))
+
+
+def left_over_traces(root: HostRoot) -> tuple[str, ...]:
+    """Names of the instances of the kernel's trace that a killed measurement left over; none without root's rights."""
+    return instances.stale(root)
+
+
+def trace_hidden(root: HostRoot) -> bool:
+    """Whether only root can tell if a trace is left over."""
+    return instances.hidden(root)
 
 
 def restore(tunables: Sequence[str] = (), *, forget: bool = False) -> tuple[RestoreResult, str]:
-    """Give back what is applied (of these tunables), and the agent's notice; ``forget``: strike off, too, what somebody
-    else has changed since. Raises HostError, UsageError."""
+    """Give back what is applied (of these tunables) and remove left-over traces; with words for the user, or "".
+    ``forget``: strike off, too, what somebody else has changed since. Raises HostError, UsageError."""
     for word in tunables:
         if "=" in word:
             raise UsageError(f"restore takes no value: '{clean(word, 60)}'", "say only the id")
     parse_wanted(tunables)
-    if not anything_to_restore(HostRoot(HERE)):
-        return RestoreResult((), (), False), ""
+    root = HostRoot(HERE)
+    if not anything_to_restore(root):
+        return RestoreResult((), (), False), _ONLY_ROOT if trace_hidden(root) else ""
     with connect() as agent:
         return agent.restore(tunables, forget=forget), agent.notice
 

@@ -30,7 +30,7 @@ def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
             for s in sorted(run.stalls.worst, key=lambda s: (-s.duration_ns, s.start_ns))[:top]
         ),
         measured_ns=round(run.duration_s * 1e9),
-        stalled_ns=round(run.stalls.stolen_ns_per_second * run.duration_s),
+        stalled_ns=round(run.stalls.stolen_ns_per_second * run.rated_s),
         waited_ns=sum(w for w in waits if w is not None) if waits and None not in waits else None,
         threads=run.threads,
         cpus=counters.cpus,

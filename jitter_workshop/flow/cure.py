@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Weighed
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CureView
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.scale import nice_ns
@@ -40,17 +41,9 @@ def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
     return tuple(cpu for cpu in allowed if cpu != used)
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """What a noise took by the traces of two runs, in ns a second."""
-
-    beside_ns: float
-    now_ns: float
-
-    @property
-    def gone(self) -> bool:
-        """Does it take next to nothing any more?"""
-        return self.beside_ns > 0 and self.now_ns <= _GONE * self.beside_ns
+def gone(seen: Weighed) -> bool:
+    """Does the noise take next to nothing any more?"""
+    return seen.beside_ns > 0 and seen.now_ns <= _GONE * seen.beside_ns
 
 
 def weighed(took: Sequence[float | None]) -> Weighed | None:
@@ -59,8 +52,8 @@ def weighed(took: Sequence[float | None]) -> Weighed | None:
     return Weighed(*known) if len(known) == 2 else None
 
 
-def view(walk: Walk, seen: Weighed | None = None) -> CureView | None:
-    """The three runs beside each other; None before there are three that compare. ``seen``: by their traces."""
+def view(walk: Walk) -> CureView | None:
+    """The three runs beside each other, with what their traces weighed; None before there are three that compare."""
     quiet, beside, treated = (walk.run_in(slot) for slot in ("measure", "again", TREATED))
     if quiet is None or beside is None or treated is None:
         return None
@@ -69,7 +62,7 @@ def view(walk: Walk, seen: Weighed | None = None) -> CureView | None:
         return None
     after = {row.measure: row.b for row in second.rows}
     rows = tuple((row.measure, row.a, row.b, after[row.measure]) for row in first.rows if row.measure in after)
-    return CureView(rows, _in_words(quiet, beside, treated, seen))
+    return CureView(rows, _in_words(quiet, beside, treated, walk.progress.weighed.get(treated.id)))
 
 
 def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> str:
@@ -78,17 +71,30 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
     where = f" CPU {treated.placement.sampler} may be quieter or busier by itself." if elsewhere else ""
     said = f"Stolen a second: {nice_ns(before)} quiet, {nice_ns(during)} beside the noise, {nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
-        by_name = f"By the trace the noise took {nice_ns(seen.beside_ns)} of that, and now takes {nice_ns(seen.now_ns)}"
+        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)}, and now takes {nice_ns(seen.now_ns)}"
         return f"{said} {by_name}: {_verdict(seen)}{where}"
+    if lacking := _untraced(quiet, beside, treated):
+        return f"{said} {lacking} By this nothing can be told of a cure.{where}"
     if during < before * _PLAIN_TO_SEE or during <= before:
         return f"{said} Beside the noise hardly more than without it: by this nothing can be told of a cure.{where}"
-    gone = (during - after) / (during - before)
-    if gone >= _SOME:
-        return f"{said} {100 * min(gone, 1.0):.0f} % of what came with the noise is gone, {_BY_ONE_RUN}{where}"
+    share = (during - after) / (during - before)
+    if share >= _SOME:
+        return f"{said} {100 * min(share, 1.0):.0f} % of what came with the noise is gone, {_BY_ONE_RUN}{where}"
     return f"{said} No less than beside the noise: it did not help, or somebody else came, {_BY_ONE_RUN}{where}"
 
 
+def _untraced(*runs: Run) -> str:
+    """Which of the runs were made without the trace that the others have, for tracing takes time, too; "" where they
+    are all alike."""
+    without = [run for run in runs if run.counters is not None]
+    if not without or len(without) == len(runs):
+        return ""
+    names = " and ".join(f"'{clean(run.label, 40)}'" for run in without)
+    why = clean(without[-1].counters.why_no_trace, 200) if without[-1].counters is not None else ""
+    return f"No trace was made of {names} ({why}), and tracing takes time by itself."
+
+
 def _verdict(seen: Weighed) -> str:
-    if seen.gone:
+    if gone(seen):
         return "the cure helped."
     return "it helped in part." if seen.now_ns <= _LESS * seen.beside_ns else "it did not help."

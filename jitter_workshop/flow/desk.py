@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from jitter_workshop.course.locate import BUILTIN_ID
@@ -25,8 +25,8 @@ from jitter_workshop.tuning.journal import stack
 
 @dataclass(slots=True)
 class Desk:
-    """Shared by the workshop and the walks through its chapters. ``topology`` and ``host`` are read again when it has
-    changed something.
+    """Shared by the workshop and the walks through its chapters. ``topology`` and ``host`` are read again, by
+    ``look``, when it has changed something.
 
     ``notices`` grows when something goes wrong that the learner must know but that need not stop them, such as
     progress that could not be stored.
@@ -40,6 +40,7 @@ class Desk:
     hands: Hands = field(default_factory=Hands)
     course_dir: str = ""
     course_id: str = BUILTIN_ID
+    look: Callable[[HostRoot], tuple[Topology, HostSummary]] = field(default_factory=lambda: look_at)
     _room: Room | None = None
     _stood: tuple[dict[str, str], ...] | None = None
     _unsaved: Session | None = None
@@ -77,19 +78,20 @@ class Desk:
         before = () if given_back is None else self.session.stack
         kept = tuple(one for one in before if one["id"] not in ids and one["id"] not in (given_back or ()))
         self.save(dataclasses.replace(self.session, stack=(*kept, *standing)))
-        self._look_again()
+        self.look_again()
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """What stands on this host by this tool, read now. Where that is not what stood before (a lease ran out, or
         another terminal gave it back) the host is read again, too."""
         found = stack(self.root)
         if self._stood is not None and found != self._stood:
-            self._look_again()
+            self.look_again()
         self._stood = found
         return found
 
-    def _look_again(self) -> None:
-        self.topology, self.host = look_at(self.root)
+    def look_again(self) -> None:
+        """Read the host now, whoever changed it: another terminal may have isolated a CPU, or given one back."""
+        self.topology, self.host = self.look(self.root)
         self._room = None
 
     @property

@@ -9,7 +9,7 @@ from jitter_workshop.model.course import PLACEHOLDERS, Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.walk import Explanation, ThreadEvidence
 
 _MOST_COUNTERS = 12
@@ -27,7 +27,7 @@ def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None
         softirqs=_busiest(run.softirqs, cpus, counted_seconds(run)),
         knee=knee_sentences(run, interrupts, curve),
         foreign=tuple(
-            f"{clean(f.name, 40)} (pid {f.pid}) used {f.cpu_percent:.0f} % of a CPU"
+            f"{called(f.name, 40)} (pid {f.pid}) used {f.cpu_percent:.0f} % of a CPU"
             + (f", last seen on CPU {f.cpu}" if f.cpu is not None else "")
             for f in run.disturbed
         ),

@@ -1,14 +1,15 @@
 """The workshop's hands on this host: one connection to the agent for as long as the workshop is open.
 
 It is opened when something is applied for the first time. What it applies is a lease: when the workshop is left, or
-dies, or stands still, everything is given back, unless the learner keeps it.
+dies, or stands still, everything is given back, unless the learner keeps it. An agent that has ended is started anew
+for the next request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.agent.client import AgentClient, NeedsPassword, Rights, connect, rights
+from jitter_workshop.agent.client import CHANGING, TRACING, AgentClient, NeedsPassword, Purpose, Rights, connect, rights
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.witness import Tracer
 from jitter_workshop.host.root import HostRoot
@@ -38,6 +39,8 @@ class Hands:
         self._agent: AgentClient | None = None
         self.trouble = ""
         self._leased: set[str] = set()
+        self._began = False
+        self._lost = False
 
     @property
     def holding(self) -> bool:
@@ -77,13 +80,14 @@ class Hands:
     def place(self, pid: int) -> CpuSet:
         """Put a process of this user's on the isolated CPUs; which ones. Raises HostError, also where sudo would have
         to ask: a run that is about to begin is no moment for a question."""
-        if self._agent is None:
-            self._agent = connect(ask=False)
+        self._agent = self._living() or connect(ask=False)
+        self._began = True
         return CpuSet.parse_list(self._agent.place(pid))
 
     def tracer(self) -> Tracer:
-        """Who records the kernel's trace. Raises HostError where root's rights are not to be had."""
-        return self._connected()
+        """Who records the kernel's trace. Raises HostError where root's rights are not to be had, also where an agent
+        has ended and sudo would have to ask for another: a run that is about to begin is no moment for a question."""
+        return self._connected(TRACING, may_ask=not self._began)
 
     def keep(self) -> None:
         """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""
@@ -102,6 +106,8 @@ class Hands:
         it, which goes by the journal and the host's own values."""
         agent, self._agent = self._agent, None
         leased, self._leased = self._leased, set()
+        if self._lost:
+            self.trouble = "the agent ended on its way; 'jitter-workshop restore --list' shows whether something stands"
         if agent is None:
             return NOTHING
         try:
@@ -112,12 +118,25 @@ class Hands:
         finally:
             agent.close()
 
-    def _connected(self) -> AgentClient:
-        if self._agent is None:
+    def _connected(self, purpose: Purpose = CHANGING, may_ask: bool = True) -> AgentClient:
+        agent = self._living()
+        if agent is None:
             try:
-                self._agent = connect(ask=False)
+                agent = connect(ask=False, purpose=purpose)
             except NeedsPassword:
-                self._agent = self.ask(connect)
+                if not may_ask:
+                    raise
+                agent = self.ask(lambda: connect(purpose=purpose))
+            self._agent, self._began = agent, True
+        return agent
+
+    def _living(self) -> AgentClient | None:
+        """The agent, where it still lives. What a dead one held as a lease is given back by its watcher."""
+        if self._agent is not None and self._agent.ended:
+            self._agent.close()
+            self._agent = None
+            self._lost = self._lost or bool(self._leased)
+            self._leased.clear()
         return self._agent
 
 

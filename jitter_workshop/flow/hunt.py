@@ -115,7 +115,7 @@ class Hunt:
         if self.outcome is None:
             self.wrong_answers += 1
         noise = known(kind)
-        return Finding(False, noise.title, (f"It is not that one. It would be found like this: {noise.found_as}",))
+        return Finding(False, noise.title, (f"It would be found like this: {noise.found_as}",))
 
     def reveal(self) -> Finding:
         """Give it away, and end it."""

@@ -23,7 +23,7 @@ def anew(progress: ChapterProgress) -> ChapterProgress:
     """The progress as another hunt begins: what was measured beside the noise before is not beside this one, and leaves
     its slots (the runs stay in the session)."""
     runs = {slot: run for slot, run in progress.runs.items() if slot not in ("again", TREATED)}
-    return dataclasses.replace(progress, runs=runs)
+    return dataclasses.replace(progress, runs=runs, weighed={})
 
 
 def caught(hunts: Sequence[HuntOutcome]) -> bool | None:

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import COUNTED, Run, Stalls
 from jitter_workshop.report.text import rate_in_words
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 _STALLS_TO_SPEAK = 10
 """Of fewer stalls no rate is stated: the next run would have another one."""
 
 _LARGEST_SHARE = 0.1
 """Beyond this thefts overlap and hold back the producer as well, so that messages no longer come at a steady rate."""
+
+_HELD_UP = {"ring": "producer", "ack": "sender"}
+"""Who is held back by what delays the one that is measured."""
 
 
 def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
@@ -42,13 +45,18 @@ def nice_percentile(percentile: float) -> str:
 
 
 def measured_seconds(run: Run) -> float:
-    """The time in which messages were recorded: the blocks, without the pauses between them."""
-    return sum(block.duration_ns for block in run.blocks) / 1e9 or run.duration_s
+    """The time in which messages were recorded: the blocks, without the pauses between them and those of a sampler
+    that pauses, so that the rates of its stalls are of the same time."""
+    return run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)
 
 
 def counted_seconds(run: Run) -> float:
     """The time in which the kernel's counters grew; the blocks alone where the run does not say."""
-    return run.counted_s or measured_seconds(run)
+    return run.counted_s or _block_seconds(run)
+
+
+def _block_seconds(run: Run) -> float:
+    return sum(block.duration_ns for block in run.blocks) / 1e9 or run.duration_s
 
 
 def messages_per_second(run: Run) -> float | None:
@@ -108,23 +116,28 @@ def knee_sentences(
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
     found += [
-        f"{rate:,.0f} {what} a second came through: one event a second that delays one of them stands at {one}, "
-        f"250 a second at {many}."
+        f"{nice_number(rate)} {what} a second came through: one event a second that delays one of them stands at "
+        f"{one}, 250 a second at {many}."
     ]
     if interrupts:
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
+        # The kernel counts while a sampler pauses, too: its own timer, for one.
+        meets = f"each delays one of the {what}, further right if most fall between two"
+        if run.rated_s < run.duration_s:
+            meets = "as many come while the thread samples, further right if most belong to its pauses"
         found.append(
-            f"The commonest interrupt, {name}, came {per_second:,.0f} times a second on CPU {cpu}: its knee stands at "
-            f"{stands} if each delays one of the {what}, further right if most fall between two."
+            f"The commonest interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: its knee "
+            f"stands at {stands} if {meets}."
         )
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
     stolen = max((c.at_least_share for c in classes), default=0.0)
     if stolen > _LARGEST_SHARE:
+        held = _HELD_UP.get(run.workload)
         found.append(
             f"In all, stalls take {100 * stolen:.0f} % of the time. That is too much for the simple sum: where no "
-            "figure was computed, thefts overlap and hold up the producer as well."
+            f"figure was computed, thefts overlap{f' and hold up the {held} as well' if held else ''}."
         )
     if classes and run.workload == "ring":
         found.append(
@@ -142,7 +155,7 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     made_late = f"one of the {what}" if late < 1.5 else f"about {late:,.0f} {what}"
     share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
     text = (
-        f"Stalls {length}: {stalls.per_second:,.3g} a second, {nice_ns(stalls.mean_ns)} on average, each makes "
+        f"Stalls {length}: {nice_number(stalls.per_second)} a second, {nice_ns(stalls.mean_ns)} on average, each makes "
         f"{made_late} late."
     )
     if share <= _LARGEST_SHARE:

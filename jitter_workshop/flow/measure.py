@@ -325,7 +325,7 @@ def _as_run(
         missed_wakeups=gathered.sum_of(_missed),
         counters=counters,
     )
-    return with_notes(run, spec, result, host, company.unnamed_percent)
+    return with_notes(run, spec, result, host, company.unnamed_percent, request.hunted)
 
 
 def _burst_total(bursts: Bursts | None) -> BurstTotal | None:

@@ -13,7 +13,7 @@ from jitter_workshop.bench.runner import RunResult
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import Block, Run, ThreadRecord
 from jitter_workshop.model.spec import TWO_THREADS, RunSpec
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.tuning.cpu_idle import PmQosFd
 
 _UNSEEN = "this host does not show it"
@@ -22,9 +22,15 @@ _FEW_SAMPLES = "null where fewer samples were taken than 1/(1-p)"
 
 
 def with_notes(
-    run: Run, spec: RunSpec, result: RunResult, host: HostSummary, unnamed_percent: float | None = None
+    run: Run,
+    spec: RunSpec,
+    result: RunResult,
+    host: HostSummary,
+    unnamed_percent: float | None = None,
+    hunted: bool = False,
 ) -> Run:
-    """The run with a reason for everything that it does not know. The child's own reasons come first."""
+    """The run with a reason for everything that it does not know. The child's own reasons come first. ``hunted``: made
+    beside a hidden noise."""
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
     held = held_limit(run.applied)
     if run.workload == "wakeup" and held:
@@ -34,7 +40,7 @@ def with_notes(
     if not run.complete:
         why = result.failure.message if result.failure is not None else f"stopped: {result.cancelled}"
         notes["complete"] = f"{len(run.blocks)} of {spec.blocks} blocks, {clean(why, 200)}"
-    company = disturbed_note(run, unnamed_percent)
+    company = disturbed_note(run, unnamed_percent, hunted)
     if company:
         notes["disturbed"] = company
     limit = cpu_limit(host)
@@ -52,19 +58,20 @@ def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
     return f"this tool holds /dev/cpu_dma_latency at {clean(limit_us, 12)} µs, for all CPUs"
 
 
-def disturbed_note(run: Run, unnamed_percent: float | None) -> str:
+def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
     """Who else used the measured CPUs, with what has no name and what cannot be seen; "" where nothing is to be said.
-    ``unnamed_percent``: see ``bench.foreign.Company``."""
+    ``unnamed_percent``: see ``bench.foreign.Company``. A noise of ours is not among the others."""
     said = []
     if run.disturbed:
-        names = ", ".join(f"{load.name} ({load.cpu_percent:g} %)" for load in run.disturbed)
+        names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)
         said.append(f"other tasks used the measured CPUs: {names}")
     if unnamed_percent:
         said.append(
             f"others used at least {unnamed_percent:g} % of a measured CPU and have ended, moved on or are out of "
             "sight, so they have no names"
         )
-    ordered = run.noise == "stall"
+    # Somebody was there then: who, is in the run or for its learner to find.
+    ordered = hunted or run.noise is not None
     if (
         not said
         and not ordered

@@ -341,9 +341,9 @@ class Walk:
         strayed = () if good else stack_notes(self.chapter, first, second)
         return dataclasses.replace(view, headline=" ".join([*strayed, view.headline]))
 
-    def explain(self, slot: StepName | None = None) -> Explanation | None:
+    def explain(self, slot: str | None = None) -> Explanation | None:
         """Evidence of the newest run of this chapter, or of the one in ``slot``; None before there is one."""
-        runs = [r for s in ((slot,) if slot else SLOTS) if (r := self.run_in(s)) is not None]
+        runs = [r for s in ((slot,) if slot else (*SLOTS, TREATED)) if (r := self.run_in(s)) is not None]
         run = max(runs, key=lambda r: r.started_at, default=None)
         if run is None:
             return None

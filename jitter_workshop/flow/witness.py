@@ -100,6 +100,7 @@ class TraceWitness:
                 lost={str(cpu): count for cpu, count in sorted(read.lost.items())},
                 events=read.events,
                 lost_elsewhere=sum(read.lost_elsewhere.values()),
+                unlisted=block.unlisted,
             )
         )
 
@@ -127,7 +128,8 @@ class TraceWitness:
     def notes(self) -> dict[str, str]:
         """What a run has to say of its trace."""
         if self.why_not:
-            kept = f" after {len(self._blocks)} blocks" if self._blocks else ""
+            count = len(self._blocks)
+            kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""
             return {"evidence": f"no trace{kept}: {self.why_not}"}
         if self._left_out:
             return {"evidence": f"no room for the trace of the last {self._left_out} of the run's blocks"}
@@ -153,7 +155,7 @@ class Evidence:
                 self._tracer = tracer()
             except HostError as error:
                 self._why_not = error.sentence()
-                # Its advice is about changes: there is another for those who only want to know.
+                # A report on what was counted has advice of its own.
                 self._refusal = error.message
 
     def witness(self, spec: RunSpec) -> Witness | None:

@@ -14,7 +14,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow.causes import explain
+from jitter_workshop.flow.causes import Progress, explain, unheard
 from jitter_workshop.flow.desk import Desk, current_chapter, look_at
 from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
@@ -63,7 +63,7 @@ class Workshop:
         self._without: dict[str, str] = {}
         self._recordings = Recordings(course.source)
         self._hiding: Hiding | None = None
-        self._weighed: dict[str, cure.Weighed | None] = {}
+        self._explained: tuple[str, EvidenceReport | CounterReport] | None = None
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
@@ -220,22 +220,29 @@ class Workshop:
         what is none of its suspects, and where nothing is hidden."""
         return self._settle(lambda hunt: hunt.answer(kind))
 
+    def aside(self, beside: Run | None) -> tuple[int, ...]:
+        """The CPUs to which the measured thread of a run could step aside now."""
+        self._desk.look_again()
+        return cure.other_cpus(self.topology.allowed, beside)
+
     def weigh_cure(self, beside: Run, treated: Run) -> None:
-        """See by the traces of two runs what the hidden noise took before and after a cure, for ``weighed``. Takes a
-        second or two. A damaged trace is none."""
-        hunt = self.hunt
+        """See by the traces of two runs what the hidden noise took before and after a cure, and keep it with the
+        chapter's progress. Takes a second or two. A damaged trace is none."""
+        hiding = self._hiding
+        if hiding is None:
+            return
+        hunt = hiding.hunt
         try:
             both = [self.causes(run) for run in (beside, treated) if self.traced(run)]
         except SessionError:
             both = []
-        took = [hunt.took(report) for report in both if hunt is not None and isinstance(report, EvidenceReport)]
-        self._weighed[treated.id] = found = cure.weighed(took)
-        if hunt is not None and hunt.outcome is None:
-            hunt.cured = found is not None and found.gone
-
-    def weighed(self, treated: Run | None) -> cure.Weighed | None:
-        """What :meth:`weigh_cure` saw of a run; None where it saw nothing."""
-        return self._weighed.get(treated.id) if treated is not None else None
+        found = cure.weighed([hunt.took(report) for report in both if isinstance(report, EvidenceReport)])
+        if found is not None:
+            progress = self._desk.progress(hiding.chapter_id)
+            kept_now = dataclasses.replace(progress, weighed={treated.id: found})
+            self._desk.save_progress(hiding.chapter_id, kept_now, entered=False)
+        if hunt.outcome is None:
+            hunt.cured = found is not None and cure.gone(found)
 
     def give_up(self) -> Finding:
         """Be told which it was. Raises UsageError where nothing is hidden."""
@@ -270,6 +277,8 @@ class Workshop:
             raise HostError("a recorded host can be looked at, and nothing be hidden on it", "leave out --root")
         if not walk.hunts:
             raise UsageError("this chapter hides no noise")
+        # A run reads the host as it begins, so this has to be of now, too: or the two are on different CPUs.
+        desk.look_again()
         isolated = CpuSet(desk.host.isolated)
         return placed_on(desk.root, desk.topology, walk.request("again"), isolated)[0], desk.topology.allowed
 
@@ -287,10 +296,12 @@ class Workshop:
         one was asked for and not to be had."""
         return run.counters is not None or self._desk.handle.has_trace(run.id)
 
-    def causes(self, run: Run) -> EvidenceReport | CounterReport:
-        """Who took the time of a run's stalls, or what was counted; takes a second or two for a noisy run. Raises
-        SessionError."""
-        return explain(self._desk.handle, run, MOST_STALLS)
+    def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
+        """Who took the time of a run's stalls, or what was counted. Takes a second for every few hundred thousand
+        events; the newest report is kept. Raises SessionError, and what ``progress`` raises."""
+        if self._explained is None or self._explained[0] != run.id:
+            self._explained = run.id, explain(self._desk.handle, run, MOST_STALLS, progress)
+        return self._explained[1]
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
         """Curves of runs (all when None), oldest first."""

@@ -125,8 +125,10 @@ class LeftAlone:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """What ``restore`` did (JSON writes ``from_`` as ``from``)."""
+    """What ``restore`` did (JSON writes ``from_`` as ``from``). ``trace_instances_removed``: names of instances of the
+    kernel's trace that a killed measurement left over."""
 
     restored: tuple[Restored, ...]
     left_alone: tuple[LeftAlone, ...]
     needs_reboot: bool
+    trace_instances_removed: tuple[str, ...] = ()

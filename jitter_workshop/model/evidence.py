@@ -27,6 +27,9 @@ another CPU had called here), ``workqueue``: by their names. ``migration``: betw
 ``page_fault``: ``user`` or ``kernel``, by where the thread was. ``around NAME``: a short gap that touches NAME's event
 (its entry and exit, what tracing it costs, a hypervisor's exits for it). ``no_event``: nothing that a trace can see."""
 
+FAULT = "page_fault"
+"""What lies around a page fault is around this, wherever the thread was."""
+
 NOTHING = ""
 ASLEEP = "asleep"
 LOST = "events lost"
@@ -227,8 +230,9 @@ class TickKept:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Whether anything but the measured threads ran on the hot CPUs in a stretch. ``clean``: nothing did; None where
-    the trace has gaps, and so no answer. ``other_tasks``: stays of tasks, and of work in them; ``interruptions``: the
-    rest (interrupts, softirqs, timers); ``taken_ns``: all of it. ``sentence`` says it."""
+    the trace has gaps, is empty or lacks a kind of event, and so no answer. ``other_tasks``: stays of tasks, and of
+    work in them; ``interruptions``: the rest (interrupts, softirqs, timers); ``taken_ns``: all of it. ``sentence`` says
+    it."""
 
     cpus: tuple[int, ...]
     stretch_ns: int
@@ -253,9 +257,10 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceReport:
-    """``explain RUN``. ``causes``: largest first. ``worst``: the longest stalls. ``stalls``: those that were explained;
-    ``unlisted``: shorter ones that the benchmark counted and did not list. ``events``: how many the trace holds;
-    ``unbalanced``: those without their other half. ``measured_ns``: the blocks' sum.
+    """``explain RUN``. ``causes``: largest first. ``worst``: the longest stalls. ``stalls``: those that were explained,
+    each measured thread's counted for itself; ``distinct``: how many are apart in time, as ``measure`` counts them
+    (None where not all of the run was traced); ``unlisted``: shorter ones that were counted and not listed. ``events``:
+    how many the trace holds; ``unbalanced``: those without their other half. ``measured_ns``: the blocks' sum.
 
     ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold. ``missing``: events that this
     kernel does not give, with the reason. ``notes``: field → why it is null. ``candidates``: what gaps without an event
@@ -273,6 +278,7 @@ class EvidenceReport:
     worst: tuple[ExplainedStall, ...]
     measured_ns: int
     unlisted: int = 0
+    distinct: int | None = None
     lost_by_cpu: dict[str, int] = field(default_factory=dict)
     events: int = 0
     unbalanced: int = 0

@@ -59,6 +59,10 @@ class Stall:
         return self.end_ns - self.start_ns
 
 
+AT = "at: since the run began, with the pauses between its blocks"
+"""What is said of when a stall was: there can be more of that than was measured."""
+
+
 def made_late(thread: str, messages: int) -> str:
     """In words, what a stall of ``thread`` made late: "12 messages late"; empty for a single one, and for ``spin``'s
     sampler, which has none."""
@@ -80,7 +84,8 @@ class Stalls:
     """All stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full.
 
     ``per_second_low`` and ``per_second_high``: between them lies the true rate, at 95 %, if stalls come independently
-    of each other (``stats.poisson``); None in runs of older versions."""
+    of each other (``stats.poisson``); None in runs of older versions. ``rated_s``: the time that all rates are of, that
+    in which the workload was looking; None in runs of older versions, whose rates are of ``duration_s``."""
 
     threshold_ns: int
     count: int
@@ -90,6 +95,7 @@ class Stalls:
     worst: tuple[Stall, ...] = ()
     per_second_low: float | None = None
     per_second_high: float | None = None
+    rated_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +290,19 @@ class Run:
         """The histogram that the charts and tables of this workload show first."""
         return MAIN_HISTOGRAM.get(self.workload, next(iter(self.histograms), ""))
 
+    @property
+    def rated_s(self) -> float:
+        """The time that the rates of its stalls are of."""
+        return self.duration_s if self.stalls.rated_s is None else self.stalls.rated_s
+
 
 MAIN_HISTOGRAM = {"ring": "accumulator_transit", "spin": "spin_gap", "wakeup": "wakeup_latency", "ack": "ack_interval"}
 COUNTED = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "intervals"}
 """What a workload's main histogram counts, in words."""
+WORK_DONE = {
+    "ring": "where their messages were handled",
+    "spin": "where the clock was read",
+    "wakeup": "where it woke up",
+    "ack": "where their segments were handled",
+}
+"""What is counted by CPU of a workload's threads (``messages_by_cpu``), in words."""

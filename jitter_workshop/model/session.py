@@ -29,12 +29,20 @@ class HuntOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Weighed:
+    """What a hidden noise took by the traces of two runs, in ns a second: beside it, and with a cure in place."""
+
+    beside_ns: float
+    now_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class ChapterProgress:
     """How far a chapter is. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) → run
     id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: how many were shown. ``chosen_cpus``: thread → CPU,
     where the learner picked them. ``seen``: steps that were left forwards. ``noise``: the kind that the learner woke
     for this chapter. ``reboot_from``: the boot in which its boot parameters were written. ``hunts``: those that ended,
-    newest last; one that was left under way is not among them."""
+    newest last; one that was left under way is not among them. ``weighed``: by the id of the run with a cure."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -47,6 +55,7 @@ class ChapterProgress:
     noise: str | None = None
     reboot_from: str | None = None
     hunts: tuple[HuntOutcome, ...] = ()
+    weighed: dict[str, Weighed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ def clean(text: object, limit: int = 80) -> str:
     return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
 
 
+def called(name: object, limit: int = 80) -> str:
+    """``clean``, for a name that stands alone: of one that would not be seen (blanks, marks) it is said."""
+    return clean(name, limit) or clean("(no visible name)", limit)
+
+
 def many(count: int, what: str) -> str:
     """``1 write``, ``22 writes``, ``no writes``."""
     return f"{count or 'no'} {what}{'' if count == 1 else 's'}"

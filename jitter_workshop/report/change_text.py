@@ -35,11 +35,16 @@ def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, h
 
 def restored(result: RestoreResult, style: Style) -> str:
     """The result of a restore, ending with a line break."""
-    if not result.restored and not result.left_alone:
+    removed = result.trace_instances_removed
+    if not result.restored and not result.left_alone and not removed:
         return "Nothing to give back: nothing of this host is changed by this tool.\n"
-    lines = [style.paint(f"Given back: {tally(one.tunable for one in result.restored)}.", "good")]
+    lines = []
+    if result.restored or not removed:
+        lines += [style.paint(f"Given back: {tally(one.tunable for one in result.restored)}.", "good")]
     for one in result.restored:
         lines += _item(f"{one.path}: {_shown(one.from_)} → {_shown(one.to)}", style)
+    if removed:
+        lines += [style.paint(f"Removed: {_left_over(removed)}.", "good"), *_names(removed, style)]
     if result.left_alone:
         lines += ["", style.paint("LEFT ALONE", "attention")]
         for left in result.left_alone:
@@ -49,11 +54,13 @@ def restored(result: RestoreResult, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
-def standing(entries: Sequence[Entry], problems: Sequence[str], style: Style) -> str:
-    """What ``restore`` would give back, ending with a line break."""
-    if not entries and not problems:
+def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence[str], style: Style) -> str:
+    """What ``restore`` would give back, ending with a line break. ``traces``: names of left-over instances."""
+    if not entries and not problems and not traces:
         return "Nothing of this host is changed by this tool.\n"
-    lines = [style.paint(f"Applied now: {tally(entry.tunable for entry in entries)}.", "strong")]
+    lines = []
+    if entries or problems:
+        lines += [style.paint(f"Applied now: {tally(entry.tunable for entry in entries)}.", "strong")]
     tunable = ""
     for entry in entries:
         if entry.tunable != tunable:
@@ -65,6 +72,9 @@ def standing(entries: Sequence[Entry], problems: Sequence[str], style: Style) ->
         lines += ["", style.paint("DAMAGED", "attention")]
         for problem in problems:
             lines += _item(problem, style)
+    if traces:
+        lines += [""] if lines else []
+        lines += [style.paint(f"'restore' removes {_left_over(traces)}.", "strong"), *_names(traces, style)]
     return "\n".join(lines) + "\n"
 
 
@@ -76,6 +86,15 @@ def _refused(refused: Sequence[Refused], style: Style) -> list[str]:
         where = f" {one.path}" if one.path else ""
         lines += _item(f"{one.tunable}{where}: {one.reason}", style)
     return lines
+
+
+def _left_over(names: Sequence[str]) -> str:
+    count = len(names)
+    return f"{count:,} instance{'' if count == 1 else 's'} of the kernel's trace that a killed measurement left over"
+
+
+def _names(names: Sequence[str], style: Style) -> list[str]:
+    return [line for name in names for line in _item(name, style)]
 
 
 def _left(left: LeftAlone) -> str:

@@ -8,7 +8,7 @@ from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 WIDTH = 80
 _LABEL, _COLUMN, _RATIO = 26, 20, 10
@@ -57,5 +57,5 @@ def _amount(row: ComparisonRow, value: float | None) -> str:
     if value is None:
         return "–"
     if row.measure.startswith(STALLS_PREFIX):
-        return f"{value:,.3g}/s" if value < 1_000 else f"{value:,.0f}/s"
+        return f"{nice_number(value)}/s"
     return f"{nice_ns(value)}/s" if row.measure == STOLEN else nice_ns(value)

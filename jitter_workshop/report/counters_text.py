@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from jitter_workshop.model.counters import CountedStall, CounterReport
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import Counter, made_late
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.run import AT, Counter, made_late
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
 
@@ -143,7 +143,7 @@ def others(report: CounterReport) -> Iterator[str]:
     """Tasks of others that were seen there, and time that has no name."""
     for load in report.disturbed[:ROWS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
-        yield f"Also there: {clean(load.name, 40)} (pid {load.pid}), {load.cpu_percent:g} % of a CPU{where}."
+        yield f"Also there: {called(load.name, 40)} (pid {load.pid}), {load.cpu_percent:g} % of a CPU{where}."
 
 
 def stall_line(number: int, stall: CountedStall) -> str:
@@ -254,7 +254,8 @@ def _by_hand(report: CounterReport, style: Style) -> Iterator[str]:
 
 def _worst(report: CounterReport, style: Style) -> Iterator[str]:
     if report.worst:
-        yield style.paint("the longest stalls, as the benchmark saw them", "dim")
+        for line in wrap(f"the longest stalls, as the benchmark saw them; {AT}", style.width):
+            yield style.paint(line, "dim")
     for number, stall in enumerate(report.worst, 1):
         yield stall_line(number, stall)[: style.width]
 

@@ -8,8 +8,8 @@ from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence, Visitor
-from jitter_workshop.model.run import made_late
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.run import AT, made_late
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.report.terminal import Style, wrap
 from jitter_workshop.stats.scale import nice_ns
 
@@ -59,7 +59,7 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NOBODY:
         return clean(_NOBODY[name], limit)
-    return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(clean(name, 64)), limit)
+    return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64)), limit)
 
 
 def named(one: Cause | Visitor, limit: int = 40) -> str:
@@ -112,11 +112,18 @@ def render(report: EvidenceReport, style: Style, label: str = "") -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
+def stalls(report: EvidenceReport) -> str:
+    """How many stalls: each thread's, and how many are apart in time where threads shared some."""
+    apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
+    return _count(report.stalls, "stall") + (
+        f" of the measured threads ({report.distinct:,} apart in time)" if apart else ""
+    )
+
+
 def _headline(report: EvidenceReport, style: Style, label: str) -> list[str]:
     name = clean(label, 40) or "Run"
-    stalls = _count(report.stalls, "stall")
     what = (
-        f"{stalls} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} · kernel trace, clock "
+        f"{stalls(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} · kernel trace, clock "
         f"{clean(report.clock, 20)} · {_count(report.events, 'event')}, {report.lost_events:,} lost"
     )
     title = clean(f"{name} · {clean(report.run, 40)}", style.width)
@@ -200,7 +207,9 @@ def _without(cause: Cause, report: EvidenceReport) -> str:
 def _worst(report: EvidenceReport, style: Style) -> list[str]:
     if not report.worst:
         return []
-    lines = [style.paint("the worst stalls, from left to right in time", "dim")]
+    lines = [
+        style.paint(line, "dim") for line in wrap(f"the worst stalls, from left to right in time; {AT}", style.width)
+    ]
     for number, stall in enumerate(report.worst, 1):
         lines += [""] if 1 < number <= FULL + 1 else []
         lines += _stall(number, stall, style) if number <= FULL else [_short(number, stall, style.width)]
@@ -300,9 +309,9 @@ def _deeds(deeds: Sequence[Deed]) -> Iterator[str]:
     for deed in senders:
         target = f"CPU {deed.cpu}" if deed.cpu >= 0 else "several CPUs"
         what = f"{clean(deed.of, 40)} called on {target}" if deed.of else f"{target} reschedule"
-        yield f"{clean(deed.who, 20)} had {what} {_times(deed.count)}."
+        yield f"{called(deed.who, 20)} had {what} {_times(deed.count)}."
     for deed in [deed for deed in deeds if deed.what == "move"][:3]:
-        yield f"{clean(deed.who, 20)} moved {clean(deed.of, 20)} to CPU {deed.cpu} {_times(deed.count)}."
+        yield f"{called(deed.who, 20)} moved {clean(deed.of, 20)} to CPU {deed.cpu} {_times(deed.count)}."
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, GapBucket, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.text import clean
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 WIDTH = 80
 
@@ -23,6 +23,8 @@ _RESIDENCE = 52
 _UNKNOWN = "–"
 _PACE = {"wakeup": "a wake-up", "ack": "a segment"}
 _NUMBER_AND_UNIT = re.compile(r"(\d) (ns|µs|ms|s|min|GHz|%)")
+
+_A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
 
 _SHOWN_NOTES = (
     "complete",
@@ -45,7 +47,7 @@ _SHOWN_NOTES = (
 
 def remark(run: Run) -> str:
     """What happened to a run that whoever asked for it should be told at once, in sentences; "" for nothing."""
-    said = [run.notes.get(note, "") for note in (HUNTED, "suspended", UNSTEADY)]
+    said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
     if run.placement.mode != "none":
         said.append(run.notes.get("isolation", ""))
     return " ".join(f"{clean(one[:1].upper() + one[1:], 400)}." for one in said if one)
@@ -55,6 +57,22 @@ def render(run: Run) -> str:
     """The whole report of a run, ending with a line break."""
     parts = [_headline(run), *_tables(run), _stalls(run), _buckets(run), _threads(run), _facts(run)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def kept(run: Run, session: str, traced: bool, named: bool = False) -> str:
+    """Where a run is kept and, where evidence was asked for, what shows it, ending with a line break. ``named``: the
+    session was asked for by its name, so it need not be the one that other verbs open."""
+    name = clean(session)
+    lines = [_fact("kept", f"as {run.id} in session {name}")]
+    if traced or run.counters is not None:
+        # A name that a shell would take apart is not put into a command.
+        of_it = f" --session {name}" if named and _A_WORD.fullmatch(name) else ""
+        command = f"'explain @1{of_it}'"
+        text = f"there is no trace of it; {command} says what could be counted instead"
+        if traced:
+            text = f"the kernel's trace is kept with it: {command} says what took the time of its stalls"
+        lines.append(_fact("evidence", text))
+    return "\n".join(lines) + "\n"
 
 
 def _headline(run: Run) -> str:
@@ -113,11 +131,14 @@ def _stalls(run: Run) -> str:
     taken = "in them / s" if run.workload == "ack" else "stolen / s"
     lines = [_row("intervals over" if run.workload == "ack" else "stalls over", ["count", "per second", taken])]
     lines += [
-        _row(nice_ns(r.threshold_ns), [f"{r.count:,}", _rate(r.per_second), nice_ns(r.stolen_ns_per_second)])
+        _row(nice_ns(r.threshold_ns), [f"{r.count:,}", nice_number(r.per_second), nice_ns(r.stolen_ns_per_second)])
         for r in run.stalls.rates
     ]
     if run.workload == "ack":
         lines += [_fact("rate", text) for text in (rate_in_words(run),) if text]
+    elif run.rated_s < run.duration_s:
+        looked = f"of the {nice_ns(run.rated_s * 1e9)} in which it sampled, out of {nice_ns(run.duration_s * 1e9)}"
+        lines.append(_fact("rates", f"are {looked}"))
     return "\n".join(lines)
 
 
@@ -130,7 +151,7 @@ def rate_in_words(run: Run) -> str:
         return ""
     over = nice_ns(stalls.threshold_ns)
     if stalls.count == 0:
-        text = f"none over {over} in {nice_ns(run.duration_s * 1e9)}: fewer than {_often(high)}, at 95 %"
+        text = f"none over {over} in {nice_ns(run.rated_s * 1e9)}: fewer than {_often(high)}, at 95 %"
     else:
         between = f"between {_often(low)} and {_often(high)}"
         text = f"over {over}: {_often(stalls.per_second)}; the true rate lies {between}, at 95 %"
@@ -139,7 +160,7 @@ def rate_in_words(run: Run) -> str:
 
 def _often(per_second: float) -> str:
     """A rate as people say it, by the second or the hour."""
-    return f"{_rate(per_second)} a second" if per_second >= 0.1 else f"{_rate(per_second * 3600)} an hour"
+    return f"{nice_number(per_second)} a second" if per_second >= 0.1 else f"{nice_number(per_second * 3600)} an hour"
 
 
 def _buckets(run: Run) -> str:
@@ -223,9 +244,23 @@ def _facts(run: Run) -> str:
         seen.append(f"the workshop itself woke {sum(own):,} times during blocks")
     if seen:
         facts.append(("seen", "; ".join(seen)))
+    facts.append(("noise", _noise(run)))
     nothing = () if run.noise else ("noise",)
     facts += [("note", clean(run.notes[n], 400)) for n in _SHOWN_NOTES if n in run.notes and n not in nothing]
     return "\n".join(_fact(name, text) for name, text in facts if text)
+
+
+def _noise(run: Run) -> str:
+    """What a noise says that it did; "" without one."""
+    if run.noise is None:
+        return ""
+    kind, bursts = clean(run.noise, 20), run.noise_bursts
+    if bursts is None:
+        return f"{kind}: {clean(run.notes.get('noise_bursts', 'what it did is not known'), 200)}"
+    took = (
+        "how long the thread waited is not known" if bursts.taken_ns is None else f"{nice_ns(bursts.taken_ns)} in all"
+    )
+    return f"{kind} logged {_count(bursts.count, 'burst')}, {took}, from before the first block until after the last"
 
 
 def _fact(name: str, text: str) -> str:
@@ -240,10 +275,6 @@ def _fact(name: str, text: str) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def _rate(per_second: float) -> str:
-    return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
 
 
 def _percent(part: int, whole: int) -> str:

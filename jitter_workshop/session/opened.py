@@ -167,7 +167,7 @@ class OpenSession:
         """What the kernel did during a run; None where it was not recorded. Raises SessionError where it is damaged."""
         path = self._run_folder(run_id) / TRACE_FILE
         try:
-            with path.open("rb") as file:
+            with files.open_regular(path) as file:
                 return traces.read(file)
         except FileNotFoundError:
             return None

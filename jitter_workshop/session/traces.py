@@ -29,7 +29,7 @@ _MOST_HEADER = 64 << 20
 class TracedBlock:
     """One block. ``start_ns``: since the run began; ``start_ticks`` / ``end_ticks``: of the trace's clock. ``stalls``
     count from the run's start, too. ``lost``: CPU → events for which there was no room; ``lost_elsewhere``: among those
-    that are looked for on all CPUs. ``events``: packed."""
+    that are looked for on all CPUs. ``events``: packed. ``unlisted``: stalls that are not in ``stalls``."""
 
     index: int
     start_ns: int
@@ -40,6 +40,7 @@ class TracedBlock:
     lost: dict[str, int]
     events: bytes
     lost_elsewhere: int = 0
+    unlisted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class _BlockHeader:
     lost: dict[str, int]
     event_bytes: int
     lost_elsewhere: int
+    unlisted: int = 0
 
 
 def write(file: BinaryIO, trace: RunTrace) -> None:
@@ -90,6 +92,7 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
                 b.lost,
                 len(b.events),
                 b.lost_elsewhere,
+                b.unlisted,
             )
             for b in trace.blocks
         ),
@@ -120,6 +123,8 @@ def read(file: BinaryIO) -> RunTrace:
 
 
 def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
+    if header.index < 0:
+        raise ValueError("a block has no number")
     if header.event_bytes < 0 or header.event_bytes % RECORD_BYTES:
         raise ValueError("a block's events are cut off")
     stalls = tuple(Stall(header.index, *fields) for fields in header.stalls)
@@ -133,6 +138,7 @@ def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
         header.lost,
         source.take(header.event_bytes),
         header.lost_elsewhere,
+        max(header.unlisted, 0),
     )
 
 

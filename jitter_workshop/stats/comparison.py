@@ -149,7 +149,7 @@ def _stalls_in_words(a: Run, b: Run) -> str:
     for threshold in thresholds:
         x, y = mine[threshold], theirs[threshold]
         if x.count or y.count:
-            return f"stalls over {nice_ns(threshold)} {_rate_in_words(x, y, a.duration_s, b.duration_s)}"
+            return f"stalls over {nice_ns(threshold)} {_rate_in_words(x, y, a.rated_s, b.rated_s)}"
     if thresholds:
         return f"no stall over {nice_ns(min(thresholds))} in either"
     return ""

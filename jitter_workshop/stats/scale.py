@@ -69,6 +69,15 @@ def nice_ns(value_ns: float | None) -> str:
     return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {unit}"
 
 
+def nice_number(value: float) -> str:
+    """A number, such as a rate, as people write it, three significant digits at least and never an exponent:
+    ``0.0021``, ``4.2``, ``38``, ``1,450``."""
+    if value and abs(value) < 99.95:
+        places = min(max(2 - math.floor(math.log10(abs(value))), 1), 12)
+        return f"{_three_digits(value):.{places}f}".rstrip("0").rstrip(".")
+    return f"{value:,.0f}"
+
+
 def times(ratio: float | None) -> str:
     """A ratio as people say it: ``1.15×``, ``57×``, ``1/57``; ``–`` for None."""
     if ratio is None:

@@ -56,6 +56,7 @@ def of_run(
     threshold_ns: int, totals: Iterable[BlockTotal], listed: Iterable[Stall], duration_s: float, keep: int = WORST_KEPT
 ) -> Stalls:
     """All stalls of a run: the totals over ``threshold_ns`` in front, the rates by decade, the worst in full.
+    ``duration_s``: the time in which they could be seen.
 
     ``listed`` must count from the run's start already. A threshold that no block reported has no stalls.
     """
@@ -71,6 +72,7 @@ def of_run(
         worst(listed, keep),
         low,
         high,
+        duration_s,
     )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from jitter_workshop.flow.hunt import LONGEST_S, Finding, Hunt, Suspect
 from jitter_workshop.model.noise import NOISES
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.text import clean, many
+
+NAME = "jitter-workshop"
 
 FIRST = "First a noise has to be hidden: this run is made beside it."
 
@@ -39,6 +45,21 @@ NO_CURE = "A cure is tried on a noise that was measured and is not named yet: x 
 ELSEWHERE = "In another terminal, while this chapter stays open (to leave it ends the noise):"
 
 
+def numbers(rows: int) -> str:
+    """The digits that choose among so many rows."""
+    return f"1–{min(rows, 9)}" if rows > 1 else "1"
+
+
+def own_command() -> str:
+    """How another terminal calls this program: by its name where the shell finds it there, else by its path, as in a
+    virtual environment, which another terminal need not have activated. It asks sudo by itself."""
+    found, prefix = shutil.which(NAME), Path(sys.prefix)
+    if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
+        return NAME
+    beside = prefix / "bin" / NAME
+    return shlex.quote(str(beside)) if beside.is_file() else NAME
+
+
 def cures(other: int | None) -> tuple[tuple[str, str], ...]:
     """What can be done against a thief, as (command, what it does). ``other``: a CPU that is not measured on."""
     found = [
@@ -49,7 +70,7 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
         found += [
             (f"taskset -apc {other} PID", f"move it: all its threads to CPU {other}"),
             (
-                "sudo jitter-workshop apply isolation",
+                f"{own_command()} apply isolation",
                 "keep it out: the measured CPU for your thread alone (restore ends it)",
             ),
         ]
@@ -103,6 +124,10 @@ def _tries(wrong_answers: int) -> str:
 def ended(hunt: Hunt | None, measured: bool) -> str:
     """What is said once when the noise is found to have ended."""
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
+
+
+LEFT = "The hidden noise ended with this chapter. Nobody named it."
+FIRST_QUIET = "First measure while all is quiet: that is what the noise is compared with."
 
 
 def verdict(finding: Finding, hunt: Hunt) -> str:

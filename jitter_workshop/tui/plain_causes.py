@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 from jitter_workshop.flow import traced
+from jitter_workshop.flow.causes import Progress, Stopped
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.explained import render
+from jitter_workshop.report.progress import LateLine
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui.focus_words import offered
 from jitter_workshop.tui.plain_run import run_plainly
@@ -47,9 +53,36 @@ def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
     if not workshop.traced(run):
         talk.tell(clean(run.notes.get("evidence", "this run has no trace"), 300))
         return
-    report = workshop.causes(run)
+    try:
+        with _stopped_by_ctrl_c() as progress:
+            report = workshop.causes(run, progress)
+    except Stopped:
+        talk.tell("Stopped: v begins anew.")
+        return
     if isinstance(report, EvidenceReport):
         report = dataclasses.replace(report, worst=report.worst[:_WORST])
     else:
         report = dataclasses.replace(report, worst=report.worst[:_WORST])
     talk.say("", *render(report, Style(talk.width), run.label).splitlines(), "")
+
+
+@contextmanager
+def _stopped_by_ctrl_c() -> Iterator[Progress]:
+    """While this is open, Ctrl-C ends the explaining at the next block and not the workshop."""
+    late = LateLine("explaining (Ctrl-C stops it)")
+    pressed: list[int] = []
+
+    def press(signum: int, _: FrameType | None) -> None:
+        pressed.append(signum)
+
+    def progress(done: int, total: int) -> None:
+        if pressed:
+            raise Stopped("explaining was stopped")
+        late(done, total)
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield progress
+    finally:
+        signal.signal(signal.SIGINT, before)
+        late.close()

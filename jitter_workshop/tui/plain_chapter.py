@@ -43,7 +43,7 @@ def _help(walk: Walk) -> Iterator[tuple[str, str]]:
     if walk.chapter.reboot and not walk.rehearsed:
         yield "every", "plan boot parameters for every boot"
         yield "once", "plan them for the next boot alone"
-    yield "r", "begin this chapter anew"
+    yield "anew" if walk.hunts else "r", "begin this chapter anew"
     yield "p", "the path, out of this chapter; status and summary are there"
     yield "q", "leave the workshop (progress is kept; the next start goes on here)"
     yield "✓", "behind a step: done"
@@ -62,12 +62,10 @@ class PlainChapter:
 
     def run(self) -> None:
         """Raises Leave and EOFError where the learner leaves the workshop. A hidden noise ends with it."""
-        try:
-            self._run()
-        finally:
-            self._workshop.end_hunt()
+        with hunting.Watch(self._workshop, self._walk, self._talk) as watch:
+            self._run(watch)
 
-    def _run(self) -> None:
+    def _run(self, watch: hunting.Watch) -> None:
         walk, talk = self._walk, self._talk
         try:
             talk.notices([walk.rebooted()])
@@ -76,13 +74,14 @@ class PlainChapter:
         shown: StepName | None = None
         while True:
             step = walk.current
-            if step != shown:
+            if anew := step != shown:
                 shown = step
                 try:
                     self._show(step)
                 except WorkshopError as error:
                     talk.refused(error)
             talk.notices(self._workshop.notices)
+            watch.look(anew)
             answer = talk.ask(self._menu(step))
             try:
                 if answer == "p" or (answer == "" and not self._enter(step)):
@@ -189,7 +188,7 @@ class PlainChapter:
             pass
         elif answer == "w":
             return self._wake()
-        elif answer == "r":
+        elif answer in ("r", "anew"):
             walk.restart()
             return True
         elif answer == "undo":

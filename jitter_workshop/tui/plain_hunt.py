@@ -20,7 +20,7 @@ HELP = (
     ("start", "hide a noise, which is yours to name"),
     ("name", "name the hidden noise: name KIND"),
     ("give up", "be told which it was"),
-    ("cure", "what can be done against it; then measure with that in place"),
+    ("r, cure", "what can be done against it; then measure with that in place"),
     ("status", "what this host's settings do to latency"),
 )
 
@@ -35,7 +35,7 @@ def menu(workshop: Workshop, walk: Walk) -> str:
     shown = "v causes · " if walk.run_in("measure") is not None else ""
     if not walk.hunts:
         return shown if walk.current == "explain" and not walk.rehearsed else ""
-    shown += "cure · " if words.unanswered(workshop.hunt) and walk.run_in("again") is not None else ""
+    shown += "r cure · " if words.unanswered(workshop.hunt) and walk.run_in("again") is not None else ""
     return shown + ("name KIND · give up · " if words.unanswered(workshop.hunt) else "start · ")
 
 
@@ -48,14 +48,15 @@ def heard(workshop: Workshop, walk: Walk, talk: Talk, answer: str) -> bool:
     if not walk.hunts:
         return False
     if answer == "start":
-        start(workshop, walk, talk)
+        if start(workshop, walk, talk):
+            walk.go("again")
     elif word == "name":
         hunt = _going_on(workshop)
         _tell(workshop.name_noise(rest.strip().lower()), hunt, talk)
     elif answer == "give up":
         hunt = _going_on(workshop)
         _tell(workshop.give_up(), hunt, talk)
-    elif word == "cure":
+    elif word in ("cure", "r"):
         _cure(workshop, walk, talk, rest.strip())
     elif answer == "status":
         # The path, where it is shown elsewhere, is out of this chapter, and the noise would end.
@@ -67,7 +68,7 @@ def heard(workshop: Workshop, walk: Walk, talk: Talk, answer: str) -> bool:
 
 def tell_cured(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     """Whether the cure helped, in place of the comparison of two runs; False where none was tried."""
-    view = cure.view(walk, workshop.weighed(walk.run_in(TREATED))) if walk.hunts else None
+    view = cure.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
         talk.say(*cure_lines(view, talk.width), "")
@@ -79,7 +80,7 @@ def _cure(workshop: Workshop, walk: Walk, talk: Talk, where: str) -> None:
     if beside is None or not words.unanswered(workshop.hunt):
         talk.tell("A cure is tried on a noise that was measured and is not named yet: start hides one.")
         return
-    others = cure.other_cpus(workshop.topology.allowed, beside)
+    others = workshop.aside(beside)
     if not where:
         talk.tell(words.ELSEWHERE)
         for command, what in words.cures(others[0] if others else None):
@@ -97,13 +98,19 @@ def _cure(workshop: Workshop, walk: Walk, talk: Talk, where: str) -> None:
     walk.record(TREATED, run)
     if run.complete:
         workshop.weigh_cure(beside, run)
-        tell_cured(workshop, walk, talk)
+        if walk.current == "compare":
+            tell_cured(workshop, walk, talk)
+        else:
+            walk.go("compare")
 
 
 def start(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     """Say what would be hidden, ask, and hide it. Raises HostError."""
     if workshop.hiding:
         talk.tell("A hidden noise runs already: name it, or give up.")
+        return False
+    if walk.run_in("measure") is None:
+        talk.tell(words.FIRST_QUIET)
         return False
     suspects = workshop.suspects(walk.chapter.id)
     talk.say("")
@@ -120,9 +127,40 @@ def start(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
 
 
 def tell_standing(workshop: Workshop, walk: Walk, talk: Talk) -> None:
-    """Whether a hidden noise runs, at every page of its chapter."""
-    if walk.hunts and (said := words.standing(workshop.hunt)):
+    """Whether a hidden noise runs, at every page of its chapter; where none does, how those before came out."""
+    if not walk.hunts:
+        return
+    if said := words.standing(workshop.hunt):
         talk.tell(f"! {said}", "", "  ")
+    elif walk.current in ("look", "compare", "explain") and (said := words.remembered(walk.progress.hunts, 3)):
+        talk.tell(said)
+
+
+class Watch:
+    """Over a chapter's noise, for as long as this is open: with it the noise ends."""
+
+    def __init__(self, workshop: Workshop, walk: Walk, talk: Talk) -> None:
+        self._workshop = workshop
+        self._walk = walk
+        self._talk = talk
+        self._told = False
+
+    def look(self, shown: bool) -> None:
+        """Say once that the noise was ended, as somebody does from another terminal; ``shown``: the page did."""
+        hunt = self._workshop.hunt if self._walk.hunts else None
+        ended = hunt is not None and hunt.state in ("stopped", "over")
+        if ended and not self._told and not shown:
+            said = words.ended(hunt, self._walk.run_in("again") is not None)
+            self._talk.tell(f"! {said}", "", "  ")
+        self._told = ended
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._workshop.hiding:
+            self._talk.tell(words.LEFT)
+        self._workshop.end_hunt()
 
 
 def _going_on(workshop: Workshop) -> Hunt:

@@ -10,7 +10,7 @@ from jitter_workshop.flow.path import in_groups
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.fences import split_code
-from jitter_workshop.model.run import PERCENTILES
+from jitter_workshop.model.run import PERCENTILES, WORK_DONE
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
     STEP_SIGNS,
@@ -24,7 +24,7 @@ from jitter_workshop.model.walk import (
     StepView,
 )
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.trace import trace_lines
 
 WIDEST = 100
@@ -32,6 +32,8 @@ _BAR = 20
 _MOST_CPUS = 8
 _LINK = re.compile(r"(`[^`]+`)|\[([^\]]+)\]\([^)]*\)")
 """Code, which stays as it is, or a link."""
+_ITEM = re.compile(r"\s*(?:[-*+]|(?P<number>\d{1,2}[.)]))\s")
+"""Where an item of a list begins."""
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
@@ -53,9 +55,11 @@ def prose(markdown: str, width: int) -> list[str]:
 
     def flush() -> None:
         if paragraph:
-            text = _unmarked(" ".join(part.strip() for part in paragraph))
-            is_item = paragraph[0].lstrip().startswith(("- ", "* "))
-            lines.extend(wrap(text, width, "  " if is_item else "", "    " if is_item else None))
+            item = _ITEM.match(paragraph[0])
+            mark = "" if item is None else f"  {item['number'] or '-'} "
+            words = paragraph[0] if item is None else paragraph[0][item.end() :]
+            text = _unmarked(" ".join(part.strip() for part in (words, *paragraph[1:])))
+            lines.extend(wrap(text, width, mark, " " * len(mark)))
             paragraph.clear()
 
     for raw, kind in split_code(markdown.split("\n")):
@@ -67,7 +71,7 @@ def prose(markdown: str, width: int) -> list[str]:
             flush()
             lines.append("")
         else:
-            if raw.lstrip().startswith(("- ", "* ", "#")):
+            if _ITEM.match(raw) or raw.lstrip().startswith("#"):
                 flush()
             paragraph.append(raw)
     flush()
@@ -217,7 +221,7 @@ def _figure(row: ComparisonRow, value: float | None) -> str:
     if value is None:
         return "–"
     if row.measure.startswith("stalls_per_second"):
-        return f"{value:,.0f}/s" if value >= 1_000 else f"{value:.3g}/s"
+        return f"{nice_number(value)}/s"
     if row.measure == "stolen_ns_per_second":
         return f"{nice_ns(value)}/s"
     return nice_ns(value)
@@ -239,7 +243,7 @@ def explain_lines(view: Explanation, width: int, before: Explanation | None = No
     lines += [f"The run '{clean(view.run.label, 40)}':", "", *_thread_lines(view, width)]
     for heading, counters in (("Interrupts", view.interrupts), ("Softirqs", view.softirqs)):
         if counters:
-            shown = [[f"  {name}", f"CPU {cpu}", f"{rate:,.1f}/s"] for name, cpu, _, rate in counters[:6]]
+            shown = [[f"  {name}", f"CPU {cpu}", f"{nice_number(rate)}/s"] for name, cpu, _, rate in counters[:6]]
             lines += ["", f"  {heading} on these CPUs while it was measured:"]
             lines += ["  " + line[: width - 2] for line in table(shown, right=(2,))]
     if traced := trace_lines(view.run.blocks, width - 2):
@@ -270,7 +274,7 @@ def _thread_lines(view: Explanation, width: int) -> list[str]:
         counts = (t.voluntary_switches, t.involuntary_switches, t.migrations)
         rows.append([clean(t.name, 20), *("not known" if c is None else f"{c:,}" for c in counts)])
     lines = [f"  {line}"[:width] for line in table(rows, right=(1, 2, 3))]
-    lines += ["", "  Where the messages were handled:"]
+    lines += ["", f"  {WORK_DONE.get(view.run.workload, WORK_DONE['ring']).capitalize()}:"]
     for t in view.threads:
         for i, (cpu, count, share) in enumerate(t.residence[:_MOST_CPUS]):
             bar = "█" * max(round(share * _BAR), 1)

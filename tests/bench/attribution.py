@@ -31,12 +31,12 @@ from jitter_workshop.model.observe import BlockTimes, SilentObserver
 from jitter_workshop.model.run import Clock
 from jitter_workshop.model.trace import unpack
 from jitter_workshop.session.traces import RunTrace
-from tests.bench.figures import Figure, keep, spread
+from tests.bench.figures import Figure, keep, middle, spread
 from tests.bench.groundtruth import Match, Truth, blamed_ns, interruptions, not_felt, truths
 from tests.bench.ring import measure
 
 SECONDS = 5.0
-PAIRS, PAIR_S = 10, "2"
+PAIRS, PAIR_S = 20, "2"
 OVER_NS = 1_000
 _TIMES = {"stall": 3}
 """Runs of a noise that has one burst a run."""
@@ -193,7 +193,9 @@ def _figures(noise: Noise, some: list[Truth]) -> list[Figure]:
     if not bursts:
         return [Figure(f"{name}, bursts within blocks", 0, "", None, "nothing to compare")]
     beside = f"; blamed where no burst was: {100 * outside / (inside + outside):.2g} %" if inside + outside else ""
-    said = f"{cause:,} of {bursts:,} bursts{beside}"
+    lost = sum(truth.lost for truth in some)
+    left_out = f"; {lost:,} more where the trace had no room" if lost else ""
+    said = f"{cause:,} of {bursts:,} bursts{beside}{left_out}"
     figures = [Figure(f"{name}, not found by cause", 100 * (bursts - cause) / bursts, "%", 5, said)]
     if not known:
         return figures
@@ -250,6 +252,7 @@ def _plain(truth: Truth, one: Traced) -> dict[str, Any]:
         "causes": truth.what.causes,
         "length": truth.what.length,
         "unseen": truth.unseen,
+        "lost": truth.lost,
         "inside_ns": truth.inside_ns,
         "outside_ns": truth.outside_ns,
         "bursts": [
@@ -305,12 +308,13 @@ def _cost(folder: Path) -> list[Figure]:
             p["on"][percentile] / p["off"][percentile] for p in pairs if p["on"][percentile] and p["off"][percentile]
         ]
         title = f"ring with evidence ÷ without: transit p{percentile}"
-        figures.append(Figure(title, statistics.median(ratios), "×", goal, spread(ratios)))
+        figures.append(Figure(title, statistics.median(ratios), "×", goal, f"{middle(ratios)}; {spread(ratios)}"))
     for threshold, name in ((1_000, "1 µs"), (10_000, "10 µs"), (100_000, "100 µs"), (1_000_000, "1 ms")):
         on, off = ([pair[way]["rates"].get(str(threshold), 0.0) for pair in pairs] for way in ("on", "off"))
         ratios = [a / b for a, b in zip(on, off, strict=True) if b]
         if ratios:
-            how = f"{statistics.median(on):.3g} ÷ {statistics.median(off):.3g} a second (medians); {spread(ratios)}"
+            rates = f"{statistics.median(on):.3g} ÷ {statistics.median(off):.3g} a second (medians)"
+            how = f"{rates}; {middle(ratios)}; n = {len(ratios)}"
             title = f"ring with evidence ÷ without: stalls over {name}"
             figures.append(Figure(title, statistics.median(ratios), "×", None, how))
     return figures

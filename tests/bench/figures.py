@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -29,6 +30,19 @@ class Figure:
 def spread(values: list[float]) -> str:
     """Min, median and max in words, for ``how``."""
     return f"min {min(values):.4g}, median {statistics.median(values):.4g}, max {max(values):.4g}, n = {len(values)}"
+
+
+def middle(values: list[float]) -> str:
+    """The interval that holds the true median at 95 % or more, whatever the values' distribution: between two of them
+    in order, by the binomial distribution (Conover, Practical Nonparametric Statistics, 3.2)."""
+    n, tail, out = len(values), 0.0, 0
+    while out < n // 2 and tail + math.comb(n, out) / 2**n <= 0.025:
+        tail += math.comb(n, out) / 2**n
+        out += 1
+    if not out:
+        return "too few for an interval"
+    ordered = sorted(values)
+    return f"95 %: {ordered[out - 1]:.3g} to {ordered[n - out]:.3g}"
 
 
 def keep(folder: Path, name: str, data: Any) -> None:

@@ -18,7 +18,7 @@ from itertools import accumulate
 from jitter_workshop.evidence.attribution import Piece
 from jitter_workshop.evidence.explain import ExplainedBlock
 from jitter_workshop.evidence.tracks import TASK, UNKNOWN
-from jitter_workshop.model.evidence import LOST, MISSING, NOTHING, Rate
+from jitter_workshop.model.evidence import LOST, NOTHING, Rate
 from jitter_workshop.model.noise import Burst, Bursts, What, is_cause
 
 SHARE, LEAST_NS = 10, 2_000
@@ -129,7 +129,8 @@ def match(burst: Burst, what: What, pieces: Sequence[Piece], rate: Rate, between
             )
             for piece in mine
         )
-        return Match(burst, tuple(mine), rate.to_ns(ticks), cause, rate.to_ns(ticks + _beside(mine, pieces)))
+        felt = ticks + _beside(mine, pieces, burst.start - rate.to_ticks(LEAST_NS))
+        return Match(burst, tuple(mine), rate.to_ns(ticks), cause, rate.to_ns(felt))
     ticks = sum(_within_ticks(piece, burst.start, burst.end) for piece in mine)
     return Match(burst, tuple(mine), rate.to_ns(ticks), cause, burst.taken_ns or None)
 
@@ -138,13 +139,17 @@ def _within_ticks(piece: Piece, low: int, high: int) -> int:
     return max(0, min(piece.end, high) - max(piece.start, low))
 
 
-def _beside(mine: Sequence[Piece], pieces: Sequence[Piece]) -> int:
-    """Ticks without an event that touch a burst's pieces: the sampler felt them together with it."""
+def _beside(mine: Sequence[Piece], pieces: Sequence[Piece], since: int) -> int:
+    """Ticks without an event that touch a burst's pieces: the sampler felt them together with it. What began before
+    ``since``, when the burst was not ordered yet, is not its."""
     edges = {piece.start for piece in mine} | {piece.end for piece in mine}
     return sum(
         piece.ticks
         for piece in pieces
-        if piece.kind == NO_EVENT and piece.name == NOTHING and (piece.start in edges or piece.end in edges)
+        if piece.kind == NO_EVENT
+        and piece.name == NOTHING
+        and piece.start >= since
+        and (piece.start in edges or piece.end in edges)
     )
 
 
@@ -178,7 +183,7 @@ def _match_block(
         low, high = reach(burst, truth.what, rate)
         first = max(bisect_right(starts, low) - 1, 0)
         near = [piece for piece in pieces[first : bisect_left(starts, high)] if piece.end > low]
-        if any(piece.kind == NO_EVENT and piece.name in (LOST, MISSING) for piece in near):
+        if any(piece.kind == NO_EVENT and piece.name == LOST for piece in near):
             truth.lost += 1
             continue
         place = places[burst]

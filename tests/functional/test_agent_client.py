@@ -13,6 +13,7 @@ import pytest
 from jitter_workshop.agent import client
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.hands import Hands
 from jitter_workshop.tuning.planning import digest
 from tests import tuned_tree
 
@@ -141,6 +142,35 @@ def test_sudo_that_refuses_or_asks_is_one_sentence(
         client.connect()
     assert expected in caught.value.message
     assert "\n" not in caught.value.sentence()
+
+
+def test_who_wants_to_trace_is_told_about_tracing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("jitter_workshop.flow.hands.connect", client.connect)
+    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
+
+    def why_not() -> str:
+        with pytest.raises(HostError) as caught:
+            Hands().tracer()
+        return caught.value.sentence()
+
+    assert why_not() == "recording the kernel's trace needs root's rights, and sudo is not here; run it as root"
+    fake = tmp_path / "sudo"
+    for said, expected in (
+        (
+            "sudo: a password is required",
+            "recording the kernel's trace needs root's rights, and sudo asks for a password; "
+            "run it on a terminal or as root",
+        ),
+        (
+            "ada is not in the sudoers file.",
+            "sudo does not let you record the kernel's trace (ada is not in the sudoers file.)",
+        ),
+    ):
+        fake.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
+        fake.chmod(0o755)
+        assert why_not() == expected
 
 
 def test_without_sudo_the_way_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ import pytest
 from jitter_workshop.agent import capture, instances
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.trace import RECORD_BYTES, TraceEvent, unpack
-from tests import agent_on_tree, hosttrees, tracedpages, tracedtree, tuned_tree
+from tests import agent_on_tree, hosttrees, tracedpages, tracedtree
 from tests.tracedtree import HOT, INSTANCES, TRACEFS
 from tests.tuned_tree import Agent
 
@@ -316,46 +316,6 @@ def test_nothing_is_left_when_the_connection_ends(tmp_path: Path, process: int, 
             agent.receive()
         assert agent.end() == 0
         assert tracedtree.instances(tmp_path) == []
-
-
-def test_what_a_dead_agent_left_is_removed_and_nobody_elses(tmp_path: Path, process: int) -> None:
-    tuned_tree.make(tmp_path)
-    tracedtree.make(tmp_path, process)
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    hosttrees.write(tmp_path, {"proc/1/status": "Name:\tinit\n"})
-    kept = ["jitter-workshop-1-hot", "jitter-workshop-x-hot", "jitter-workshop-7", "osnoise", f"mine-{ended.pid}-hot"]
-    stale = [f"jitter-workshop-{ended.pid}-{which}" for which in ("hot", "all")]
-    for name in (*kept, *stale):
-        (tmp_path / INSTANCES / name).mkdir()
-    with Agent(tmp_path) as agent:
-        begin(agent, process)
-        assert set(tracedtree.instances(tmp_path)) - set(kept) == {
-            f"jitter-workshop-{agent.pid}-hot",
-            f"jitter-workshop-{agent.pid}-all",
-        }
-        agent.ask("evidence", do="end")
-        for name in stale:
-            (tmp_path / INSTANCES / name).mkdir()
-        assert agent.ask("restore")["restored"] == []
-    assert tracedtree.instances(tmp_path) == sorted(kept)
-
-
-def test_a_number_that_is_used_again_is_told_by_its_start(tmp_path: Path, process: int) -> None:
-    """Those of a process that has ended go, though another one has its number now; those of a living one stay."""
-    tracedtree.make(tmp_path, process)
-    stat = "7 (python) {} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {} 0 0" + " 0" * 28 + "\n"
-    hosttrees.write(tmp_path, {"proc/7/stat": stat.format("S", 500), "proc/8/stat": stat.format("Z", 600)})
-    kept = ["7@500-hot", "7@-hot", "7@x-hot", "x@500-hot", "7@500", f"7@{'5' * 30}-hot", "7@500@600-hot"]
-    stale = ["7@499-hot", "7@501-all", "8@600-hot", "9@500-hot"]
-    for name in (*kept, *stale):
-        (tmp_path / INSTANCES / f"jitter-workshop-{name}").mkdir()
-    with Agent(tmp_path) as agent:
-        own = {f"proc/{agent.pid}/stat": stat.format("S", 700).replace("7 (", f"{agent.pid} (", 1)}
-        hosttrees.write(tmp_path, own)
-        begin(agent, process)
-        left = {name.removeprefix("jitter-workshop-") for name in tracedtree.instances(tmp_path)}
-        assert left == {*kept, f"{agent.pid}@700-hot", f"{agent.pid}@700-all"}
 
 
 def test_somebody_elses_trace_keeps_its_names_of_tasks(tmp_path: Path, process: int) -> None:

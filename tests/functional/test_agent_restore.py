@@ -20,6 +20,8 @@ THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 INTERVAL = "/proc/sys/vm/stat_interval"
 WORDS = ("governor", "thp", "stat-interval", "numa-balancing")
 
+NOTHING = {"restored": [], "left_alone": [], "needs_reboot": False, "trace_instances_removed": []}
+
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -43,7 +45,7 @@ def test_everything_applied_is_given_back_byte_for_byte(tree: Path) -> None:
         back = agent.ask("restore")
         assert len(back["restored"]) == len(drawn.changes)
         assert back["left_alone"] == []
-        assert agent.ask("restore") == {"restored": [], "left_alone": [], "needs_reboot": False}
+        assert agent.ask("restore") == NOTHING
     assert contents(tree) == before
     assert journals(tree) == []
     assert len(journals(tree, "done")) == 1
@@ -144,7 +146,7 @@ def test_what_somebody_else_has_changed_can_be_struck_off(tree: Path) -> None:
         at(tree, INTERVAL).write_text("5\n")
         (left,) = agent.ask("restore", forget=True)["left_alone"]
         assert left["reason"].endswith("it was '1' before; it stays as it is")
-        assert agent.ask("restore") == {"restored": [], "left_alone": [], "needs_reboot": False}
+        assert agent.ask("restore") == NOTHING
     assert journals(tree) == []
     assert at(tree, INTERVAL).read_text() == "5\n"
 
@@ -189,7 +191,7 @@ def test_after_a_reboot_run_time_entries_are_void(tree: Path) -> None:
     now = contents(tree)
     assert journal.active(HostRoot(tree)) == ()
     with Agent(tree) as agent:
-        assert agent.ask("restore") == {"restored": [], "left_alone": [], "needs_reboot": False}
+        assert agent.ask("restore") == NOTHING
     assert contents(tree) == now
     assert journals(tree) == []
 

@@ -18,7 +18,7 @@ from jitter_workshop.flow import changing, checkup
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning import journal
-from tests import tuned_tree
+from tests import hosttrees, livehost, tuned_tree
 from tests.functional.test_agent_client import command
 
 Say = Callable[..., tuple[int, str, str]]
@@ -271,3 +271,52 @@ def test_without_rights_it_is_one_sentence(say: Say, tree: Path, monkeypatch: py
     code, out, err = say("apply", "thp=never", "--cpus", "2-3", "--yes", "--json")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert say("restore")[0] == 0
+
+
+LEFT = ["jitter-workshop-4000000@7-all", "jitter-workshop-4000000@7-hot"]
+
+
+def leave_over(tree: Path) -> Path:
+    """What a measurement left in the kernel's trace whose agent, watcher and caller were all killed."""
+    hosttrees.write(tree, {"sys/kernel/tracing/trace_clock": "[local] global\n", "proc/1/status": "Name:\tinit\n"})
+    folder = tree / "sys/kernel/tracing/instances"
+    for name in (*LEFT, "theirs", "jitter-workshop-1-hot"):
+        (folder / name).mkdir(parents=True)
+    return folder
+
+
+def test_a_trace_that_was_left_over_is_given_back(say: Say, tree: Path) -> None:
+    folder = leave_over(tree)
+    _, out, _ = say("restore", "--list", "--root", str(tree))
+    assert out.startswith("'restore' removes 2 instances of the kernel's trace that a killed measurement left over.\n")
+    assert all(name in out for name in LEFT)
+    _, out, _ = say("restore", "--list", "--json", "--root", str(tree))
+    assert json.loads(out)["trace_instances_left"] == LEFT
+    code, out, err = say("restore")
+    assert code == 0, err
+    assert out.startswith("Removed: 2 instances of the kernel's trace that a killed measurement left over.\n")
+    assert all(name in out for name in LEFT)
+    assert sorted(path.name for path in folder.iterdir()) == ["jitter-workshop-1-hot", "theirs"]
+    assert say("restore")[1].startswith("Nothing to give back")
+
+
+def test_a_left_over_trace_is_told_beside_what_is_applied(say: Say, tree: Path) -> None:
+    say("apply", "stat-interval", "--cpus", "2-3", "--yes")
+    leave_over(tree)
+    _, out, _ = say("restore", "--list", "--root", str(tree))
+    assert "Applied now: 1 tunable, 1 write." in out
+    assert "'restore' removes 2 instances" in out
+    code, out, _ = say("restore", "--json")
+    back = json.loads(out)
+    assert (code, len(back["restored"]), back["trace_instances_removed"]) == (0, 1, LEFT)
+
+
+def test_who_cannot_see_whether_a_trace_is_left_over_is_told(
+    say: Say, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_over(tree)
+    livehost.shut(monkeypatch, "/sys/kernel/tracing/trace_clock")
+    code, out, err = say("restore")
+    assert (code, err.count("\n")) == (0, 1)
+    assert out.startswith("Nothing to give back")
+    assert "only root sees: 'sudo jitter-workshop restore'" in err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,51 @@ def test_a_damaged_trace_is_one_sentence(session: Path, capsys: pytest.CaptureFi
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "damaged" in captured.err
+
+
+def test_a_pipe_in_place_of_a_trace_is_not_waited_for(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = session / "runs" / TRACED / TRACE_FILE
+    path.unlink()
+    os.mkfifo(path)
+    assert main(["explain", "traced"]) == 2
+    assert "not a regular file" in capsys.readouterr().err
+
+
+def test_a_trace_that_broke_off_says_how_much_of_the_run_it_has(
+    make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1),)
+    with SessionStore().create("tuesday", "lab03") as opened:
+        run, blocks = make_run([[100] * 1000, [100] * 1000], run_id=TRACED, name="spin_gap", workload="spin")
+        why = {"evidence": "no trace after 1 block: the agent is gone"}
+        opened.add_run(dataclasses.replace(run, notes=why), blocks, trace=trace_of(tick(10_000, 20_000), stalls))
+    assert main(["explain", "@1", "--json"]) == 0
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert said["notes"]["trace"] == "the trace has 1 of the run's 2 blocks (no trace after 1 block: the agent is gone)"
+    assert (said["distinct"], said["notes"]["distinct"]) == (None, "see trace")
+    assert main(["explain", "@1"]) == 0
+    assert "the trace has 1 of the run's 2 blocks" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("distinct", "words"), [(2, "2 stalls over"), (1, "2 stalls of the measured threads (1 ")])
+def test_stalls_that_threads_share_are_told_apart_from_each_threads_own(
+    session: Path, capsys: pytest.CaptureFixture[str], distinct: int, words: str
+) -> None:
+    file = session / "runs" / TRACED / "run.json"
+    plain = json.loads(file.read_text())
+    plain["stalls"]["count"] = distinct
+    file.write_text(json.dumps(plain))
+    assert main(["explain", "traced"]) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_stalls_that_were_not_listed_are_counted(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = trace_of(tick(10_000, 20_000), (Stall(0, "sampler", 1, 9_000, 31_000, 1),))
+    trace = dataclasses.replace(trace, blocks=tuple(dataclasses.replace(b, unlisted=7) for b in trace.blocks))
+    with SessionStore().create("tuesday", "lab03") as opened:
+        run, blocks = make_run([[100] * 1000], run_id=TRACED, name="spin_gap", workload="spin")
+        opened.add_run(run, blocks, trace=trace)
+    assert main(["explain", "@1", "--json"]) == 0
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (said["stalls"], said["unlisted"]) == (1, 7)
+    assert said["notes"]["stalls"].startswith("7 shorter stalls")

@@ -89,6 +89,12 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
     assert all(kind in done.stderr for kind in NOISE_KINDS)
 
 
+def test_two_noises_are_refused() -> None:
+    done = measure("greedy", "--noise", "stall", "--duration", "0.05")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "--noise: given twice: a run has one noise" in done.stderr
+
+
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("kind", ["greedy", "softirq"])
 def test_however_a_run_ends_its_noise_ends_with_it(kind: str, signum: signal.Signals) -> None:

@@ -72,6 +72,9 @@ def test_spin_sorts_its_gaps(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 < run["sampled_s"] < run["duration_s"]
     for bucket in run["buckets"]:
         assert bucket["per_hour"] == pytest.approx(bucket["count"] * 3_600 / run["sampled_s"])
+    assert run["stalls"]["rated_s"] == run["sampled_s"]
+    for rate in run["stalls"]["rates"]:
+        assert rate["per_second"] == pytest.approx(rate["count"] / run["sampled_s"])
 
 
 @TWO

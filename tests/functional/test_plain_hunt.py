@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.flow import traced
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import Stall
+from jitter_workshop.tui.plain import PlainWalk
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, switch, trace_of
-from tests.talking import talk
+from tests.talking import Talk, talk
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "runs now, and is yours to name",
         "! A hidden noise runs.",
         "name KIND · give up",
-        f"✗ Not: Spinners. It is not that one. It would be found like this: {noise('spinners').found_as}",
+        f"✗ Not: Spinners. It would be found like this: {noise('spinners').found_as}",
         "! that is none of the suspects",
         "✓ Caught: A greedy thread, at try 2.",
         f"What it does: {noise('greedy').what}",
@@ -49,8 +52,9 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
 
 
 def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
-    text = said(workshop, "give up|start|no|name greedy|start||start|give up|v|?|q")
+    text = said(workshop, "give up|start|v||||start|no|name greedy|start||start|give up|?|q")
     assert text.count("! nothing is hidden now") == 2
+    assert "First measure while all is quiet" in text
     assert "Nothing is hidden." in text
     assert "A hidden noise runs already" in text
     assert f"It was: A greedy thread. What it does: {noise('greedy').what}" in text
@@ -68,9 +72,60 @@ def test_no_noise_is_hidden_without_yes_and_nothing_measured(workshop: FakeWorks
 
 @pytest.mark.parametrize("last", ["p|q", "q", ""])
 def test_leaving_ends_it(workshop: FakeWorkshop, last: str) -> None:
-    said(workshop, f"start||{last}" if last else "start|")
+    text = said(workshop, f"||||{last}" if last == "" else f"||||||{last}")
+    assert ("The hidden noise ended with this chapter." in text) == (workshop.measured == 2)
     assert workshop.starts.made[0].ended == 1
     assert workshop.hunt is None
+
+
+def test_a_noise_hidden_at_the_last_step_is_measured_beside(workshop: FakeWorkshop) -> None:
+    # Caught, on to the last page, and one more: Enter measures beside it, and does not leave.
+    text = said(workshop, "||||||give up||start|||q")
+    assert "EXPLAIN" in text
+    assert workshop.measured == 3
+    assert workshop.runs()[-1].notes["hunt"]
+    assert "is done" not in text
+
+
+def test_that_a_noise_was_ended_is_said_once(workshop: FakeWorkshop) -> None:
+    talked = Talk(workshop, "")
+    steps = iter(["", "", "", "", "", "", "?", "t", "t", "q"])
+
+    def read(prompt: str) -> str:
+        talked.said.append(prompt + "\n")
+        answer = next(steps)
+        if answer == "?":  # From another terminal, while the help is read.
+            workshop.starts.made[0].death = MeasureError("killed")
+        return answer
+
+    walk = PlainWalk(workshop, read, talked.said.append, 80)
+    assert walk.run("hunt") == 0
+    text = " ".join(talked.text.split())
+    assert text.count("was ended, so the time is yours again. Which one was it? r measures whether that helped.") == 1
+    assert "ended with this chapter" not in text
+
+
+def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> None:
+    said(workshop, "|||||cure here|q")
+    walk = workshop.walk("hunt")
+    assert walk.current == "compare"
+    shown = traced.shown(workshop, walk)
+    assert shown is not None
+    assert shown.label == "with the cure"
+
+
+def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "|||||cure here||q")
+    assert "The run 'before the hunt', before:" in text
+    assert "The run 'with the cure':" in text
+
+
+def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "||||||r|r 0|?|anew|q")
+    assert "cure 0 Step aside" in text
+    assert workshop.runs()[-1].label == "with the cure"
+    assert "anew begin this chapter anew" in text
+    assert workshop.walk("hunt").progress.runs == {}
 
 
 def test_other_chapters_know_no_hunt() -> None:
@@ -116,6 +171,22 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
     assert workshop.measured == 3
     assert workshop.runs()[-1].label == "with the cure"
     assert text.count("A cure is tried on") == 2
+
+
+def test_how_it_came_out_is_said_when_the_session_is_opened_again(workshop: FakeWorkshop) -> None:
+    said(workshop, "||||||name greedy||q")
+    workshop.close()
+    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    assert "1 of 1 hidden noise caught: A greedy thread (named at the first try)." in said(reopened, "q")
+
+
+def test_where_nothing_is_hidden_the_page_does_not_say_so(workshop: FakeWorkshop) -> None:
+    said(workshop, "|||||q")
+    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    text = said(reopened, "q")
+    assert "Have a noise hidden: then the same run is made beside it." in text
+    assert "Now a noise is hidden" not in text
+    assert "A hidden noise runs" not in text
 
 
 def test_the_status_is_within_reach_while_a_noise_runs(workshop: FakeWorkshop) -> None:

@@ -13,7 +13,7 @@ from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.evidence import EvidenceScreen
 from tests import madecounted, madeup
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
+from tests.madetrace import OTHER, TIDS, event, switch, tick, trace_of
 from tests.screens import settled, text_of
 
 HOSTILE = "evil[red]\x1b[2J"
@@ -188,3 +188,17 @@ async def test_a_chapter_begins_with_what_it_is_about() -> None:
         await pilot.press("tab")
         await settled(pilot)
         assert "WHO TOOK THE TIME" in text_of(app)
+
+
+async def test_events_that_did_not_fit_are_said_above_all() -> None:
+    workshop = open_workshop()
+    run, blocks = madeup.make_run(label="missing", name="spin_gap", workload="spin")
+    events = [*tick(20_000, 4_000), event(50_000, "softirq_entry", "RCU", pid=OTHER, a=9)]
+    workshop._desk.handle.add_run(run, blocks, trace=trace_of(events, (Stall(0, "sampler", 1, 30_000, 60_000, 1),)))
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "v")
+        await explained(app, pilot)
+        said = " ".join(text_of(app).split())
+        assert "1 event did not fit what went before; that time is called not known." in said

@@ -15,9 +15,11 @@ from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens import chapter_hunt
+from jitter_workshop.tui.screens.chapter import ChapterScreen
 from jitter_workshop.tui.screens.evidence import EvidenceScreen
 from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.suspects import SuspectsPage
+from jitter_workshop.tui.theme import PALETTES
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import TIDS, switch, trace_of
@@ -94,8 +96,9 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert "i name it" in flat(app)
         await press(pilot, "i", "enter")
         assert isinstance(app.screen, SuspectsPage)
+        assert f"1–{len(workshop.suspects('hunt'))} choose" in framed(app)
         found = f"It would be found like this: {noise('spinners').found_as}"
-        assert f"✗ Not: Spinners. It is not that one. {found}" in framed(app)
+        assert f"✗ Not: Spinners. {found}" in framed(app)
         assert noise("greedy").what not in framed(app)
         assert workshop.hiding
         await press(pilot, "down", "enter")
@@ -214,6 +217,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         asked = framed(app)
         for told in ("$ kill PID", "$ taskset -apc 0 PID", "apply isolation", "1 Measure where it was"):
             assert told in asked
+        assert "1–5 choose" in flat(app)
         await press(pilot, "y")
         assert app.clipboard.splitlines()[1] == "kill PID"
         await press(pilot, "escape")
@@ -229,6 +233,12 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         table = flat(app)
         assert "quiet beside the noise with the cure" in table
         assert workshop.hiding
+        await press(pilot, "enter")
+        assert isinstance(app.screen, ChapterScreen)
+        evidence = "\n".join(line.plain for line in app.screen._figures(76, PALETTES["dark"]))
+        for told in ("first: before the hunt", "second: beside the noise", "third: with the cure"):
+            assert told in evidence
+        assert "newest run (third: with the cure)" in evidence
 
 
 async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) -> None:
@@ -241,6 +251,15 @@ async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) ->
         assert "▸AGAIN" in text_of(app)
         assert workshop.walk("hunt").run_in("again") is None
         assert len(workshop.runs()) == 2
+
+
+async def test_how_it_came_out_is_said_at_the_pages_that_are_seen_again(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (80, 24), *BESIDE, "i", "g", "enter", "enter") as (app, pilot):
+        assert "0 of 1 hidden noise caught: A greedy thread (not named)." in flat(app)
+        assert "another noise" not in flat(app)
+        await press(pilot, "enter")
+        assert "EXPLAIN" in text_of(app)
+        assert "0 of 1 hidden noise caught" in flat(app)
 
 
 async def test_nothing_is_hidden_before_the_quiet_run(workshop: FakeWorkshop) -> None:

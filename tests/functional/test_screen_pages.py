@@ -234,6 +234,7 @@ async def test_help_lists_every_key_of_every_screen() -> None:
 
 def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter import ChapterScreen
+    from jitter_workshop.tui.screens.cures import CuresPage
     from jitter_workshop.tui.screens.dialog import ErrorDialog
     from jitter_workshop.tui.screens.suspects import SuspectsPage
 
@@ -250,6 +251,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "dialog": ErrorDialog,
         "question": Question,
         "suspects": SuspectsPage,
+        "cures": CuresPage,
     }
     assert len(BY_ID) == len(ACTIONS)
     for action in ACTIONS:

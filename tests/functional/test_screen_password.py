@@ -30,7 +30,7 @@ give_agent(workshop, tree, patch)
 agent = hands.connect
 ASK = 'printf "[sudo] password: "; read -r word </dev/tty; test "$word" = right'
 
-def connect(ask=True):
+def connect(ask=True, purpose=None):
     if not ask:
         raise NeedsPassword("sudo asks for a password")
     if subprocess.run(["sh", "-c", ASK]).returncode:

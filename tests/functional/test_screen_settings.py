@@ -249,7 +249,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
         yield
         seen.append("back")
 
-    def connect(ask: bool = True) -> None:
+    def connect(ask: bool = True, purpose: object = None) -> None:
         if not ask:
             raise NeedsPassword("sudo asks for a password")
         seen.append(threading.current_thread().name)

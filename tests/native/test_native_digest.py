@@ -311,3 +311,13 @@ def test_gaps_are_counted_by_length(gaps: list[tuple[int, int]]) -> None:
         if length >= BOUNDS_NS[0]:
             plain[bisect_right(BOUNDS_NS, length) - 1] += 1
     assert list(counts) == plain
+
+
+@pytest.mark.parametrize(("counts", "listed", "left"), [((3, 4), 7, 0), ((3, 4), 5, 2), ((0, 0), 5, 0), ((9, 0), 0, 9)])
+def test_stalls_that_are_not_listed_are_counted(counts: tuple[int, int], listed: int, left: int) -> None:
+    items = ffi.new("jw_stall[]", 9)
+    for place, item in enumerate(items):
+        item.start_ns, item.end_ns = place, 2 * place + 1
+    threads = {"producer": digest.NativeStalls(items, counts[0]), "journaller": digest.NativeStalls(items, counts[1])}
+    assert digest.unlisted(threads, listed) == left
+    assert len(digest.longest(0, threads, listed)) == sum(counts) - left

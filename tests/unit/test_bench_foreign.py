@@ -10,6 +10,7 @@ import pytest
 from jitter_workshop.bench import foreign
 from jitter_workshop.bench.foreign import Snapshot
 from jitter_workshop.flow.notes import disturbed_note
+from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.run import ForeignLoad
 from tests import madeup
 
@@ -75,6 +76,24 @@ def test_the_note_says_what_has_no_name_and_what_is_not_seen() -> None:
     assert disturbed_note(named, 20.0).startswith("other tasks used the measured CPUs: other (30 %); others used")
     stalled, _ = madeup.make_run([[100] * 100 + [50_000_000]])
     assert "only tasks that lived through the run can be named" in disturbed_note(stalled, None)
+
+
+def test_beside_a_noise_of_ours_nobody_says_that_nobody_was_there() -> None:
+    stalled, _ = madeup.make_run([[100] * 100 + [50_000_000]])
+    assert disturbed_note(stalled, None, hunted=True) == ""
+    for kind in NOISE_KINDS:
+        assert disturbed_note(dataclasses.replace(stalled, noise=kind), 0.0) == ""
+    other = dataclasses.replace(stalled, noise="greedy", disturbed=(ForeignLoad(7, "other", 1, 30.0),))
+    assert disturbed_note(other, 20.0).startswith("other tasks used the measured CPUs: other (30 %); others used")
+
+
+def test_a_noise_of_ours_that_still_runs_is_not_what_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows(monkeypatch, [((70, 1.0), 4.0, 1, "hidden", ME), ((ME, 1.0), 3.0, 0, "ourselves", 1)])
+    monkeypatch.setattr(foreign, "_busy_seconds", lambda: {1: 17.0})
+    monkeypatch.setattr(foreign, "_own_seconds", lambda: 3.0)
+    # 7 s of 10 s on CPU 1: 3 of ours (on another CPU, perhaps), 4 of the noise, which had used 1 s before.
+    assert foreign.since(Snapshot(100.0, {(70, 1.0): 1.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 10.0
+    assert foreign.since(Snapshot(100.0, {(70, 1.0): 0.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 0.0
 
 
 def test_this_very_host_can_be_looked_at() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal
 from jitter_workshop.model.run import Counter, Stall
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats import histogram
+from tests import madeup
 
 SPEC = RunSpec("spin", Placement("none"), blocks=9, block_ns=1_000, threshold_ns=1_000)
 COUNTS = st.integers(0, 1_000)
@@ -76,6 +78,28 @@ def block(draw: st.DrawFn) -> BlockDone:
 
 def test_a_run_without_blocks_knows_no_buckets() -> None:
     assert (Gathered(SPEC).buckets, Gathered(SPEC).sampled_s) == (None, None)
+
+
+@pytest.mark.parametrize(("duty", "rated_s"), [(100, 2.0), (50, 1.0), (10, 0.2)])
+def test_the_rates_of_a_sampler_that_pauses_are_of_the_time_in_which_it_looked(duty: int, rated_s: float) -> None:
+    _, (one, other) = madeup.make_run([[100, 200_000], [100]], name="spin_gap", block_s=1.0)
+    gathered = Gathered(dataclasses.replace(SPEC, duty=duty))
+    for done in (one, other):
+        gathered.add(dataclasses.replace(done, sampled_ns=duty * 10_000_000))
+    found = gathered.stalls()
+    assert (found.count, found.rated_s) == (1, rated_s)
+    assert found.per_second == pytest.approx(1 / rated_s)
+    assert found.rates[0].stolen_ns_per_second == pytest.approx(200_000 / rated_s)
+    assert found.per_second_low is not None
+    assert found.per_second_high is not None
+    assert found.per_second_low < found.per_second < found.per_second_high
+
+
+def test_without_word_of_the_sampled_time_rates_are_of_the_blocks() -> None:
+    _, (done,) = madeup.make_run([[100, 200_000]], name="spin_gap", block_s=1.0)
+    gathered = Gathered(dataclasses.replace(SPEC, duty=10))
+    gathered.add(done)
+    assert gathered.stalls().rated_s == 1.0
 
 
 def known(values: list[int | None]) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from jitter_workshop.evidence.timeline import build
 from jitter_workshop.model.evidence import Span, Window
 from jitter_workshop.model.noise import NOISES, Burst, Bursts, What, named, noise, pack_bursts
 from jitter_workshop.model.trace import TraceEvent
+from tests.bench.figures import middle
 from tests.bench.groundtruth import (
     EDGE_NS,
     LATE_NS,
@@ -164,20 +166,28 @@ def test_what_was_measured_as_felt_has_its_surroundings_and_may_come_late() -> N
 @given(st.integers(1, 40_000), st.integers(0, 40_000), st.integers(0, 40_000))
 def test_an_interrupt_took_what_the_sampler_felt(own: int, before: int, behind: int) -> None:
     """What is left without an event beside it is missing from its length; what others took in between is not."""
-    start = START - before
+    due = START - before
     pieces = [
-        Piece("no_event", "", start, START),
+        Piece("no_event", "", due, START),
         Piece("timer", "timerfd_tmrproc", START, START + own),
         Piece("no_event", "", START + own, START + own + behind),
         Piece("softirq", "RCU", START + own + behind, START + own + behind + 9_000),
         Piece("no_event", "", START + own + behind + 9_000, START + own + behind + 30_000),
     ]
     made = block([piece for piece in pieces if piece.ticks])
-    (match,) = only(log(burst(START, 5_000), kind="timer"), made).matches
+    (match,) = only(log(burst(due, 5_000), kind="timer"), made).matches
     beside = before + behind if behind else before
     assert (match.found_ns, match.took_ns) == (own, own + beside)
     assert match.length is length_fits(own, own + beside)
     assert match.as_before is length_fits(own, 5_000)
+
+
+@pytest.mark.parametrize(("begun", "its"), [(-LEAST_NS, True), (-LEAST_NS - 1, False)])
+def test_a_gap_that_began_before_a_burst_was_ordered_is_not_its(begun: int, its: bool) -> None:
+    gap = Piece("no_event", "", START + begun, START + 50_000)
+    called = Piece("vector", "flush_tlb_func", gap.end, gap.end + 7_000)
+    (match,) = only(log(burst(START, 90_000, taken=7_000), kind="shootdown"), block([gap, called])).matches
+    assert match.took_ns == 7_000 + (gap.ticks if its else 0)
 
 
 def test_what_a_call_brought_about_is_over_when_it_returns() -> None:
@@ -243,3 +253,16 @@ def test_blame_is_what_only_the_noise_does() -> None:
     whats: tuple[What, ...] = named(GREEDY.does, "greedy")
     assert blamed_ns(whats, [made]) == (100_000, 130_000)
     assert blamed_ns(named(noise("timer").does, "timer"), [made]) == (0, 130_000)
+
+
+@pytest.mark.parametrize(("count", "low", "high"), [(6, 0, 5), (10, 1, 8), (20, 5, 14), (40, 13, 26)])
+def test_the_medians_interval_is_the_one_of_the_tables(count: int, low: int, high: int) -> None:
+    """Ranks by the binomial distribution, as tables of the sign test have them."""
+    assert middle([float(n) for n in range(count)]) == f"95 %: {low} to {high}"
+    assert middle([1.0] * 5) == "too few for an interval"
+
+
+def test_where_the_trace_contradicts_itself_a_burst_is_not_found() -> None:
+    """Nobody is blamed there, so that is a burst that was missed, not one that does not count."""
+    found = only(log(burst(START, 100_000)), block([Piece("no_event", "event missing", START, START + 100_000)]))
+    assert (found.lost, len(found.matches), found.by_cause) == (0, 1, 0)

@@ -179,11 +179,24 @@ def test_on_a_cpu_that_is_not_traced_nothing_is_known_but_that_it_was_sent_there
     assert parts([], Window(50, 150, 9, "sampler")) == [("no_event", "CPU not traced", 100)]
 
 
-def test_a_fault_takes_the_gap_that_it_is_in() -> None:
-    assert parts([event(150, "fault", a=1)], sampler(100, 60_000)) == [("page_fault", "user", 59_900)]
+def test_a_fault_takes_the_gap_behind_it() -> None:
+    assert parts([event(150, "fault", a=1)], sampler(100, 60_000)) == [
+        ("around", "page_fault", 50),
+        ("page_fault", "user", 59_850),
+    ]
     assert parts([event(100, "fault", a=0)], sampler(100, 200)) == [("page_fault", "kernel", 100)]
     another = [event(150, "fault", cpu=2, a=1, pid=OTHER), event(90_000, "fault", a=1)]
     assert parts(another, sampler(100, 60_000), cpus=(1, 2)) == [("no_event", "", 59_900)]
+
+
+@given(st.integers(0, 5_000_000), st.integers(0, 5_000_000))
+def test_what_lay_before_a_fault_is_not_its(before: int, behind: int) -> None:
+    """Something stopped the thread, and when it went on it touched a fresh page."""
+    found = parts([event(1_000 + before, "fault", a=1)], sampler(1_000, 1_000 + before + behind))
+    assert [p for p in found if p[0] == "page_fault"] == ([("page_fault", "user", behind)] if behind else [])
+    earlier = [p for p in found if p[0] != "page_fault"]
+    close = before <= AROUND_NS and behind > 0
+    assert earlier == ([("around", "page_fault", before) if close else ("no_event", "", before)] if before else [])
 
 
 def test_a_fault_that_has_to_wait_for_the_disk_owns_the_sleep() -> None:
@@ -196,7 +209,8 @@ def test_a_fault_that_has_to_wait_for_the_disk_owns_the_sleep() -> None:
     ]
     found = parts(events, sampler(100, 600))
     assert found == [
-        ("page_fault", "user", 340),
+        ("around", "page_fault", 50),
+        ("page_fault", "user", 290),
         ("irq", "disk0", 10),
         ("task", "idle", 50),
         ("around", "idle", 100),

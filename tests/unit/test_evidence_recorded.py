@@ -57,7 +57,7 @@ def test_each_switch_begins_a_stay_of_whom_it_names(name: str) -> None:
     timeline = timeline_of(events)
     for event in events:
         if event.kind == "switch":
-            after = next(timeline.cpus[event.cpu].between(event.ts, event.ts + 1), None)
+            after = next(iter(timeline.cpus[event.cpu].between(event.ts, event.ts + 1)), None)
             assert after is None or after.pid == event.a
 
 

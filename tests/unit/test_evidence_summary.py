@@ -137,8 +137,11 @@ def test_a_run_without_blocks_or_stalls_is_a_report_too() -> None:
     assert (report().stalls, report().causes, report().worst) == (0, (), ())
     quiet = report(one([], []))
     assert quiet.residence is not None
-    assert quiet.residence.proof.clean is True
-    assert quiet.residence.proof.sentence == "In 1 ms nothing but the measured threads ran on CPU 1."
+    assert quiet.residence.proof.clean is None  # not even its own thread is in that trace
+    woken = report(one([switch(-100, 0, MEASURED)], [])).residence
+    assert woken is not None
+    assert woken.proof.clean is True
+    assert woken.proof.sentence == "In 1 ms nothing but the measured threads ran on CPU 1."
 
 
 def test_the_report_is_json_and_comes_back() -> None:

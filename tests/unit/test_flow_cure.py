@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow import cure
-from jitter_workshop.flow.cure import Weighed
 from jitter_workshop.flow.hunt import Hunt
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, EvidenceReport
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Counters, Run
+from jitter_workshop.model.session import Weighed
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.comparison import STOLEN
 from tests import fakes, madeup
@@ -47,7 +47,9 @@ def said(
         (TREATED, run("20260101-000000-cccc", now, cpu)),
     ):
         walk.record(slot, made)
-    found = cure.view(walk, seen)
+    weighed = {"20260101-000000-cccc": seen} if seen is not None else {}
+    workshop._desk.save_progress("hunt", dataclasses.replace(walk.progress, weighed=weighed))
+    found = cure.view(walk)
     assert found is not None
     assert (STOLEN, quiet, beside, now) in found.rows
     return found.text
@@ -90,6 +92,28 @@ def test_what_no_trace_shows_is_told_by_the_time_stolen(workshop: FakeWorkshop) 
     assert "100 % of what came with the noise is gone" in said(workshop, 1 * MS, 26 * MS, 1 * MS, Weighed(0, 0))
 
 
+UNTRACED = Counters("the agent ended with signal 9", 1, (), None)
+
+
+def test_runs_with_and_without_a_trace_tell_nothing_of_a_cure(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("hunt")
+    made = {"measure": run("20260101-000000-aaaa", 1), "again": run("20260101-000000-bbbb", 26 * MS)}
+    made[TREATED] = dataclasses.replace(run("20260101-000000-cccc", 1), counters=UNTRACED)
+    for slot, one in made.items():
+        walk.record(slot, one)
+    found = cure.view(walk)
+    assert found is not None
+    assert "No trace was made of '20260101-000000-cccc' (the agent ended with signal 9)" in found.text
+    assert "nothing can be told of a cure" in found.text
+    assert "is gone" not in found.text
+    # Where none has a trace they are alike.
+    for slot, one in made.items():
+        walk.record(slot, dataclasses.replace(one, counters=UNTRACED))
+    alike = cure.view(walk)
+    assert alike is not None
+    assert "100 % of what came with the noise is gone" in alike.text
+
+
 def test_another_cpu_is_another_cpu(workshop: FakeWorkshop) -> None:
     assert "CPU 3 may be quieter or busier by itself." in said(workshop, 1 * MS, 26 * MS, 1 * MS, cpu=3)
 
@@ -97,7 +121,7 @@ def test_another_cpu_is_another_cpu(workshop: FakeWorkshop) -> None:
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
 def test_gone_means_that_there_was_something_and_hardly_is(beside: float, now: float) -> None:
     weighed = Weighed(beside, now)
-    assert weighed.gone == (beside > 0 and now <= 0.1 * beside)
+    assert cure.gone(weighed) == (beside > 0 and now <= 0.1 * beside)
     assert cure.weighed([beside, now]) == weighed
     assert cure.weighed([beside, None]) is None
     assert cure.weighed([now]) is None
@@ -148,12 +172,36 @@ def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monk
     monkeypatch.setattr(workshop, "causes", lambda run: reports[run.id])
     workshop.begin_hunt("hunt")
     workshop.weigh_cure(first, second)
-    assert workshop.weighed(second) == Weighed(25.0, 0.2)
-    assert workshop.weighed(first) is None
-    assert workshop.weighed(None) is None
+    assert workshop.walk("hunt").progress.weighed == {second.id: Weighed(25.0, 0.2)}
     workshop.name_noise("greedy")
     (outcome,) = workshop.walk("hunt").progress.hunts
     assert (outcome.named, outcome.stopped, outcome.cured) == (True, False, True)
+
+
+def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop.begin_hunt("hunt")
+    _, beside, treated = made = (
+        run("20260101-000000-aaaa", 40 * MS),
+        run("20260101-000000-bbbb", 41 * MS),
+        run("20260101-000000-cccc", 42 * MS),
+    )
+    for slot, one in zip(("measure", "again", TREATED), made, strict=True):
+        workshop._desk.handle.add_run(one, madeup.make_run()[1])
+        workshop.walk("hunt").record(slot, one)
+    reports = {beside.id: report(("task", "thief", 28.0 * MS)), treated.id: report()}
+    monkeypatch.setattr(workshop, "traced", lambda run: True)
+    monkeypatch.setattr(workshop, "causes", lambda run: reports[run.id])
+    workshop.weigh_cure(beside, treated)
+    workshop.name_noise("greedy")
+    reopened = open_workshop(session=workshop.session.name, course=Path(workshop.course.source))
+    found = cure.view(reopened.walk("hunt"))
+    assert found is not None
+    assert "By the traces the noise took 28 ms, and now takes 0 ns: the cure helped." in found.text
+    # Another noise: what was weighed of the one before is not said of it.
+    reopened.begin_hunt("hunt")
+    assert reopened.walk("hunt").progress.weighed == {}
 
 
 def test_a_damaged_trace_weighs_nothing(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,6 +213,6 @@ def test_a_damaged_trace_weighs_nothing(workshop: FakeWorkshop, monkeypatch: pyt
     made = run("20260101-000000-aaaa", 1)
     workshop.begin_hunt("hunt")
     workshop.weigh_cure(made, made)
-    assert workshop.weighed(made) is None
+    assert workshop.walk("hunt").progress.weighed == {}
     assert workshop.hunt is not None
     assert not workshop.hunt.cured

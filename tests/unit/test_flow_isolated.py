@@ -151,6 +151,8 @@ def test_the_child_is_put_there_by_its_number() -> None:
 class Agent:
     """What ``Hands`` needs of a connection."""
 
+    ended = False
+
     def __init__(self) -> None:
         self.said: list[object] = []
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.comparing import compare_runs, same_state
 from jitter_workshop.flow.explain import explain_run, fill_in, residence
-from jitter_workshop.flow.knee import knee_percentile, knee_sentences, nice_percentile, stall_classes
+from jitter_workshop.flow.knee import counted_seconds, knee_percentile, knee_sentences, nice_percentile, stall_classes
 from jitter_workshop.flow.predictions import NEAR_FACTOR, answer_for_value, judge, outcome
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
@@ -103,11 +103,36 @@ def test_the_knee_in_sentences_computes_and_looks() -> None:
     assert "Seen: the curve passes 1 ms at p95.2." in said
 
 
+def test_readings_and_stalls_of_a_sampler_that_pauses_are_of_the_same_time() -> None:
+    run = run_with(
+        stalls=replace(stalls((1_000, 100, 5_000_000.0)), rated_s=0.1),
+        workload="spin",
+        duty=10,
+        interrupts={"LOC": Counter("", {"1": 500})},
+    )
+    run = replace(run, histograms={"spin_gap": run.histograms["accumulator_transit"]})
+    assert "1,000,000 readings a second" in knee_sentences(run, ())[0]
+    assert counted_seconds(run) == 1.0
+    said = " ".join(knee_sentences(run, (("LOC", 1, 500, 500.0),)))
+    assert "its knee stands at p99.95 if as many come while the thread samples, further right if most belong" in said
+
+
+def test_many_stalls_a_second_are_a_plain_number() -> None:
+    said = " ".join(knee_sentences(run_with(stalls=stalls((1_000, 1_453, 2_906_000.0))), (("RES", 1, 9, 7_774.4),)))
+    assert "Stalls over 1 µs: 1,453 a second" in said
+    assert "came 7,774 times a second" in said
+
+
 def test_where_a_sum_is_too_simple_none_is_given() -> None:
     run = run_with(stalls=stalls((1_000, 400, 800_000_000.0), (1_000_000, 400, 800_000_000.0)))
     said = " ".join(knee_sentences(run, ()))
     assert "Computed" not in said
     assert "80 % of the time" in said
+    assert "hold up the producer" in said
+    alone = replace(run, workload="spin", histograms={"spin_gap": run.histograms["accumulator_transit"]})
+    said = " ".join(knee_sentences(alone, ()))
+    assert "thefts overlap." in said
+    assert "producer" not in said
 
 
 def test_a_handful_of_stalls_gets_no_rate() -> None:

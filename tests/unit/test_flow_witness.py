@@ -57,11 +57,14 @@ class Times:
     start_ticks: int
     end_ticks: int
     stalls: tuple[Stall, ...] = ()
+    unlisted: int = 0
 
 
 def times(index: int) -> Times:
     start = 5_000 + index * 1_000
-    return Times(index, start, start + 900, start * 3, start * 3 + 2_700, (Stall(index, "sampler", 1, 10, 30, 1),))
+    return Times(
+        index, start, start + 900, start * 3, start * 3 + 2_700, (Stall(index, "sampler", 1, 10, 30, 1),), index
+    )
 
 
 def watched(tracer: FakeTracer, blocks: tuple[bool, ...] = (True, True), clock: Clock = TSC) -> TraceWitness:
@@ -87,7 +90,7 @@ def test_each_block_is_kept_with_its_times_since_the_run_began() -> None:
     ]
     assert trace.blocks[1].stalls == (Stall(1, "sampler", 1, 1_010, 1_030, 1),)
     assert [(len(b.events) // RECORD_BYTES, b.lost) for b in trace.blocks] == [(1, {"1": 1}), (2, {"1": 2})]
-    assert trace.blocks[1].lost_elsewhere == 2
+    assert (trace.blocks[1].lost_elsewhere, trace.blocks[1].unlisted) == (2, 1)
 
 
 def test_a_spoiled_block_leaves_nothing() -> None:

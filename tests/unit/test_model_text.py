@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.text import clean, fell_away, tally
+from jitter_workshop.model.text import called, clean, fell_away, tally
 
 
 def test_escapes_and_line_breaks_become_blanks() -> None:
@@ -16,6 +16,11 @@ def test_escapes_and_line_breaks_become_blanks() -> None:
 
 def test_a_long_name_ends_with_an_ellipsis() -> None:
     assert clean("a" * 100, limit=10) == "a" * 9 + "…"
+
+
+def test_of_a_name_that_nobody_would_see_it_is_said() -> None:
+    assert [called(name) for name in ("", "   ", "\u200b\t", " sshd ")] == [*["(no visible name)"] * 3, "sshd"]
+    assert len(called("  ", 8)) == 8
 
 
 @given(st.text(), st.integers(min_value=1, max_value=200))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.trace import KINDS, RECORD_BYTES, Strings, TraceEvent, pack, unpack
+from jitter_workshop.model.trace import KINDS, RECORD_BYTES, Strings, TraceEvent, pack, unpack, unpack_fields
 
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
 EVENTS = st.builds(
@@ -30,6 +30,7 @@ def test_unpacked_events_are_the_packed_ones(events: list[TraceEvent]) -> None:
     packed = pack(events, strings)
     assert len(packed) == len(events) * RECORD_BYTES
     assert list(unpack(packed, strings.all)) == events
+    assert list(unpack_fields(packed, strings.all)) == [tuple(event) for event in events]
 
 
 def test_a_table_goes_on_where_it_was() -> None:

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from jitter_workshop.flow.counted import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.counters import CounterReport
-from jitter_workshop.model.run import Counter, Run
+from jitter_workshop.model.run import AT, Counter, Run
 from jitter_workshop.report.counters_text import by_hand, level, render, to_ask_for, verdict
 from jitter_workshop.report.terminal import Style
+from jitter_workshop.tui.screens.counters_views import stalls
+from jitter_workshop.tui.theme import PALETTES
 from tests.madecounted import COUNTERS, HOSTILE, fields
 from tests.madeup import make_run
 
@@ -27,6 +29,11 @@ def measured(**how: Any) -> Run:
 def report(paranoid: int | None = 2, **how: Any) -> CounterReport:
     run = measured(**how)
     return counted_report(run, dataclasses.replace(COUNTERS, perf_event_paranoid=paranoid), 10)
+
+
+def test_when_a_stall_was_is_told_with_what_that_counts_from() -> None:
+    assert AT in " ".join(render(report(), Style(80)).split())
+    assert AT in [line.plain for line in stalls(report(), 0, 80, PALETTES["dark"])]
 
 
 def test_no_cause_is_claimed_and_every_null_has_its_reason() -> None:
@@ -43,6 +50,12 @@ def test_figures_are_those_of_the_runs_own_cpus() -> None:
     assert found.interrupts == {"LOC": Counter("Local timer", {"1": 500}), "36": Counter(HOSTILE, {"1": 3})}
     assert found.softirqs == {"NET_RX": Counter("NET_RX", {"1": 20})}
     assert (found.stalled_ns, found.waited_ns, found.measured_ns) == (10_000_000, 8_000_000, 2_000_000_000)
+
+
+def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
+    run = measured()
+    paused = dataclasses.replace(run, duty=10, stalls=dataclasses.replace(run.stalls, rated_s=run.duration_s / 10))
+    assert counted_report(paused, COUNTERS, 10).stalled_ns == counted_report(run, COUNTERS, 10).stalled_ns // 10
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
-from jitter_workshop.model.run import made_late
+from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.report.evidence_text import REST, SHADES, bar, by_hand, cause_words, named, render
 from jitter_workshop.report.terminal import Style
+from jitter_workshop.tui.screens.evidence_views import stall_page
+from jitter_workshop.tui.theme import PALETTES
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\nirq 5: [bold]nothing[/] \u202e\u2028 0x1"
@@ -126,6 +128,9 @@ def test_the_first_stalls_are_in_full_and_the_others_in_a_line() -> None:
     ]
     report = made(events, [(start, start + 5_000) for start in range(10_000, 60_000, 10_000)])
     lines = render(report, PLAIN).split("\n")
+    # 52 s after its beginning in 30 s of measuring: the pauses count here.
+    assert f"the worst stalls, from left to right in time; {AT}" in " ".join(lines)
+    assert AT in [line.plain for line in stall_page(report.worst[0], 80, PALETTES["dark"])]
     assert sum(line.startswith("    █") and line.count("█") > 1 for line in lines) == 3
     assert " 4  5 µs at 40 µs · sampler on CPU 1 · 92 % interrupt nic0" in lines
     assert " 5  5 µs at 50 µs · sampler on CPU 1 · 90 % interrupt nic0" in lines
@@ -134,7 +139,8 @@ def test_the_first_stalls_are_in_full_and_the_others_in_a_line() -> None:
 def test_nothing_to_explain_is_said_so() -> None:
     text = render(made([], []), PLAIN)
     assert "No stall to explain." in text
-    assert "nothing but the measured threads ran on CPU 1" in text
+    # Not even the tick of that CPU is in it.
+    assert "the trace of CPU 1 is empty in 1 block: what ran there is not known" in text
 
 
 def test_a_share_is_told_only_where_it_is_another_one() -> None:
@@ -170,6 +176,9 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
         ("task", "idle", "waking from idle"),
         ("task", "throttled", "throttled, the CPU idle"),
         ("task", "kworker/1:1", "task kworker/1:1"),
+        ("task", "   ", "task (no visible name)"),
+        ("task", "\u200b\x1b", "task (no visible name)"),
+        ("task", "", "task (no visible name)"),
         ("no_event", "", "no event"),
         ("no_event", "asleep", "asleep or stopped"),
         ("page_fault", "user", "page fault (user)"),

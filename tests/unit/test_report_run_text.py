@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from jitter_workshop.bench.protocol import StallTotal
-from jitter_workshop.model.run import Run
-from jitter_workshop.report.text import remark, render
+from jitter_workshop.model.run import BurstTotal, Run
+from jitter_workshop.report.text import kept, remark, render
 from jitter_workshop.stats.buckets import buckets
 from jitter_workshop.stats.stalls import of_run
-from tests import madeup
+from tests import madecounted, madeup
 
 OUTSIDE = "the isolated CPUs were not used: sudo asks for a \x1b[1mpassword"
 
@@ -37,6 +37,12 @@ def flat(run: Run) -> str:
         (made(workload="spin", duty=50, notes={"duty": "busy for 5 ms"}), "note busy for 5 ms"),
         (made(workload="spin", duty=50), "busy 50 % of the time"),
         (made(noise="stall"), "with stall"),
+        (
+            made(noise="greedy", noise_bursts=BurstTotal(102, 50_300_000)),
+            "noise greedy logged 102 bursts, 50.3 ms in all, from before the first block until after the last",
+        ),
+        (made(noise="migration", noise_bursts=BurstTotal(1, None)), "noise migration logged 1 burst, how long the"),
+        (made(noise="greedy", notes={"noise_bursts": "it gave\x1b[1m no log"}), "noise greedy: it gave [1m no log"),
         (made(workload="spin", duty=50, pause="busy"), "samples 50 % of the time"),
         (made(workload="wakeup", interval_ns=1_000_000), "wakeup · placement auto · a wake-up every 1 ms"),
         (made(workload="wakeup", notes={"timer_slack": "slack of 1 ns"}), "note slack of 1 ns"),
@@ -46,6 +52,10 @@ def flat(run: Run) -> str:
         (made(workload="ack", stalls=RARE), "intervals over count per second in them / s"),
         (made(workload="ack", stalls=NONE), "rate none over 500 µs in 500 ms: fewer than 5.99 a second, at 95 %"),
         (made(workload="spin", buckets=buckets([0] * 26, 10**9), sampled_s=1.0), "(1 s sampled): none of 2 µs or more"),
+        (
+            made(workload="spin", duty=10, stalls=dataclasses.replace(RARE, rated_s=0.05)),
+            "rates are of the 50 ms in which it sampled, out of 500 ms",
+        ),
         (
             made(workload="spin", buckets=buckets([5, *[0] * 24, 1], 36 * 10**11), sampled_s=3_600.0),
             "2 µs to 3 µs 5 100 ms and more 1",
@@ -62,10 +72,24 @@ def test_a_report_does_not_say_what_was_not_asked_for() -> None:
     assert "busy" not in text
 
 
+def test_a_kept_run_says_what_shows_its_evidence() -> None:
+    plain, traced = kept(made(), "monday", traced=False), kept(made(), "monday", traced=True)
+    assert plain == "  kept          as 20260101-000000-aaaa in session monday\n"
+    assert traced.startswith(plain)
+    said = " ".join(traced.removeprefix(plain).split())
+    assert said == ("evidence the kernel's trace is kept with it: 'explain @1' says what took the time of its stalls")
+    assert "'explain @1 --session monday'" in " ".join(kept(made(), "monday", traced=True, named=True).split())
+    assert "--session" not in kept(made(), "a 'b' $(c)", traced=True, named=True)
+    counted, _ = madeup.make_run(**madecounted.fields())
+    assert "no trace of it; 'explain @1' says what could be counted" in " ".join(kept(counted, "m", False).split())
+
+
 def test_who_asked_for_a_run_is_told_at_once() -> None:
     assert remark(made()) == ""
     notes = {"suspended": "the run was suspended once", "isolation": OUTSIDE, "noise": "none was asked for"}
     said = "The isolated CPUs were not used: sudo asks for a [1mpassword."
     assert remark(made(notes=notes)) == f"The run was suspended once. {said}"
     # Who asked for no CPUs did not ask for isolated ones.
+    untraced = made(notes={"evidence": "no trace: the agent ended with signal 9"})
+    assert remark(untraced) == "No trace: the agent ended with signal 9."
     assert remark(made("none", notes=notes)) == "The run was suspended once."

@@ -19,7 +19,9 @@ INFO = TraceInfo("x86-tsc", (0, 1), ("sched:sched_switch",), {"csd:csd_function_
 
 
 def block(index: int, events: bytes, stalls: tuple[Stall, ...] = ()) -> TracedBlock:
-    return TracedBlock(index, index * 10, index * 10 + 9, index * 1000, index * 1000 + 999, stalls, {"1": 3}, events)
+    return TracedBlock(
+        index, index * 10, index * 10 + 9, index * 1000, index * 1000 + 999, stalls, {"1": 3}, events, 2, 7
+    )
 
 
 def written(trace: RunTrace) -> bytes:
@@ -54,6 +56,11 @@ def test_damage_is_refused_or_gives_a_trace(at: int, change: bytes) -> None:
     whole[at : at + len(change)] = change
     with contextlib.suppress(SessionError):
         assert isinstance(read(io.BytesIO(bytes(whole))), RunTrace)
+
+
+def test_a_block_without_a_number_is_refused() -> None:
+    with pytest.raises(SessionError, match="damaged"):
+        read(io.BytesIO(written(RunTrace(INFO, {}, ("",), (block(-100, b""),)))))
 
 
 @given(st.integers(0, 400))

@@ -103,6 +103,33 @@ def test_times_read_as_people_say_them(value: float | None, text: str) -> None:
     assert scale.nice_ns(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.00002, "0.00002"),
+        (0.0123, "0.0123"),
+        (7, "7"),
+        (9.996, "10"),
+        (99.94, "99.9"),
+        (99.96, "100"),
+        (999.6, "1,000"),
+        (1_453.2, "1,453"),
+        (7_774_000.0, "7,774,000"),
+        (-1_450.0, "-1,450"),
+    ],
+)
+def test_numbers_read_as_people_write_them(value: float, text: str) -> None:
+    assert scale.nice_number(value) == text
+
+
+@given(st.floats(1e-6, 1e12))
+def test_a_nice_number_is_close_and_has_no_exponent(value: float) -> None:
+    text = scale.nice_number(value)
+    assert "e" not in text
+    assert float(text.replace(",", "")) == pytest.approx(value, rel=0.0051)
+
+
 @given(st.floats(0.001, 1e15))
 def test_a_nice_time_is_within_half_a_percent_and_short(value: float) -> None:
     text = scale.nice_ns(value)

@@ -79,11 +79,15 @@ def test_prose_keeps_within_its_width_and_holds_no_controls(text: str, width: in
         ("See [the site](https://kernel.org/x) and [a file](notes.txt).", "See the site and a file."),
         ("Type `[a](b)`, then see **[the site](https://kernel.org)**.", "Type [a](b), then see the site."),
         ("- [one\n  word](https://kernel.org)", "  - one word"),
+        ("1. one\n2. two\n   goes on\n3) three", ["  1. one", "  2. two goes on", "  3) three"]),
+        ("First:\n- one\n* two\n- `3`", ["First:", "  - one", "  - two", "  - 3"]),
+        ("It was made in\n2013. No list.", ["It was made in 2013. No list."]),
+        ("10. " + "word " * 20, ["  10. " + "word " * 13 + "word", "      word word word word word word"]),
         ("An array[0](x) is no link? It is one. This [is] none.", "An array0 is no link? It is one. This [is] none."),
     ],
 )
-def test_of_a_link_its_words_are_shown(markdown: str, shown: str) -> None:
-    assert views.prose(markdown, 76) == [shown]
+def test_a_page_as_plain_text(markdown: str, shown: str | list[str]) -> None:
+    assert views.prose(markdown, 76) == ([shown] if isinstance(shown, str) else shown)
 
 
 def test_where_a_curve_is_from_stands_below_its_label() -> None:

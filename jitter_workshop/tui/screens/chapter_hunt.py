@@ -58,7 +58,7 @@ class ChapterHunt(ChapterSettings):
             self._tell("A hidden noise runs already: i names it, or gives up.")
             return
         if self.walk.run_in("measure") is None:
-            self._tell("First measure while all is quiet: that is what the noise is compared with.")
+            self._tell(words.FIRST_QUIET)
             return
         try:
             suspects = self.workshop.suspects(self.walk.chapter.id)
@@ -120,7 +120,7 @@ class ChapterHunt(ChapterSettings):
         if not self.walk.hunts or beside is None or not words.unanswered(self.workshop.hunt):
             self._tell(words.NO_CURE if self.walk.hunts else "Nothing is hidden in this chapter.")
             return
-        cpus = cure.other_cpus(self.workshop.topology.allowed, beside)
+        cpus = self.workshop.aside(beside)
         self.app.push_screen(CuresPage(cpus, self._try_cure))
 
     def _try_cure(self, cpu: int | None) -> None:

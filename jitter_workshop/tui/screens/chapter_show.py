@@ -180,7 +180,7 @@ class ChapterShow(ChapterState):
         explained = walk.explain()
         if explained is None:
             return views.closing(walk.by_hand(), walk.chapter.learnt, width, palette)
-        runs = [e for slot in SLOTS if (e := walk.explain(slot)) is not None]
+        runs = [e for slot in (*SLOTS, TREATED) if (e := walk.explain(slot)) is not None]
         return views.explanation(explained, runs, walk.chapter.learnt, width, palette)
 
     def _question_figures(self, width: int, palette: Palette) -> list[Text]:
@@ -291,13 +291,16 @@ class ChapterShow(ChapterState):
             return ""
         if self.step == "look":
             return hunt_words.remembered(self.walk.progress.hunts, 3)
-        first = self.step == "again" and self.walk.run_in("again") is None
-        return hunt_words.standing(self.workshop.hunt) or (hunt_words.FIRST if first else "")
+        if said := hunt_words.standing(self.workshop.hunt):
+            return said
+        if self.step in ("compare", "explain"):
+            return hunt_words.remembered(self.walk.progress.hunts, 1)
+        return hunt_words.FIRST if self.step == "again" and self.walk.run_in("again") is None else ""
 
     def _cured(self) -> CureView | None:
         if not self.walk.hunts:
             return None
-        return cure.view(self.walk, self.workshop.weighed(self.walk.run_in(TREATED)))
+        return cure.view(self.walk)
 
     def _hunt_keys(self) -> list[Shown]:
         """The keys of a chapter that hides a noise: worth more than those for looking at curves."""

@@ -12,12 +12,12 @@ from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import Progress
-from jitter_workshop.model.run import Block
+from jitter_workshop.model.run import WORK_DONE, Block
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact, PlanView, ThreadEvidence
 from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
-from jitter_workshop.stats.scale import nice_ns, times
+from jitter_workshop.stats.scale import nice_ns, nice_number, times
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.trace import now_told, trace_lines
 from jitter_workshop.tui.widgets.figures import bar, table
@@ -203,7 +203,7 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
         rows.append(
             [measure_name(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)]
         )
-    lines += table(rows, palette, right=(1, 2, 3), width=width)
+    lines += table(rows, palette, right=(1, 2, 3), width=width) if compared.rows else []
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text, palette), width)]
     return lines
@@ -230,7 +230,7 @@ def amount(measure: str, value: float | None) -> str:
     if value is None:
         return "–"
     if measure.startswith(STALLS_PREFIX):
-        return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
+        return nice_number(value)
     return nice_ns(value)
 
 
@@ -238,24 +238,26 @@ def explanation(
     view: Explanation, runs: Sequence[Explanation], learnt: Sequence[str], width: int, palette: Palette
 ) -> Lines:
     """Who used the time: threads and where they ran, interrupts, the knee, and the same by hand. ``runs``: those whose
-    threads are shown, the chapter's first above its second; all else is of ``view``."""
-    both = len(runs) > 1
-    titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second"), strict=False)]
+    threads are shown, in the order in which a chapter has them; all else is of ``view``."""
+    several = len(runs) > 1
+    titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("THREADS", palette)]
     rows = [["", "switched out", "by force", "moved"]]
     for shown, title in zip(runs, titles, strict=True):
-        rows += [[title, "", "", ""]] if both else []
+        rows += [[title, "", "", ""]] if several else []
         rows += [
             [clean(t.name, 20), *(_count(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
             for t in shown.threads
         ]
     lines += table(rows, palette, right=(1, 2, 3), width=width)
-    lines += [Text(), heading("WHERE THEIR MESSAGES WERE HANDLED", palette)]
+    lines += [Text(), heading(WORK_DONE.get(view.run.workload, WORK_DONE["ring"]).upper(), palette)]
+    # One scale for all bars.
+    digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
     for shown, title in zip(runs, titles, strict=True):
-        lines += [Text(title, style=palette.text)] if both else []
+        lines += [Text(title, style=palette.text)] if several else []
         for thread in shown.threads:
-            lines += residence(thread, width, palette)
-    if both:
+            lines += residence(thread, digits, width, palette)
+    if several:
         which = titles[list(runs).index(view)]
         lines += [Text(), *wrap(Text(f"What follows is of the newest run ({which}).", style=palette.dim), width)]
     for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
@@ -264,7 +266,7 @@ def explanation(
             lines += table(
                 [
                     ["", "CPU", "count", "per second"],
-                    *([clean(n, 34), str(cpu), f"{count:,}", f"{rate:,.3g}"] for n, cpu, count, rate in rates[:8]),
+                    *([clean(n, 34), str(cpu), f"{count:,}", nice_number(rate)] for n, cpu, count, rate in rates[:8]),
                 ],
                 palette,
                 right=(1, 2, 3),
@@ -316,21 +318,21 @@ def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
     yield Text.assemble((lead, palette.dim), (line, palette.code))
 
 
-def residence(thread: ThreadEvidence, width: int, palette: Palette) -> Lines:
-    """A bar for each CPU that handled messages of a thread."""
+def residence(thread: ThreadEvidence, digits: int, width: int, palette: Palette) -> Lines:
+    """A bar for each CPU on which a thread did its work. ``digits``: how long its counts may be."""
     name = clean(thread.name, 12)
     if not thread.residence:
         return [Text.assemble((f"{name:<12} ", palette.cool), ("not known here", palette.dim))]
     lines: Lines = []
-    room = max(min(width - 40, 40), 6)
     most = thread.residence[:8]
-    for number, (cpu, messages, share) in enumerate(most):
+    room = max(min(width - 31 - digits, 40), 4)
+    for number, (cpu, count, share) in enumerate(most):
         line = Text(f"{name if number == 0 else '':<12} ", style=palette.cool)
         line.append(f"CPU {cpu:<4}", palette.text)
         drawn = bar(share, 1.0, room)
         line.append(drawn, palette.accent)
         line.append("·" * (room - len(drawn)), palette.faint)
-        line.append(f" {100 * share:5.1f} %  {messages:,}", palette.dim)
+        line.append(f" {100 * share:5.1f} %  {count:>{digits},}", palette.dim)
         lines.append(line)
     if len(thread.residence) > len(most):
         lines.append(Text(f"{'':<12} and {len(thread.residence) - len(most)} more CPUs", style=palette.dim))

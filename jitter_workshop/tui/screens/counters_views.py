@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.run import AT
 from jitter_workshop.report import counters_text as words
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui.theme import Palette
@@ -46,6 +47,8 @@ def stalls(report: CounterReport, cursor: int, width: int, palette: Palette) -> 
         if under:
             line.stylize(f"on {palette.panel}")
         yield line
+    if report.worst:
+        yield from wrap(Text(AT, style=palette.faint), width)
 
 
 def by_hand(report: CounterReport, width: int, palette: Palette) -> Iterator[Text]:

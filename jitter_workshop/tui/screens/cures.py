@@ -6,24 +6,23 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
 from jitter_workshop.tui import hunt_words as words
 from jitter_workshop.tui.actions import Scope, bindings
-from jitter_workshop.tui.screens.base import Page
+from jitter_workshop.tui.screens.choosing import ChoosingPage
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 MOST_CPUS = 8
 """Other CPUs to choose from: a thread that steps aside needs one, not a list of hundreds."""
-_KEYS = "↑ ↓ 1–9 choose · Enter measures · y copies · Esc does not"
+_KEYS = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc does not"
 
 
-class CuresPage(Page):
+class CuresPage(ChoosingPage):
     """``cpus``: those to which the measured thread can step aside. ``measure`` is told which of them was chosen, None
     for the CPU of before."""
 
@@ -35,7 +34,6 @@ class CuresPage(Page):
         self._choices: tuple[int | None, ...] = (None, *cpus[:MOST_CPUS])
         self._commands = words.cures(cpus[0] if cpus else None)
         self._measure = measure
-        self._cursor = 0
         self._copied = False
 
     def compose(self) -> ComposeResult:
@@ -59,7 +57,8 @@ class CuresPage(Page):
             yield Text(f"{'▸' if here else ' '} {index + 1} {words.place(cpu)}", style=style)
 
     def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        said = "The commands are in the clipboard, where this terminal allows it." if self._copied else _KEYS
+        keys = _KEYS.format(numbers=words.numbers(len(self._choices)))
+        said = "The commands are in the clipboard, where this terminal allows it." if self._copied else keys
         yield from wrap(Text(said, style=palette.dim), width)
         yield Text()
 
@@ -72,22 +71,6 @@ class CuresPage(Page):
             self._cursor = index
             self._copied = False
             self._redraw()
-
-    def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character in "123456789":
-            self._choose(int(event.character) - 1)
-
-    def action_up(self) -> None:
-        self._choose(self._cursor - 1)
-
-    def action_down(self) -> None:
-        self._choose(self._cursor + 1)
-
-    def action_page_up(self) -> None:
-        self.query_one(Pane).scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self.query_one(Pane).scroll_page_down(animate=False)
 
     def action_copy(self) -> None:
         self.app.copy_to_clipboard("\n".join(command for command, _ in self._commands))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 from rich.text import Text
@@ -16,18 +17,21 @@ from textual.geometry import Region
 from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.causes import Stopped
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.evidence_text import by_hand
 from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.aside import aside
 from jitter_workshop.tui.focus_words import focused
 from jitter_workshop.tui.screens import counters_views
 from jitter_workshop.tui.screens import evidence_views as views
 from jitter_workshop.tui.screens.base import WorkshopScreen
 from jitter_workshop.tui.screens.residence_views import others
 from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.figures import bar
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -38,18 +42,21 @@ _NEXT: dict[Page, str] = {"causes": "stalls", "stalls": "who else ran", "others"
 _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "others": "counters"}
 
 
+_WAITING_BAR = 60
+
+
 class EvidenceScreen(WorkshopScreen):
-    """A run's causes. They are found on a thread: a noisy run takes a second or two."""
+    """A run's causes. They are found on a thread, block by block: a noisy run takes seconds. Closing stops it."""
 
     scope: ClassVar[Scope] = "causes"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
 
     @dataclass
-    class Explained(Message):
-        """What the thread found, or why there is nothing."""
+    class Went(Message):
+        """How many blocks are explained, of how many."""
 
-        report: EvidenceReport | CounterReport | None
-        error: WorkshopError | None = None
+        done: int
+        total: int
 
     def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
         """``focus``: words of a chapter's ``evidence``, which it then begins with."""
@@ -60,6 +67,8 @@ class EvidenceScreen(WorkshopScreen):
         self._page: Page = "others" if focused(focus) else "causes"
         self._cursor = 0
         self._said = ""
+        self._went = (0, 0)
+        self._stopped = False
 
     def body(self) -> ComposeResult:
         yield Sheet(self._head, id="causes-head")
@@ -84,25 +93,34 @@ class EvidenceScreen(WorkshopScreen):
 
     def on_mount(self) -> None:
         self._redraw()
-        self.run_worker(self._explain, thread=True, exclusive=True, group="explain")
+        self.run_worker(self._explain(), exclusive=True, group="explain")
 
     def on_resize(self) -> None:
         self._redraw()
 
-    def _explain(self) -> None:
-        """On the worker's thread."""
+    async def _explain(self) -> None:
         try:
-            self.post_message(self.Explained(self.workshop.causes(self.shown_run)))
+            self._report = await aside(partial(self.workshop.causes, self.shown_run, self._told))
         except WorkshopError as error:
-            self.post_message(self.Explained(None, error))
-
-    @on(Explained)
-    def _explained(self, message: Explained) -> None:
-        self._report = message.report
-        if isinstance(message.report, CounterReport):
+            self._said = error.sentence()
+        finally:
+            # Also when this screen is closed or the workshop is left: the thread ends at its next block.
+            self._stopped = True
+        if isinstance(self._report, CounterReport):
             self._page = "causes"
-        self._said = message.error.sentence() if message.error is not None else ""
         self._redraw()
+
+    def _told(self, done: int, total: int) -> None:
+        """On the thread."""
+        if self._stopped:
+            raise Stopped("explaining was stopped")
+        self.post_message(self.Went(done, total))
+
+    @on(Went)
+    def _goes_on(self, message: Went) -> None:
+        self._went = (message.done, message.total)
+        if self._report is None:
+            self.sheet("#causes-head").show(self._head)
 
     # -- what stands where -----------------------------------------------------------------------------------------
 
@@ -123,10 +141,22 @@ class EvidenceScreen(WorkshopScreen):
 
     def _head(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._report is None:
-            return [Text("Nothing is known." if self._said else "Reading the trace…", style=palette.dim)]
+            return [Text("Nothing is known.", style=palette.dim)] if self._said else self._waiting(width, palette)
         if isinstance(self._report, CounterReport):
             return counters_views.head(self._report, width, palette)
         return views.head(self._report, width, palette)
+
+    def _waiting(self, width: int, palette: Palette) -> Iterable[Text]:
+        """How far it is."""
+        done, total = self._went
+        if not total:
+            return [Text("Reading the trace…", style=palette.dim)]
+        length = max(1, min(width, _WAITING_BAR))
+        full = bar(done, total, length)
+        return [
+            Text(f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it.", style=palette.dim),
+            Text(full, style=palette.accent).append("░" * (length - len(full)), style=palette.faint),
+        ]
 
     def _causes(self, width: int, palette: Palette) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):

@@ -7,9 +7,19 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
-from jitter_workshop.model.run import made_late
+from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.evidence_text import ITEM, REST, SHADES, bar, cause_words, deeds, explanations, named
+from jitter_workshop.report.evidence_text import (
+    ITEM,
+    REST,
+    SHADES,
+    bar,
+    cause_words,
+    deeds,
+    explanations,
+    named,
+    stalls,
+)
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.figures import log_bar
@@ -26,7 +36,7 @@ _STALL_BAR = 24
 def head(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
     """How many stalls, by what trace, and whether anything but the measured threads ran there."""
     said = (
-        f"{report.stalls:,} stalls over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} of measuring · "
+        f"{stalls(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} of measuring · "
         f"{report.events:,} events, {report.lost_events:,} lost"
     )
     yield from wrap(Text(said, style=palette.dim), width)
@@ -35,6 +45,10 @@ def head(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]
     if report.lost_events:
         lost = "The buffer was full: what came after the last event of a block is blamed on nobody."
         yield from wrap(Text(lost, style=palette.bad), width, "▲ ")
+    if report.unbalanced:
+        events = "1 event" if report.unbalanced == 1 else f"{report.unbalanced:,} events"
+        unfit = f"{events} did not fit what went before; that time is called not known."
+        yield from wrap(Text(unfit, style=palette.bad), width, "▲ ")
 
 
 def causes(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
@@ -108,6 +122,7 @@ def stall_page(stall: ExplainedStall, width: int, palette: Palette) -> Iterator[
     late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
     said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
     yield from wrap(Text(said, f"bold {palette.text}"), width)
+    yield from wrap(Text(AT, palette.faint), width)
     drawn, legend = bar(stall, width)
     yield coloured(drawn, stall, palette)
     name = max(width - 22, 12)

@@ -16,9 +16,9 @@ from textual.message import Message
 
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import PACED
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import WorkshopScreen
 from jitter_workshop.tui.theme import Palette
@@ -188,10 +188,13 @@ class RunsScreen(WorkshopScreen):
         for rate in run.stalls.rates:
             stolen = nice_ns(rate.stolen_ns_per_second)
             facts.append(
-                (f"over {nice_ns(rate.threshold_ns)}", f"{rate.per_second:,.3g} stalls a second, {stolen} stolen")
+                (
+                    f"over {nice_ns(rate.threshold_ns)}",
+                    f"{nice_number(rate.per_second)} stalls a second, {stolen} stolen",
+                )
             )
         for other in run.disturbed[:4]:
-            facts.append(("beside us", f"{clean(other.name, 24)}, {other.cpu_percent:.0f} % of a CPU"))
+            facts.append(("beside us", f"{called(other.name, 24)}, {other.cpu_percent:.0f} % of a CPU"))
         for name, value in facts:
             for number, part in enumerate(wrap(Text(value, style=palette.text), max(width - 13, 10))):
                 yield Text.assemble((f"{name if number == 0 else '':<12} ", palette.dim), part)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -15,16 +14,16 @@ from jitter_workshop.flow.hunt import Finding, Hunt
 from jitter_workshop.model.text import clean
 from jitter_workshop.tui import hunt_words as words
 from jitter_workshop.tui.actions import Scope, bindings
-from jitter_workshop.tui.screens.base import Page
+from jitter_workshop.tui.screens.choosing import ChoosingPage
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_KEYS = "↑ ↓ 1–9 choose · Enter names it · g gives up · Esc looks on"
+_KEYS = "↑ ↓ {numbers} choose · Enter names it · g gives up · Esc looks on"
 _ANSWERED = "Esc closes"
 
 
-class SuspectsPage(Page):
+class SuspectsPage(ChoosingPage):
     """The suspects of a hunt that goes on. A wrong answer leaves it going on; the right one, and giving up, end it."""
 
     scope: ClassVar[Scope] = "suspects"
@@ -33,7 +32,6 @@ class SuspectsPage(Page):
     def __init__(self, hunt: Hunt) -> None:
         super().__init__()
         self._hunt = hunt
-        self._cursor = 0
         self._finding: Finding | None = None
         self._cleared: set[str] = set()
 
@@ -72,7 +70,8 @@ class SuspectsPage(Page):
             yield from wrap(Text(clean(sentence, 400), style=palette.text), width)
 
     def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        yield from wrap(Text(_ANSWERED if self._over else _KEYS, style=palette.dim), width)
+        keys = _ANSWERED if self._over else _KEYS.format(numbers=words.numbers(len(self._hunt.suspects)))
+        yield from wrap(Text(keys, style=palette.dim), width)
         yield Text()
 
     def _redraw(self) -> None:
@@ -84,22 +83,6 @@ class SuspectsPage(Page):
             self._cursor = index
             self._finding = None
             self._redraw()
-
-    def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character in "123456789":
-            self._choose(int(event.character) - 1)
-
-    def action_up(self) -> None:
-        self._choose(self._cursor - 1)
-
-    def action_down(self) -> None:
-        self._choose(self._cursor + 1)
-
-    def action_page_up(self) -> None:
-        self.query_one(Pane).scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self.query_one(Pane).scroll_page_down(animate=False)
 
     def action_agree(self) -> None:
         if self._over:

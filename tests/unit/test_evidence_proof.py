@@ -1,0 +1,67 @@
+"""The proof that nothing but the measured threads ran: what it needs to be one."""
+
+from __future__ import annotations
+
+import pytest
+
+from jitter_workshop.evidence.explain import explain_block
+from jitter_workshop.evidence.residence import Presence
+from jitter_workshop.model.evidence import Proof, Span
+from jitter_workshop.model.trace import TraceEvent
+from tests.unit.test_evidence_timeline import MEASURED, event, switch
+
+BLOCK = 1_000_000
+
+
+def proof(*blocks: list[TraceEvent], lost: int = 0, missing: tuple[str, ...] = ()) -> Proof:
+    present = Presence({"sampler": 1})
+    for index, events in enumerate(blocks):
+        span = Span(index, 0, BLOCK, index * BLOCK, BLOCK)
+        present.add(explain_block(span, [], events, (1,), {"sampler": MEASURED}, {1: lost}).timeline)
+    return present.residence(BLOCK * len(blocks), missing).proof
+
+
+def woken() -> list[TraceEvent]:
+    """A block before whose beginning the measured thread got its CPU."""
+    return [switch(-100, 0, MEASURED)]
+
+
+def test_a_block_that_shows_only_the_measured_thread_is_clean() -> None:
+    found = proof(woken(), woken())
+    assert found.clean is True
+    assert found.sentence == "In 2 ms nothing but the measured threads ran on CPU 1."
+
+
+def test_a_block_without_any_event_proves_nothing() -> None:
+    found = proof(woken(), [], woken())
+    assert found.clean is None
+    assert found.sentence == "In 3 ms the trace of CPU 1 is empty in 1 block: what ran there is not known."
+    assert "is empty in 2 blocks:" in proof([], []).sentence
+    seen = [event(100, "irq_entry", "nic0", pid=MEASURED, a=7), event(200, "irq_exit", "nic0", pid=MEASURED, a=7)]
+    dirty = proof(seen, [])
+    assert dirty.clean is False
+    assert dirty.sentence.endswith("The trace is empty in 1 block: there may be more.")
+
+
+@pytest.mark.parametrize(
+    ("missing", "clean", "says"),
+    [
+        (("irq:softirq_entry", "csd:csd_function_entry"), None, "is without irq:softirq_entry:"),
+        (("irq_vectors:local_timer_entry",), None, "is without irq_vectors:local_timer_entry:"),
+        (("nmi:nmi_handler",), None, "is without nmi:nmi_handler:"),
+        (("irq_vectors:*", "nmi:nmi_handler"), True, "nothing but"),  # arm64
+        (("ipi:ipi_send_cpu", "exceptions:page_fault_user", "stacks"), True, "nothing but"),
+    ],
+)
+def test_an_interruption_that_the_kernel_does_not_trace_is_not_excluded(
+    missing: tuple[str, ...], clean: bool | None, says: str
+) -> None:
+    found = proof(woken(), missing=missing)
+    assert found.clean is clean
+    assert says in found.sentence
+
+
+def test_lost_events_prove_nothing() -> None:
+    found = proof(woken(), lost=3)
+    assert found.clean is None
+    assert "has gaps" in found.sentence

@@ -1,0 +1,70 @@
+"""What the last step of a chapter shows of a run, on the screen and line by line."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
+from jitter_workshop.stats.comparison import compare
+from jitter_workshop.tui import plain_views
+from jitter_workshop.tui.screens.chapter_views import amount, comparison, explanation
+from jitter_workshop.tui.theme import PALETTES
+from tests import madeup
+
+DARK = PALETTES["dark"]
+
+
+def shown(view: Explanation, width: int = 60) -> list[str]:
+    return [line.plain for line in explanation(view, (view,), (), width, DARK)]
+
+
+def explained(**changed: object) -> Explanation:
+    run, _ = madeup.make_run()
+    threads = (ThreadEvidence("accumulator", 1, 2, 0, ((1, 327_651_123, 0.9999), (0, 30_123, 0.0001))),)
+    view = Explanation(run, threads, (("LOC", 1, 38_870, 7_774.0),), (("NET_RX", 1, 6_300, 1_260.4),), (), (), ())
+    return dataclasses.replace(view, **changed)  # type: ignore[arg-type]
+
+
+def test_rates_are_plain_numbers() -> None:
+    for lines in (shown(explained()), plain_views.explain_lines(explained(), 60)):
+        text = "\n".join(lines)
+        assert "7,774" in text
+        assert "1,260" in text
+        assert "e+0" not in text
+    assert amount("stalls_per_second_over_1000_ns", 999.7) == "1,000"
+
+
+@pytest.mark.parametrize("width", [46, 52, 60, 78])
+def test_what_was_done_on_a_cpu_is_told_whole(width: int) -> None:
+    lines = shown(explained(), width)
+    assert max(map(len, lines)) <= width
+    (line,) = (line for line in lines if line.startswith("accumulator  CPU 1"))
+    assert line.endswith(" 100.0 %  327,651,123")
+    assert "█" in line
+
+
+def test_the_bars_of_all_threads_and_runs_have_one_scale() -> None:
+    few = ThreadEvidence("journaller", 2, 0, 0, ((0, 1_000, 1.0),))
+    first, second = explained(threads=(few,)), explained(threads=(*explained().threads, few))
+    lines = [line.plain for line in explanation(second, (first, second), (), 60, DARK)]
+    bars = [line for line in lines if line.startswith(("accumulator  CPU", "journaller   CPU"))]
+    assert [line.count("█") for line in bars] == [bars[0].count("█")] * 3
+    assert [len(line) for line in bars] == [60] * 3
+
+
+def test_of_runs_that_do_not_compare_only_the_reason_is_shown() -> None:
+    a, _ = madeup.make_run()
+    view = CompareView(compare(a, dataclasses.replace(a, duty=10)), "", same_state=False)
+    said = [line.plain for line in comparison(view, 70, DARK)]
+    assert said[0] == "! Not comparable: duty: 100 % against 10 %"
+    assert not [line for line in said if "second ÷ first" in line]
+
+
+def test_a_sampler_has_no_messages() -> None:
+    sampled, _ = madeup.make_run(workload="spin", name="spin_gap")
+    for view, words in ((explained(run=sampled), "where the clock was read"), (explained(), "messages were handled")):
+        for lines in (shown(view), plain_views.explain_lines(view, 60)):
+            assert words in "\n".join(lines).lower()
+    assert "messages" not in "\n".join(shown(explained(run=sampled)))

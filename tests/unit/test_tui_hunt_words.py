@@ -1,0 +1,44 @@
+"""The hunt's words: how this program is called from another terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.tui import hunt_words as words
+
+
+@pytest.mark.parametrize(
+    ("venv", "found", "called"),
+    [
+        (True, "venv", "path"),
+        (True, None, "path"),
+        (True, "elsewhere", "jitter-workshop"),
+        (False, "elsewhere", "jitter-workshop"),
+        (False, None, "path"),
+    ],
+)
+def test_another_terminal_finds_this_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, venv: bool, found: str | None, called: str
+) -> None:
+    own = tmp_path / "my venv" / "bin" / "jitter-workshop"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    places = {"venv": str(own), "elsewhere": str(tmp_path / "bin" / "jitter-workshop")}
+    monkeypatch.setattr(sys, "prefix", str(own.parents[1]))
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "usr") if venv else sys.prefix)
+    monkeypatch.setattr(shutil, "which", lambda name: places[found] if found else None)
+    called = f"'{own}'" if called == "path" else called
+    commands = [command for command, _ in words.cures(1)]
+    assert f"{called} apply isolation" in commands
+    # It asks sudo by itself, and what sudo's own path has is another matter.
+    assert not any(command.startswith("sudo ") for command in commands)
+    own.unlink()
+    assert words.own_command() == "jitter-workshop"
+
+
+def test_without_another_cpu_there_is_nothing_to_isolate() -> None:
+    assert not any("isolation" in command for command, _ in words.cures(None))
