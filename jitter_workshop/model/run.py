@@ -243,6 +243,8 @@ class Run:
     ``counted_s``: the time in which ``interrupts``, ``softirqs`` and the other counters grew: ``duration_s`` and what
     leads into each block. None in runs of older versions, and where a block does not say.
     ``counters``: where evidence was asked for and there is no trace of it; None for every other run.
+    ``proof``: id of the proof that it was made for (``model.proof``), None for every other run. ``settle_s``: how much
+    at its start was not recorded because a change had just been made, None where nothing was left out.
     """
 
     format_version: int
@@ -284,6 +286,8 @@ class Run:
     pause: str | None = None
     missed_wakeups: int | None = None
     counters: Counters | None = None
+    proof: str | None = None
+    settle_s: float | None = None
 
     @property
     def main_histogram(self) -> str:

@@ -1,0 +1,137 @@
+"""A report as plain data: built once (``flow.reporting``), then written as HTML, Markdown or JSON, which add nothing.
+
+``report --format json`` is this, field by field (docs/report.md). Times are integers in ns unless named otherwise;
+unknown is None, with the reason in ``notes`` of its part.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from jitter_workshop.model.curve import Comparison, PercentileCurve
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.history import HostEvent, Snapshot
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Stalls
+from jitter_workshop.model.verdict import Standing
+from jitter_workshop.model.walk import PredictionOutcome
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRun:
+    """A run in a page. Percentiles are those of ``model.run.PERCENTILES``; ``standings`` say what each of them
+    stands on. ``applied``: ``ID=VALUE``. ``role``: what it was made for ("pinning · measure", "proof of irq-affinity,
+    round 3, without"), "" for a verb. ``curve``: of its main histogram."""
+
+    id: str
+    label: str
+    role: str
+    workload: str
+    pacing: str
+    preset: str | None
+    started_at: str
+    duration_s: float
+    placement: str
+    main_histogram: str
+    histogram: HistogramSummary | None
+    standings: tuple[Standing, ...]
+    stalls: Stalls
+    steal_ns: int | None
+    applied: tuple[str, ...]
+    disturbed: tuple[ForeignLoad, ...]
+    complete: bool
+    curve: PercentileCurve | None
+    proof: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedChapter:
+    """A chapter that was begun. ``runs``: ids by slot. ``comparison``: of its first and second run, described and not
+    judged. ``setting``: None where it sets nothing."""
+
+    id: str
+    title: str
+    question: str
+    guess: str
+    outcome: PredictionOutcome | None
+    runs: dict[str, str]
+    comparison: Comparison | None
+    comparison_text: str
+    setting: bool | None
+    curve: bool
+    done: bool
+    rehearsed: bool
+    learnt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A chart: a title, which curves (keys of runs or imports), and what to look for, in a sentence."""
+
+    title: str
+    text: str
+    curves: tuple[PercentileCurve, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Culprits:
+    """Who stole the time of a run: a trace's report, or what counters allow in sentences, or why neither."""
+
+    run: str
+    evidence: Literal["trace", "counters", "none"]
+    report: EvidenceReport | None
+    text: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPoint:
+    """What is still open: a check that could be better, a chapter not done, a setting that still stands."""
+
+    kind: Literal["check", "chapter", "standing", "reboot"]
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A line of shell to get there again, and why."""
+
+    command: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDocument:
+    """``summary``: the first lines, sentences that say no more than their data. ``recorded``: "" or the name of the
+    recorded host it is about. ``events``: oldest first. ``before`` and ``after``: None with the reason in ``notes``
+    (keys are field names). ``hosts``: every host that runs of this session were made on, newest first, without
+    duplicates."""
+
+    format_version: int
+    title: str
+    made_at: str
+    tool_version: str
+    session_id: str
+    session_name: str
+    recorded: str
+    summary: tuple[str, ...]
+    host_line: str
+    hosts: tuple[HostSummary, ...]
+    chapters: tuple[ReportedChapter, ...]
+    overlays: tuple[Overlay, ...]
+    proofs: tuple[Proof, ...]
+    runs: tuple[ReportedRun, ...]
+    imports: tuple[str, ...]
+    culprits: tuple[Culprits, ...]
+    events: tuple[HostEvent, ...]
+    before: Snapshot | None
+    after: Snapshot | None
+    still_open: tuple[OpenPoint, ...]
+    commands: tuple[Command, ...]
+    notes: dict[str, str]
