@@ -9,7 +9,7 @@ from jitter_workshop.model.assessment import State
 from jitter_workshop.model.record import dataclass
 
 FORMAT_VERSION = 1
-Did = Literal["applied", "refused", "restored", "left_alone"]
+Did = Literal["applied", "refused", "restored", "left_alone", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,10 @@ class HostEvent:
     """One write, or one that was refused, in the order of time. ``did``:
 
     applied: ``before`` → ``after``, and ``read_back`` is what the host said after the whole plan (None: unreadable);
-    restored: ``before`` is what stood, ``after`` what was given back; refused and left_alone: ``reason`` says why.
+    restored: ``before`` is what stood, ``after`` what was given back; refused and left_alone: ``reason`` says why;
+    kept: what was applied before, to be given back on leaving, stays until ``restore`` from now on.
     ``chapter``: where it was asked for from, "" for a verb. ``kept``: it was applied to stay until ``restore``.
-    ``proof``: id of the proof it was part of, or "".
+    ``proof``: id of the proof it was part of, or "". ``boot_id``: the boot it happened in, None where not known.
     """
 
     at: str
@@ -33,6 +34,7 @@ class HostEvent:
     chapter: str = ""
     kept: bool = False
     proof: str = ""
+    boot_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,33 @@ class Culprits:
     text: tuple[str, ...]
 
 
+Fate = Literal["standing", "kept", "restored", "left_alone", "refused", "gone", "rebooted", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedChange:
+    """A write of this session and what became of it: one row for each ``applied`` and ``refused`` event.
+
+    ``fate``: standing (it stands now, and is given back on leaving), kept (it stands now, until ``restore``), restored
+    (at ``fate_at``), left_alone (not given back: somebody else's value stood there), refused (never written), gone (by
+    the host's journal it stands no more, though this session did not see it given back), rebooted (a reboot took it),
+    unknown (this report was not made on that host). ``text`` says it in a few words, ``chapter`` and ``proof`` as in
+    ``HostEvent``.
+    """
+
+    at: str
+    tunable: str
+    path: str
+    before: str | None
+    after: str | None
+    read_back: str | None
+    fate: Fate
+    fate_at: str | None
+    text: str
+    chapter: str = ""
+    proof: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
     """What is still open: a check that could be better, a chapter not done, a setting that still stands."""
@@ -109,9 +136,13 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
     """``summary``: the first lines, sentences that say no more than their data. ``recorded``: "" or the name of the
-    recorded host it is about. ``events``: oldest first. ``before`` and ``after``: None with the reason in ``notes``
-    (keys are field names). ``hosts``: every host that runs of this session were made on, newest first, without
-    duplicates."""
+    recorded host it is about. ``host_name``: the host that the session was begun on.
+
+    ``events``: oldest first, as they were written down; ``changes``: the same put together, a row for each write with
+    what became of it. What was written and given back again within proofs is in neither: a proof has its own changes.
+    ``before`` and ``after``: None with the reason in ``notes`` (keys are field names). ``hosts``: every host that runs
+    of this session were made on, newest first, without duplicates.
+    """
 
     format_version: int
     title: str
@@ -135,3 +166,5 @@ class ReportDocument:
     still_open: tuple[OpenPoint, ...]
     commands: tuple[Command, ...]
     notes: dict[str, str]
+    changes: tuple[ReportedChange, ...] = ()
+    host_name: str = ""

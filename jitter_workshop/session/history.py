@@ -1,0 +1,152 @@
+"""What happened to the host during a session: ``history.jsonl``, only ever appended to, and its status at two moments.
+
+One line an event. Lines are written whole in one call to a file opened for appending, so that another terminal's
+``apply`` may add its own while a workshop has the session's lock. The file is its user's own and may be torn or edited:
+what cannot be read is left out, and that is said.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.history import FORMAT_VERSION, HostEvent, Snapshot
+from jitter_workshop.session import files
+
+FILE = "history.jsonl"
+FIRST_STATUS = "status-first.json"
+LAST_STATUS = "status-last.json"
+MAX_BYTES = 64 << 20
+MAX_LINE = 1 << 18
+"""A write has at most this many bytes in the agent's journal, too."""
+
+
+def append(session: Path, events: Sequence[HostEvent]) -> None:
+    """Add events to a session's history; they are on the disk when this returns. Raises SessionError."""
+    if not events:
+        return
+    path = session / FILE
+    lines = b"".join(files.json_line({"format_version": FORMAT_VERSION, **to_plain(one)}) for one in events)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with files.explained("write", path):
+        handle = os.open(path, flags, 0o600)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file")
+            if _torn(handle):
+                lines = b"\n" + lines
+            while lines:
+                lines = lines[os.write(handle, lines) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
+    """A session's events, oldest first, and what the user should be told of lines that cannot be read."""
+    try:
+        with files.open_regular(session / FILE) as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return (), ()
+    except OSError as error:
+        return (), (f"{FILE} cannot be read: {(error.strerror or 'unreadable').lower()}",)
+    notices = [] if len(data) <= MAX_BYTES else [f"{FILE} is too large: only its first {MAX_BYTES >> 20} MiB are read"]
+    lines = data[:MAX_BYTES].split(b"\n")
+    torn = lines.pop()  # what has no newline was being written when its process died
+    found, damaged, newer = list[HostEvent](), 0, 0
+    for line in lines:
+        if not line:
+            continue
+        try:
+            found.append(_event(line))
+        except _Newer:
+            newer += 1
+        except ValueError:
+            damaged += 1
+    damaged += bool(torn)
+    if damaged:
+        notices.append(f"{_lines(damaged)} of {FILE} cannot be read: left out")
+    if newer:
+        notices.append(f"{_lines(newer)} of {FILE} by a newer version: left out")
+    # A clock that was set back must not tear what was written down apart: the order is the file's.
+    return tuple(found), tuple(notices)
+
+
+def keep_first(session: Path, snapshot: Snapshot) -> None:
+    """Store the status that a session began with, once: a later one changes nothing. Raises SessionError."""
+    if not has_first(session):
+        files.write_json(session / FIRST_STATUS, to_plain(snapshot))
+
+
+def has_first(session: Path) -> bool:
+    """Whether there is a first status; whether it can be read is not looked at."""
+    return os.path.lexists(session / FIRST_STATUS)
+
+
+def keep_last(session: Path, snapshot: Snapshot) -> None:
+    """Store the newest status, in the place of the one before. Raises SessionError."""
+    files.write_json(session / LAST_STATUS, to_plain(snapshot))
+
+
+def first(session: Path) -> tuple[Snapshot | None, str]:
+    """The status that a session began with, or None and why."""
+    return _snapshot(session / FIRST_STATUS, "no status was kept when this session began")
+
+
+def last(session: Path) -> tuple[Snapshot | None, str]:
+    """The newest status that was kept, or None and why."""
+    return _snapshot(session / LAST_STATUS, "no later status was kept")
+
+
+class _Newer(Exception):
+    """Written by a newer version."""
+
+
+def _event(line: bytes) -> HostEvent:
+    """Raises ValueError for a damaged line, _Newer."""
+    if len(line) > MAX_LINE:
+        raise ValueError("the line is too long")
+    try:
+        value = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    _refuse_newer(value)
+    return from_plain(HostEvent, value)
+
+
+def _snapshot(path: Path, missing: str) -> tuple[Snapshot | None, str]:
+    try:
+        if not path.is_file():
+            return None, missing
+        value = files.read_json(path)
+        _refuse_newer(value)
+        return from_plain(Snapshot, value), ""
+    except _Newer:
+        return None, f"{path.name} was written by a newer version"
+    except OSError as error:
+        return None, f"{path.name} cannot be read: {(error.strerror or 'unreadable').lower()}"
+    except ValueError:
+        return None, f"{path.name} is damaged"
+
+
+def _refuse_newer(value: Any) -> None:
+    version = value.get("format_version") if isinstance(value, dict) else None
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise _Newer
+
+
+def _torn(handle: int) -> bool:
+    """Whether the file ends within a line."""
+    size = os.fstat(handle).st_size
+    return size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+
+
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count:,} lines"
