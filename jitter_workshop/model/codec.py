@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Literal, TypeVar
 
@@ -30,79 +31,174 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
-
-
 def from_plain(cls: type[T], value: Any, where: str = "") -> T:
     """Build ``cls`` from what ``json.loads`` gave. Raises CodecError naming the field that does not fit."""
-    return typing.cast(T, _build(cls, value, where or cls.__name__))
+    hint: Any = cls
+    try:
+        return typing.cast(T, _reader(hint)(value))
+    except _Unfit as unfit:
+        raise CodecError(f"{where or cls.__name__}{unfit.where}: {unfit.says}") from unfit.__cause__
 
 
-def _build(hint: Any, value: Any, where: str) -> Any:
+Reader = Callable[[Any], Any]
+"""Makes a value of what JSON gave, or raises :class:`_Unfit`."""
+
+
+class _Unfit(Exception):
+    """A value does not fit. ``where``: the way to it, put together from the inside as the error rises."""
+
+    def __init__(self, says: str) -> None:
+        super().__init__(says)
+        self.says = says
+        self.where = ""
+
+    def below(self, step: str) -> _Unfit:
+        self.where = step + self.where
+        return self
+
+
+# A session of 500 runs is millions of values: what a type asks for is looked up once, not for each of them.
+@cache
+def _reader(hint: Any) -> Reader:
     origin = typing.get_origin(hint)
     args = typing.get_args(hint)
     if hint is Any:
-        return value
+        return lambda value: value
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return _dataclass(hint, value, where)
+        return _dataclass(hint)
     if origin in (typing.Union, types.UnionType):
-        return _union(args, value, where)
+        return _union(args)
     if origin is Literal:
-        if value not in args:
-            raise CodecError(f"{where}: {value!r} is none of {', '.join(map(str, args))}")
-        return value
+        return _choice(args)
+    if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
+        return _sequence(_reader(args[0]))
     if origin is tuple:
-        if not isinstance(value, list):
-            raise CodecError(f"{where}: expected a list")
-        if len(args) == 2 and args[1] is Ellipsis:
-            return tuple(_build(args[0], v, f"{where}[{i}]") for i, v in enumerate(value))
-        if len(args) != len(value):
-            raise CodecError(f"{where}: expected {len(args)} items")
-        return tuple(_build(a, v, f"{where}[{i}]") for i, (a, v) in enumerate(zip(args, value, strict=True)))
+        return _items(tuple(map(_reader, args)))
     if origin is dict:
-        if not isinstance(value, dict):
-            raise CodecError(f"{where}: expected an object")
-        return {k: _build(args[1], v, f"{where}.{k}") for k, v in value.items()}
-    return _scalar(hint, value, where)
+        return _mapping(_reader(args[1]))
+    return _scalar(hint)
 
 
-def _dataclass(cls: type, value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
-        raise CodecError(f"{where}: expected an object")
-    hints = _hints(cls)
-    given: dict[str, Any] = {}
-    for f in dataclasses.fields(cls):
-        if f.name in value:
-            given[f.name] = _build(hints[f.name], value[f.name], f"{where}.{f.name}")
-        elif f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
-            raise CodecError(f"{where}.{f.name}: missing")
-    try:
-        return cls(**given)
-    except (TypeError, ValueError) as error:
-        raise CodecError(f"{where}: {error}") from error
-
-
-def _union(args: tuple[Any, ...], value: Any, where: str) -> Any:
-    if value is None and type(None) in args:
-        return None
-    problems: list[str] = []
-    for arg in args:
-        if arg is type(None):
-            continue
+def _sequence(one: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise _Unfit("expected a list")
         try:
-            return _build(arg, value, where)
-        except CodecError as error:
-            problems.append(str(error))
-    raise CodecError(problems[0] if problems else f"{where}: unexpected {value!r}")
+            return tuple([one(v) for v in value])
+        except _Unfit:
+            raise _first_unfit((f"[{i}]", one, v) for i, v in enumerate(value)) from None
+
+    return read
 
 
-def _scalar(hint: Any, value: Any, where: str) -> Any:
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if hint is int and isinstance(value, bool):
-        raise CodecError(f"{where}: expected a whole number")
-    if isinstance(value, hint):
+def _items(readers: tuple[Reader, ...]) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise _Unfit("expected a list")
+        if len(readers) != len(value):
+            raise _Unfit(f"expected {len(readers)} items")
+        try:
+            return tuple([one(v) for one, v in zip(readers, value, strict=True)])
+        except _Unfit:
+            each = zip(readers, value, strict=True)
+            raise _first_unfit((f"[{i}]", one, v) for i, (one, v) in enumerate(each)) from None
+
+    return read
+
+
+def _mapping(one: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise _Unfit("expected an object")
+        try:
+            return {k: one(v) for k, v in value.items()}
+        except _Unfit:
+            raise _first_unfit((f".{k}", one, v) for k, v in value.items()) from None
+
+    return read
+
+
+def _first_unfit(each: Iterable[tuple[str, Reader, Any]]) -> _Unfit:
+    """The first value that does not fit, with the step to it. Only errors pay for knowing where they are."""
+    for step, one, value in each:
+        try:
+            one(value)
+        except _Unfit as unfit:
+            return unfit.below(step)
+    raise AssertionError("every value fits")
+
+
+def _dataclass(cls: type) -> Reader:
+    known: tuple[dict[str, Reader], tuple[str, ...]] | None = None
+
+    def fields() -> tuple[dict[str, Reader], tuple[str, ...]]:
+        hints, every = typing.get_type_hints(cls), dataclasses.fields(cls)
+        none = dataclasses.MISSING
+        required = tuple(f.name for f in every if f.default is none and f.default_factory is none)
+        return {f.name: _reader(hints[f.name]) for f in every}, required
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise _Unfit("expected an object")
+        nonlocal known
+        if known is None:
+            # Not before the first value: a class may hold itself.
+            known = fields()
+        readers, required = known
+        try:
+            given = {name: one(value[name]) for name, one in readers.items() if name in value}
+        except _Unfit:
+            raise _first_unfit((f".{n}", one, value[n]) for n, one in readers.items() if n in value) from None
+        if len(given) < len(readers):
+            for name in required:
+                if name not in given:
+                    raise _Unfit("missing").below(f".{name}")
+        try:
+            return cls(**given)
+        except (TypeError, ValueError) as error:
+            raise _Unfit(str(error)) from error
+
+    return read
+
+
+def _union(args: tuple[Any, ...]) -> Reader:
+    optional = type(None) in args
+    readers = tuple(_reader(arg) for arg in args if arg is not type(None))
+
+    def read(value: Any) -> Any:
+        if value is None and optional:
+            return None
+        first: _Unfit | None = None
+        for one in readers:
+            try:
+                return one(value)
+            except _Unfit as unfit:
+                first = first or unfit
+        raise first or _Unfit(f"unexpected {value!r}")
+
+    return read
+
+
+def _choice(args: tuple[Any, ...]) -> Reader:
+    def read(value: Any) -> Any:
+        if value not in args:
+            raise _Unfit(f"{value!r} is none of {', '.join(map(str, args))}")
         return value
-    raise CodecError(f"{where}: expected {getattr(hint, '__name__', hint)}, got {type(value).__name__}")
+
+    return read
+
+
+def _scalar(hint: Any) -> Reader:
+    def read(value: Any) -> Any:
+        kind = type(value)
+        if kind is hint:
+            return value
+        if hint is float and isinstance(value, int) and kind is not bool:
+            return float(value)
+        if hint is int and kind is bool:
+            raise _Unfit("expected a whole number")
+        if isinstance(value, hint):
+            return value
+        raise _Unfit(f"expected {getattr(hint, '__name__', hint)}, got {kind.__name__}")
+
+    return read
