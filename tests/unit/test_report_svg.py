@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.report.drawing import PALETTES, Series, fitted
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
@@ -95,3 +97,42 @@ def test_every_view_is_a_valid_picture_with_its_points_inside(runs: list[list[in
                 x, y = map(float, point.split(","))
                 assert 0 <= x <= 960
                 assert 0 <= y <= high
+
+
+def test_pictures_in_one_page_keep_to_themselves() -> None:
+    texts = [render_svg([curve("a", [100, 900]), curve("b", [5], origin="elsewhere")], scope=s) for s in ("one", "two")]
+    for text, scope in zip(texts, ("one", "two"), strict=True):
+        root = ElementTree.fromstring(text)
+        ids = [e.attrib["id"] for e in root.iter() if "id" in e.attrib]
+        assert ids == [scope, f"{scope}-title", f"{scope}-description"]
+        assert root.attrib["aria-labelledby"].split() == ids[1:]
+        style = root.findtext(f"{NS}style") or ""
+        selectors = [s.strip() for rule in re.findall(r"([^{}]+)\{", style) for s in rule.split(",")]
+        assert all(s.startswith((f"#{scope}", "@media")) for s in selectors), selectors
+
+
+def test_a_theme_is_the_readers_unless_one_is_asked_for() -> None:
+    both, light, dark = (render_svg([curve("a", [100, 900])], theme=theme) for theme in (None, "light", "dark"))
+    assert "prefers-color-scheme" in both
+    assert "prefers-color-scheme" not in light + dark
+    assert "#fbfaf7" in both
+    assert "#fbfaf7" in light
+    assert "#fbfaf7" not in dark
+    assert "#12161c" in dark
+
+
+@pytest.mark.parametrize("scope", ["", "a b", "A", "x>", "1"])
+def test_a_scope_is_a_plain_word(scope: str) -> None:
+    with pytest.raises(ValueError, match="scope"):
+        render_svg([], scope=scope)
+
+
+@given(st.text(max_size=60), st.integers(0, 900))
+def test_a_text_is_cut_to_its_room_and_says_so(text: str, room: int) -> None:
+    found = fitted(text, room)
+    assert found == text or found.endswith("…")
+    assert len(found) <= max(len(text), 1)
+
+
+def test_twenty_four_curves_look_each_different() -> None:
+    assert len({(Series(n, False).mark, PALETTES["light"].of(Series(n, False))) for n in range(24)}) == 24

@@ -1,0 +1,296 @@
+"""The chart as shapes on a sheet, before it is SVG or PNG: lines, words, curves and the marks on them.
+
+Axes, ticks and ranges are those of ``stats.scale``, so that it shows what the terminal shows. Curves differ by colour
+and by the mark on them; solid where at least ten samples lie beyond, dotted where not; published curves are grey, thin
+and named as published. What others chose (labels) is cleaned here and cut to the room there is; who writes a format
+escapes it. Lengths are pixels of a sheet that is :data:`WIDTH` wide, y grows downward.
+"""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats import scale
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.view import Point, View, percentiles
+
+Theme = Literal["light", "dark"]
+Role = Literal["plain", "dim", "title"]
+Anchor = Literal["start", "middle", "end"]
+
+WIDTH = 960
+TEXT_PX, TITLE_PX = 14, 18
+CURVE_PX, REFERENCE_PX, MARK_PX, RULE_PX = 2.25, 1.5, 1.5, 1.0
+DOTS_PX = 6.1
+"""From one dot of a dotted line to the next."""
+
+_PLOT_HEIGHT = 440
+_LEFT, _RIGHT, _TOP = 84, 28, 56
+_AXIS_ROOM = 64
+_LEGEND_LINE = 26
+_NAME_AT = _LEFT + 42
+_COLUMNS = (("p50", 640.0, 50.0), ("p99.9", 770.0, 99.9), ("max", 900.0, None))
+_NAME_ROOM = 570 - _NAME_AT
+_DOWN = 0.35 * TEXT_PX
+"""From the middle of a line of text to the line it stands on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """The colours of a theme, as ``#rrggbb``."""
+
+    paper: str
+    ink: str
+    dim: str
+    grid: str
+    curves: tuple[str, ...]
+    references: tuple[str, ...]
+
+    def of(self, series: Series) -> str:
+        """A curve's colour."""
+        colours = self.references if series.reference else self.curves
+        return colours[series.number % len(colours)]
+
+
+PALETTES: dict[Theme, Palette] = {
+    "light": Palette(
+        "#fbfaf7",
+        "#22272f",
+        "#5c6878",
+        "#e2dfd7",
+        ("#1b5e9e", "#b06a00", "#23713a", "#6741a0", "#b3261e", "#00706a"),
+        ("#6f7885", "#868e99", "#9aa1ab"),
+    ),
+    "dark": Palette(
+        "#12161c",
+        "#d6dde8",
+        "#8f9bad",
+        "#262e39",
+        ("#7db7e8", "#e5b567", "#86c793", "#c4b5f0", "#ec8a7e", "#6fd0c5"),
+        ("#98a2b3", "#7d8798", "#677183"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Which curve: the ``number`` among the measured ones, or among the published ones (``reference``)."""
+
+    number: int
+    reference: bool
+
+    @property
+    def mark(self) -> int:
+        """The form of its mark: with six colours and four forms, 24 curves look each different."""
+        return (self.number + self.number // 6) % 4
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A straight line of the grid, or of an axis."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    axis: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A line of text that stands at (x, y), its ``anchor`` there. ``figure``: digits of one width. ``turned``: it runs
+    upward, centred on (x, y). ``tail``: dim words after it."""
+
+    x: float
+    y: float
+    text: str
+    role: Role = "plain"
+    anchor: Anchor = "start"
+    figure: bool = False
+    turned: bool = False
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """A part of a curve, or its ``sample`` in the legend. ``few``: dotted."""
+
+    points: tuple[Point, ...]
+    series: Series
+    few: bool = False
+    sample: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark on a curve; that of a published one is hollow."""
+
+    x: float
+    y: float
+    series: Series
+
+    @property
+    def outline(self) -> tuple[Point, ...]:
+        """Its corners; () of a circle of :data:`CIRCLE_PX`."""
+        return tuple((self.x + dx, self.y + dy) for dx, dy in _OUTLINES[self.series.mark])
+
+
+CIRCLE_PX = 4.5
+_OUTLINES: tuple[tuple[Point, ...], ...] = (
+    (),
+    ((-4, -4), (4, -4), (4, 4), (-4, 4)),
+    ((0, -5.5), (5.5, 0), (0, 5.5), (-5.5, 0)),
+    ((0, -5), (5, 4), (-5, 4)),
+)
+
+Shape = Rule | Words | Stroke | Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A sheet ``height`` high with its shapes, those below first."""
+
+    height: int
+    title: str
+    description: str
+    series: tuple[Series, ...]
+    shapes: tuple[Shape, ...]
+
+
+def picture(curves: Sequence[PercentileCurve], title: str = "", view: View | None = None) -> Picture:
+    """The curves as a chart: axes, labels, and a legend with p50, p99.9 and maximum. ``view``: what to show of the
+    curves, one path a curve; None = value by percentile."""
+    view = percentiles(curves) if view is None else view
+    title = clean(title or view.title)
+    bottom = _TOP + _PLOT_HEIGHT
+    series = _series(curves)
+    plot = _Plot(view)
+    named = "; ".join(f"{_label(c)}{f' ({clean(c.origin, 30)})' if c.origin else ''}" for c in curves)
+    described = f"{view.y_name.capitalize()} by {view.x_name}, both axes logarithmic: {clean(named, 2_000)}"
+    shapes: list[Shape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
+    shapes += _axes(plot, bottom)
+    for number, one in enumerate(series):
+        shapes += _curve(plot, number, one)
+    shapes += _legend(curves, series, bottom + _AXIS_ROOM)
+    height = bottom + _AXIS_ROOM + _LEGEND_LINE * (len(curves) + 1) + 8
+    return Picture(height, title, described, series, tuple(shapes))
+
+
+def fitted(text: str, room: float, size: float = TEXT_PX) -> str:
+    """As much of a text as fits into so many pixels of any usual typeface; what is cut ends with ``…``."""
+    if sum(map(_em, text)) * size <= room:
+        return text
+    left, kept = room / size - _em("…"), ""
+    for character in text:
+        left -= _em(character)
+        if left < 0:
+            break
+        kept += character
+    return kept.rstrip() + "…"
+
+
+class _Plot:
+    """From a view's points to the sheet's."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.ranges = view.ranges
+
+    def x(self, position: float) -> float:
+        share = (position - self.ranges.x_low) / (self.ranges.x_high - self.ranges.x_low)
+        return _LEFT + share * (WIDTH - _LEFT - _RIGHT)
+
+    def y(self, position: float) -> float:
+        share = (self.ranges.y_high - position) / (self.ranges.y_high - self.ranges.y_low)
+        return _TOP + share * _PLOT_HEIGHT
+
+    def path(self, number: int) -> list[Point]:
+        """A curve's points."""
+        return [(self.x(x), self.y(y)) for x, y in self.view.paths[number]]
+
+
+def _series(curves: Sequence[PercentileCurve]) -> tuple[Series, ...]:
+    measured, published = itertools.count(), itertools.count()
+    return tuple(Series(next(published if c.origin else measured), bool(c.origin)) for c in curves)
+
+
+def _axes(plot: _Plot, bottom: int) -> list[Shape]:
+    right = WIDTH - _RIGHT
+    shapes: list[Shape] = []
+    for tick in scale.ticks(plot.view.y, plot.ranges.y_low, plot.ranges.y_high):
+        y = plot.y(tick.position)
+        shapes.append(Rule(_LEFT, y, right, y))
+        shapes.append(Words(_LEFT - 10, y + _DOWN, tick.label, "dim", "end", figure=True))
+    for tick in scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high):
+        x = plot.x(tick.position)
+        shapes.append(Rule(x, _TOP, x, bottom))
+        shapes.append(Words(x, bottom + 20, tick.label, "dim", "middle"))
+    return [
+        *shapes,
+        Rule(_LEFT, bottom, right, bottom, axis=True),
+        Rule(_LEFT, _TOP, _LEFT, bottom, axis=True),
+        Words((_LEFT + right) / 2, bottom + 42, plot.view.x_name, "dim", "middle"),
+        Words(18, _TOP + _PLOT_HEIGHT / 2, plot.view.y_name, "dim", "middle", turned=True),
+    ]
+
+
+def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:
+    """The line, solid then dotted, and a few marks on it."""
+    points, solid = plot.path(number), plot.view.solid[number]
+    parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
+    shapes: list[Shape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
+    return [*shapes, *(Mark(x, y, series) for x, y in _stations(plot, points, series.number))]
+
+
+def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
+    """Where a curve shows its mark: at its end, and about every decade, staggered from curve to curve."""
+    if not points:
+        return []
+    found = [points[-1]]
+    low = plot.ranges.x_low
+    wanted = plot.x(low + 0.25 + (place % 5) * 0.17)
+    for x, y in points:
+        if x >= wanted and found[0][0] - x > 12:
+            found.append((x, y))
+            wanted = x + plot.x(low + 1.0) - _LEFT
+    return found
+
+
+def _legend(curves: Sequence[PercentileCurve], series: Sequence[Series], top: int) -> list[Shape]:
+    shapes: list[Shape] = [Words(x, top + 16, head, "dim", "end", figure=True) for head, x, _ in _COLUMNS]
+    for number, (curve, one) in enumerate(zip(curves, series, strict=True), start=1):
+        y = top + 16 + number * _LEGEND_LINE
+        shapes.append(Stroke(((_LEFT, y - 5), (_LEFT + 30, y - 5)), one, sample=True))
+        shapes.append(Mark(_LEFT + 15, y - 5, one))
+        # Where a curve comes from is never cut away by its label.
+        origin = fitted(clean(curve.origin, 30), _NAME_ROOM / 2)
+        label = fitted(_label(curve), _NAME_ROOM - (sum(map(_em, origin)) + 0.4) * TEXT_PX)
+        shapes.append(Words(_NAME_AT, y, label, tail=origin))
+        for _, x, percentile in _COLUMNS:
+            known = curve.points[-1].value_ns if curve.points else None
+            value = known if percentile is None else value_at(curve, percentile)
+            shapes.append(Words(x, y, scale.nice_ns(value), anchor="end", figure=True))
+    return shapes
+
+
+def _label(curve: PercentileCurve) -> str:
+    return clean(curve.label, 48) or "run"
+
+
+def _em(character: str) -> float:
+    """About how wide a character is, in heights of the type: rather too much than too little."""
+    if character in "iljtfI.,:;'|! ()[]":
+        return 0.41
+    if unicodedata.combining(character):
+        return 0.0
+    if character in "mwMW@%" or unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    if not character.isascii():
+        return 0.8
+    return 0.78 if character.isupper() else 0.65
