@@ -69,6 +69,17 @@ def nice_ns(value_ns: float | None) -> str:
     return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {unit}"
 
 
+def nice_duration(seconds: float) -> str:
+    """How long a person waits: ``8 s``, ``1 min 20 s``, ``26 min``, ``2 h 5 min``; from ten minutes on without
+    seconds."""
+    whole = max(0, round(seconds))
+    if whole >= 600:
+        hours, minutes = divmod(round(whole / 60), 60)
+        return f"{minutes} min" if not hours else f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    minutes, rest = divmod(whole, 60)
+    return f"{rest} s" if not minutes else f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
 def nice_number(value: float) -> str:
     """A number, such as a rate, as people write it, three significant digits at least and never an exponent:
     ``0.0021``, ``4.2``, ``38``, ``1,450``."""

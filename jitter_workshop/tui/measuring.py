@@ -79,12 +79,10 @@ class RunFailed(Message):
     error: WorkshopError
 
 
-class Measuring:
-    """One run under way: the observer that the runner calls, and the way to stop it. Thread-safe."""
+class Watching:
+    """What is measured on a thread: the observer that the runner calls, and the way to stop it. Thread-safe."""
 
-    def __init__(self, target: MessagePump, slot: str | None, request: MeasureRequest) -> None:
-        self.slot = slot
-        self.request = request
+    def __init__(self, target: MessagePump) -> None:
         self.cancel = CancelToken()
         self.progress: Progress | None = None
         self.started_event: RunStarted | None = None
@@ -102,10 +100,14 @@ class Measuring:
         self._target.post_message(Calibrated(event))
 
     def block_done(self, progress: Progress) -> None:
+        self.show(BlockMeasured(progress, self._painted))
+
+    def show(self, message: Message) -> None:
+        """Post what holds the event ``_painted``, and wait until its frame is on the terminal and all is quiet."""
         if self.stopping or self.suspended:
             return
         self._painted.clear()
-        if self._target.post_message(BlockMeasured(progress, self._painted)):
+        if self._target.post_message(message):
             self._painted.wait(PAINT_LIMIT_S)
             wait_until_others_sleep(lambda: self.stopping)
 
@@ -115,7 +117,7 @@ class Measuring:
         return self.cancel.reason is not None
 
     def stop(self) -> None:
-        """Ask the run to end now; never waits. Finished blocks are kept."""
+        """Ask it to end now; never waits. What is finished is kept."""
         self.cancel.cancel()
         self._painted.set()
 
@@ -125,3 +127,12 @@ class Measuring:
         self.suspended = True
         self.cancel.suspend()
         self._painted.set()
+
+
+class Measuring(Watching):
+    """One run under way."""
+
+    def __init__(self, target: MessagePump, slot: str | None, request: MeasureRequest) -> None:
+        super().__init__(target)
+        self.slot = slot
+        self.request = request
