@@ -110,7 +110,7 @@ def expected_seconds(spec: RunSpec) -> float:
     block_s = spec.block_ns / 1e9
     if spec.messages is not None:
         block_s = min(block_s, spec.messages / spec.blocks * spec.interval_ns / 1e9)
-    return _FIRST_SETTLE_S + spec.blocks * (block_s + PAUSE_S + 0.1)
+    return _FIRST_SETTLE_S + spec.settle_s + spec.blocks * (block_s + PAUSE_S + 0.1)
 
 
 class _Conductor:

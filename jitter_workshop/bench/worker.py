@@ -35,6 +35,7 @@ from jitter_workshop.model.run import Counter
 from jitter_workshop.model.spec import DUTIES, Placement, RunSpec
 
 SETTLE_S = 0.050
+LONGEST_SETTLE_S = 60.0
 PATIENCE_S = 30
 """How long the child waits for a word after it has spoken: a parent that was stopped closes nothing."""
 
@@ -168,6 +169,7 @@ class Worker:
         step_aside(spec.placement)
         if spec.sched_priority:
             bound_realtime(spec)
+        self._settle_s = max(SETTLE_S, spec.settle_s)
         self._clock: TickClock = calibrate(self._root, spec.traced)
         clock = self._clock.describe(spec.placement.producer, spec.placement.accumulator)
         asked_ns = spec.threshold_ns
@@ -219,7 +221,8 @@ class Worker:
             index += 1
 
     def _block(self, index: int) -> BlockDone:
-        time.sleep(SETTLE_S)
+        # What a change of the host sets off has the time before the first block to die away, hot threads running.
+        time.sleep(SETTLE_S if index else self._settle_s)
         before = self._counters.look()
         result = self._workload.measure(index)
         after = self._counters.look()
@@ -283,6 +286,8 @@ def validate(spec: RunSpec) -> None:
         raise UsageError("the interval between messages must be above 0 and at most a minute")
     if not 0 <= spec.listed_stalls <= MOST_LISTED:
         raise UsageError(f"at most {MOST_LISTED} stalls of a block are listed")
+    if not 0 <= spec.settle_s <= LONGEST_SETTLE_S:
+        raise UsageError(f"before its first block a run settles for at most {LONGEST_SETTLE_S:.0f} s")
     if spec.threshold_ns < 1:
         raise UsageError("the threshold of a stall must be above 0")
     if spec.duty not in (DUTIES if spec.workload == "spin" else (100,)):

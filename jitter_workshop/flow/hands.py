@@ -48,6 +48,11 @@ class Hands:
         return bool(self._leased)
 
     @property
+    def leased(self) -> frozenset[str]:
+        """Ids of the tunables of which something would be given back on leaving."""
+        return frozenset(self._leased)
+
+    @property
     def rights(self) -> Rights:
         """How something would be written: as root already, by way of sudo, or not at all."""
         return "root" if self._agent is not None else rights()

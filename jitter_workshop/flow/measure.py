@@ -69,7 +69,8 @@ class MeasureRequest:
 
     ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
     when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
-    hidden noise goes on beside it.
+    hidden noise goes on beside it. ``settle_s``: so much at its start is not recorded, because the host was just
+    changed; ``proof``: the proof that it is made for.
     """
 
     workload: WorkloadName = "ring"
@@ -93,6 +94,8 @@ class MeasureRequest:
     evidence: bool = False
     pause: Pause = "sleep"
     hunted: bool = False
+    settle_s: float = 0.0
+    proof: str | None = None
 
 
 class MeasurementStopped(MeasureError):
@@ -122,11 +125,13 @@ def measure(
     queued: Callable[[str], None] = lambda sentence: None,
     place: Place | None = None,
     tracer: Callable[[], Tracer] | None = None,
+    turn_held: bool = False,
 ) -> Run:
     """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits,
     in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
     isolated, where it has; where that cannot be, the run is made outside, and its notes say why. ``tracer`` is asked
-    for when evidence is wanted, before the run begins; where it cannot be had the run is made without.
+    for when evidence is wanted, before the run begins; where it cannot be had the run is made without. ``turn_held``:
+    this process has the host's turn already.
 
     Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
@@ -145,7 +150,7 @@ def measure(
         behind.append(holder)
         queued(f"Waiting: {holder}.")
 
-    with host_turn(request.wait_s, cancel, waiting):
+    with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, waiting):
         if behind:
             queued("")
         summary = summarise(root, topology)
@@ -324,6 +329,8 @@ def _as_run(
         pause=spec.pause if spec.workload == "spin" and spec.duty < 100 else None,
         missed_wakeups=gathered.sum_of(_missed),
         counters=counters,
+        proof=request.proof,
+        settle_s=request.settle_s or None,
     )
     return with_notes(run, spec, result, host, company.unnamed_percent, request.hunted)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.measure import MeasureRequest
 
 LONGEST_S = 24 * 3600
+LONGEST_SETTLE_S = 60.0
 SHORTEST_S = 0.01
 INTERVAL_NS = (100, 1_000_000_000)
 THRESHOLD_NS = (100, 10_000_000_000)
@@ -95,6 +96,8 @@ def check(request: MeasureRequest) -> None:
         )
     if not 0 <= request.wait_s <= LONGEST_S:
         raise UsageError("the time to wait goes from 0 to 86400 s (24 h)")
+    if not 0 <= request.settle_s <= LONGEST_SETTLE_S:
+        raise UsageError("a run settles for 0 to 60 s before its first block")
     if request.noise == "stall":
         _room_for_a_stall(request)
 
@@ -178,6 +181,7 @@ def resolve(
         pause=request.pause,
         listed_stalls=LISTED_WITH_EVIDENCE if request.evidence else LISTED_STALLS,
         traced=request.evidence,
+        settle_s=request.settle_s,
     )
     if request.sched_priority:
         placing.check_realtime(topology, placement, threads(spec), within)

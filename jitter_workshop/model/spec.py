@@ -87,7 +87,8 @@ class RunSpec:
     next decade takes its place.
     ``duty``: share of time in percent that ``spin`` samples, ``pause``: how it spends the rest. ``scratch_dir``: where
     the ring's record and journal files are made (unlinked at once). ``listed_stalls``: how many stalls of a block the
-    child lists, the longest. ``traced``: timed by a clock that the kernel's trace has, too.
+    child lists, the longest. ``traced``: timed by a clock that the kernel's trace has, too. ``settle_s``: how long the
+    hot threads exchange unrecorded messages before the first block, where that is more than before any block.
     """
 
     workload: WorkloadName
@@ -108,3 +109,4 @@ class RunSpec:
     traced: bool = False
     pause: Pause = "sleep"
     threshold_gives_way: bool = False
+    settle_s: float = 0.0

@@ -17,11 +17,12 @@ from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
-from jitter_workshop.session import files, hlog, ids, imports, traces
+from jitter_workshop.session import files, hlog, ids, imports, proofs, traces
 from jitter_workshop.session.lock import SessionLock
 from jitter_workshop.session.traces import TRACE_FILE, RunTrace
 
@@ -54,9 +55,11 @@ class OpenSession:
         self._runs: dict[str, Run] = {}
         self._unusable: set[str] = set()
         self._imports: tuple[ImportedRun, ...] | None = None
+        self._proving = ""
         if not read_only:
             files.remove_unfinished(folder / "runs")
             files.remove_unfinished(folder / imports.FOLDER)
+            files.remove_unfinished(folder / proofs.FOLDER)
             files.remove_unfinished(folder)
 
     def __enter__(self) -> OpenSession:
@@ -158,6 +161,25 @@ class OpenSession:
             except SessionError:
                 pass
             raise
+
+    def add_proof(self, proof: Proof) -> None:
+        """Store a proof, or what there is of one under way, in place of what was stored of it. Raises SessionError."""
+        self._writable()
+        proofs.keep(self.folder, proof)
+        self._proving = "" if proof.ended_at else proof.id
+
+    def proofs(self) -> tuple[Proof, ...]:
+        """All proofs, oldest first. Damaged ones are set aside, and ``notices`` says so, and which were cut off."""
+        ours = not self.read_only
+        found, notices = proofs.read_all(self.folder, set_aside=ours, nobody_proves=ours, own=self._proving)
+        for notice in notices:
+            self._notice(notice)
+        return found
+
+    def find_proof(self, wanted: str) -> Proof:
+        """The proof meant by an id, the unique beginning of one, its subject (the newest) or ``@1``. Raises
+        SessionError."""
+        return proofs.find(self.proofs(), wanted)
 
     def has_trace(self, run_id: str) -> bool:
         """Whether a run was traced; whether the trace can be read is not looked at."""

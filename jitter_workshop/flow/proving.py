@@ -1,0 +1,349 @@
+"""Proving a change: rounds of a run without it and a run with it, in an order drawn by chance, given back at the end.
+
+The host's turn is held for all of it, so that nobody measures while settings come and go. What is finished is written
+down after each round; whatever ends a proof early, the rounds that are there are judged and told.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import Holder, host_turn
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
+from jitter_workshop.flow import measure as measuring
+from jitter_workshop.flow.changing import standing
+from jitter_workshop.flow.hands import Hands
+from jitter_workshop.flow.isolated import Place
+from jitter_workshop.flow.proving_plan import CHANGE_S, Drawn, ProveRequest, draw, run_seconds
+from jitter_workshop.flow.proving_sides import SideName, Sides
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import LeftAlone
+from jitter_workshop.model.observe import RunObserver
+from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.verdict import Order, Round
+from jitter_workshop.session import ids
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.session.proofs import CUT_OFF
+from jitter_workshop.stats.rounds import draw_orders, rounds_of
+from jitter_workshop.stats.verdicts import judge
+
+__all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover", "settle_cut_off"]
+
+MOST_LEFT_OUT = 3
+"""Rounds that may be spoiled (a setting changed meanwhile) and measured again before a proof gives up."""
+_SUBJECT = 36
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class ProofStep:
+    """The run that begins: ``number`` (from 0) ``of`` all, of ``round`` (from 0); ``left_s``: of the whole proof."""
+
+    number: int
+    of: int
+    round: int
+    order: Order
+    side: SideName
+    left_s: float
+
+
+class ProofObserver(Protocol):
+    """Told on the thread that proves, never during a block."""
+
+    def side_begins(self, step: ProofStep) -> RunObserver:
+        """A run is about to begin; who watches it."""
+
+    def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
+        """The rounds so far. They are not judged yet."""
+
+    def restoring(self) -> None:
+        """No run follows any more; what was set is given back."""
+
+
+class Prover:
+    """One proof: ``plan`` as often as one likes, then ``prove`` once, on a thread that lives until it returns."""
+
+    def __init__(self, request: ProveRequest, session: OpenSession, hands: Hands, place: Place | None = None) -> None:
+        """``place`` puts a measuring process on isolated CPUs; None: ``hands`` does."""
+        self._request = request
+        self._session = session
+        self._hands = hands
+        self._place = place if place is not None else hands.place
+        self._drawn: Drawn | None = None
+
+    def plan(self) -> ProofPlan:
+        """What would be done, read now; nothing is changed. Where settings are to be proven root's rights are asked
+        for: root sees more. Raises UsageError, HostError, SessionError."""
+        error = self._session.read_only_error()
+        if error is not None:
+            raise error
+        settle_cut_off(self._session)
+        self._drawn = draw(self._request, self._hands)
+        return self._drawn.plan
+
+    def prove(
+        self,
+        shown: ProofPlan,
+        observer: ProofObserver,
+        cancel: CancelToken,
+        queued: Callable[[str], None] = lambda sentence: None,
+    ) -> Proof:
+        """Do what was ``shown``, and keep it in the session; the host is given back whatever happens. ``queued``: as in
+        ``flow.measure.measure``.
+
+        A proof that was stopped is returned like any other (``complete`` False, ``stopped`` says why). Only where not
+        one round was finished and nothing is left to restore it raises: Cancelled where ``cancel`` was pressed, else
+        what kept it from beginning (HostError, BusyError, MeasureError, …).
+        """
+        drawn = self._drawn
+        if drawn is None or drawn.plan != shown:
+            raise HostError("the plan that was shown is not this one", "ask for the plan again")
+        behind: list[Holder] = []
+
+        def waiting(holder: Holder) -> None:
+            behind.append(holder)
+            queued(f"Waiting: {holder}.")
+
+        try:
+            with host_turn(self._request.wait_s, cancel, waiting):
+                if behind:
+                    queued("")
+                return _Series(self._request, self._session, self._place, drawn, observer, cancel).make()
+        except WaitStopped:
+            raise Cancelled(cancel.reason or "cancelled") from None
+
+
+class _Spoiled(Exception):
+    """A round that does not count; the message says why."""
+
+
+class _Series:
+    """The rounds of one proof."""
+
+    def __init__(
+        self,
+        request: ProveRequest,
+        session: OpenSession,
+        place: Place,
+        drawn: Drawn,
+        observer: ProofObserver,
+        cancel: CancelToken,
+    ) -> None:
+        self._request = request
+        self._session = session
+        self._place = place
+        self._plan: ProofPlan = drawn.plan
+        self._sides: Sides = drawn.sides
+        self._observer = observer
+        self._cancel = cancel
+        self._seed = request.seed if request.seed is not None else secrets.randbelow(1 << 31)
+        self._id = ids.new_id()
+        self._started_at = ids.timestamp()
+        self._pairs: list[tuple[Order, Run, Run]] = []
+        self._left_out: list[str] = []
+        self._disturbed: list[str] = []
+        self._trouble: list[str] = []
+        self._left_alone: tuple[LeftAlone, ...] = ()
+        self._times = _Times(drawn)
+
+    def make(self) -> Proof:
+        cause: WorkshopError | None = None
+        try:
+            self._times.changed(self._sides.begin)
+            for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
+                self._round(number, order)
+        except WorkshopError as error:
+            cause = error
+        finally:
+            self._give_back()
+        back = self._all_back()
+        if cause is not None and not self._pairs and back:
+            raise cause
+        proof = self._proof(cause, back)
+        try:
+            self._session.add_proof(proof)
+        except SessionError as error:
+            proof = dataclasses.replace(proof, notes=(*proof.notes, f"not kept: {error.sentence()}"))
+        return proof
+
+    # -- rounds --------------------------------------------------------------------------------------------------------
+
+    def _round(self, number: int, order: Order) -> None:
+        while True:
+            try:
+                without, with_it = self._pair(number, order)
+                break
+            except _Spoiled as spoiled:
+                self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
+                if len(self._left_out) > MOST_LEFT_OUT:
+                    raise HostError(
+                        f"the host changes while it is measured: {spoiled}", "prove it when nobody else changes it"
+                    ) from None
+        self._pairs.append((order, without, with_it))
+        self._note_company(number, without, with_it)
+        self._session.add_proof(self._under_way())
+        self._observer.round_done(rounds_of(self._pairs), self._plan.rounds, self._times.left(2 * len(self._pairs)))
+
+    def _pair(self, number: int, order: Order) -> tuple[Run, Run]:
+        """Both runs of a round, without and with. Raises _Spoiled where they are not two sides of one thing."""
+        sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
+        made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
+        why = self._sides.spoiled(made["without"], made["with"])
+        if why:
+            raise _Spoiled(why)
+        return made["without"], made["with"]
+
+    def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Run:
+        if self._cancel.reason is not None:
+            raise Cancelled(self._cancel.reason)
+        left_s = self._times.left(number)
+        watcher = self._observer.side_begins(
+            ProofStep(number, 2 * self._plan.rounds, round_number, order, side, left_s)
+        )
+        if side == "with":
+            self._times.changed(self._sides.apply)
+        request = dataclasses.replace(
+            self._sides.request(side),
+            label=f"prove {clean(self._plan.subject, _SUBJECT)} · {round_number + 1} {side}",
+            proof=self._id,
+        )
+        began = time.monotonic()
+        run = measuring.measure(request, self._session, watcher, self._cancel, place=self._place, turn_held=True)
+        self._times.ran(time.monotonic() - began)
+        drifted = ""
+        if side == "with":
+            drifted = self._sides.drifted()
+            self._take_back()
+        if not run.complete:
+            raise Cancelled(self._cancel.reason or "cancelled")
+        if drifted:
+            raise _Spoiled(drifted)
+        return run
+
+    # -- giving back ---------------------------------------------------------------------------------------------------
+
+    def _take_back(self) -> None:
+        """After a run with the change. Raises HostError where a part of it stays."""
+        self._left_alone = self._sides.give_back()
+        if self._left_alone:
+            left = self._left_alone[0]
+            raise HostError(f"{left.tunable} could not be given back: {clean(left.reason, 300)}")
+
+    def _give_back(self) -> None:
+        """At the end, however it came. Does not raise."""
+        self._observer.restoring()
+        try:
+            self._left_alone = (*self._left_alone, *self._sides.give_back())
+        except WorkshopError as error:
+            self._trouble.append(f"what stood was not given back: {error.sentence()}")
+
+    def _all_back(self) -> bool:
+        return not (self._left_alone or self._trouble or self._sides.standing or self._still())
+
+    def _still(self) -> bool:
+        """Whether the journal says that something of the change stands."""
+        return _stands(self._plan.subject)
+
+    # -- what is kept --------------------------------------------------------------------------------------------------
+
+    def _under_way(self) -> Proof:
+        """What there is so far. Not known to be given back: who reads this again is somebody after a kill."""
+        return dataclasses.replace(self._proof(None, self._plan.subject == PLACEMENT), ended_at="", complete=False)
+
+    def _proof(self, cause: WorkshopError | None, back: bool) -> Proof:
+        rounds = rounds_of(self._pairs)
+        plan = self._plan
+        return Proof(
+            format_version=FORMAT_VERSION,
+            id=self._id,
+            subject=plan.subject,
+            chapter=self._request.chapter,
+            workload=plan.workload,
+            preset=plan.preset,
+            seed=self._seed,
+            planned=plan.rounds,
+            started_at=self._started_at,
+            ended_at=ids.timestamp(),
+            changes=plan.changes,
+            rounds=tuple(ProofRound(order, without.id, with_it.id) for order, without, with_it in self._pairs),
+            judgement=judge(rounds, plan.workload) if rounds else None,
+            restored=back,
+            left_alone=self._left_alone,
+            complete=len(self._pairs) == plan.rounds,
+            stopped="" if cause is None else _why(cause),
+            notes=(*self._sides.notes(), *self._left_out, *self._company(), *self._trouble),
+        )
+
+    def _note_company(self, number: int, without: Run, with_it: Run) -> None:
+        for side, run in (("without", without), ("with", with_it)):
+            if run.disturbed:
+                load = run.disturbed[0]
+                self._disturbed.append(f"{number + 1} {side} ({clean(load.name, 30)}, {load.cpu_percent:g} %)")
+
+    def _company(self) -> tuple[str, ...]:
+        """The runs that somebody else's tasks disturbed; they count."""
+        if not self._disturbed:
+            return ()
+        named = ", ".join(self._disturbed[:_NAMED])
+        more = f" and {len(self._disturbed) - _NAMED} more" if len(self._disturbed) > _NAMED else ""
+        runs = many(len(self._disturbed), "run")
+        return (f"other tasks used the measured CPUs in {runs}, which count: round {named}{more}",)
+
+
+class _Times:
+    """How long it still takes: by estimate at first, then by what runs and changes took."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        self._of = 2 * drawn.plan.rounds
+        self._run_s = run_seconds(drawn.sides.request("with"))[1]
+        self._change_s = CHANGE_S if drawn.plan.subject != PLACEMENT else 0.0
+        self._runs: list[float] = []
+        self._changes: list[float] = []
+
+    def changed(self, change: Callable[[], None]) -> None:
+        began = time.monotonic()
+        change()
+        self._changes.append(time.monotonic() - began)
+
+    def ran(self, seconds: float) -> None:
+        self._runs.append(seconds)
+
+    def left(self, done: int) -> float:
+        """Of what begins with run ``done``."""
+        run_s = sum(self._runs) / len(self._runs) if self._runs else self._run_s
+        change_s = 2 * sum(self._changes) / len(self._changes) if self._changes else self._change_s
+        return (self._of - done) * (run_s + change_s / 2)
+
+
+def settle_cut_off(session: OpenSession) -> None:
+    """Write down of proofs whose process was killed that they have ended, and whether their change still stands."""
+    for proof in session.proofs():
+        if proof.ended_at or proof.stopped != CUT_OFF:
+            continue
+        restored = proof.subject == PLACEMENT or not _stands(proof.subject)
+        session.add_proof(dataclasses.replace(proof, ended_at=ids.timestamp(), restored=restored))
+
+
+def _stands(subject: str) -> bool:
+    """Whether the journal says that something stands of what a proof sets."""
+    names = {word.partition("=")[0] for word in subject.split()}
+    return any(entry.tunable in names for entry in standing(HostRoot()))
+
+
+def _why(cause: WorkshopError) -> str:
+    """Why a proof ended early, for its reader."""
+    if isinstance(cause, Cancelled):
+        return f"stopped by {clean(cause.reason, 40)}"
+    if isinstance(cause, measuring.RunNotKept):
+        return f"its runs could not be kept: {clean(cause.message, 300)}"
+    prefix = "a measurement failed: " if isinstance(cause, MeasureError) else ""
+    return f"{prefix}{clean(cause.sentence(), 400)}"

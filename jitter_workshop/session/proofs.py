@@ -1,0 +1,94 @@
+"""Proofs kept in a session: ``proofs/ID.json``, written anew after each round, so that a kill loses at most one.
+
+A damaged file is set aside under another name, and what a newer version wrote is left alone. A proof without an end
+(``ended_at`` "") is under way, or its process was killed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.proof import FORMAT_VERSION, Proof
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.session import files, ids
+
+FOLDER = "proofs"
+CUT_OFF = "the process that made it was killed"
+"""Why a proof ended whose last rounds nobody wrote down."""
+
+
+def keep(session: Path, proof: Proof) -> None:
+    """Store a proof, in place of what is stored of it. Raises SessionError; then what was stored before is still
+    there."""
+    if not ids.is_id(proof.id):
+        raise SessionError(f"a proof cannot be stored as {clean(proof.id)}", "prove it again")
+    folder = session / FOLDER
+    files.make_folder(folder)
+    files.write_json(folder / f"{proof.id}.json", to_plain(proof))
+
+
+def read_all(
+    session: Path, *, set_aside: bool = True, nobody_proves: bool = True, own: str = ""
+) -> tuple[tuple[Proof, ...], tuple[str, ...]]:
+    """A session's proofs, oldest first, and what the user should be told of those that cannot be read.
+
+    ``nobody_proves``: no other process can be at work on one, so that a proof without an end was cut off; it is given
+    back as such, ``stopped`` being :data:`CUT_OFF`, and told. ``own``: the one that this process is making.
+    """
+    found, notices = list[Proof](), list[str]()
+    folder = session / FOLDER
+    try:
+        paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
+    except OSError:
+        return (), ()
+    for path in paths:
+        shown = clean(path.stem, 80)
+        try:
+            value = files.read_json(path)
+            version = value.get("format_version")
+            if isinstance(version, int) and version > FORMAT_VERSION:
+                notices.append(f"proof {shown} was written by a newer version and is left out")
+                continue
+            proof = from_plain(Proof, value)
+            _check(proof, path.stem)
+        except OSError as error:
+            notices.append(f"proof {shown} cannot be read: {(error.strerror or 'unreadable').lower()}")
+            continue
+        except ValueError as error:
+            target = files.set_aside(path) if set_aside else None
+            where = f"set aside as {clean(target.name)}" if target else "left where it is"
+            notices.append(f"proof {shown} is damaged ({clean(error, 120)}); {where}")
+            continue
+        if not proof.ended_at and nobody_proves and proof.id != own:
+            proof = dataclasses.replace(proof, stopped=CUT_OFF, complete=False)
+            done = f"{len(proof.rounds)} of {many(proof.planned, 'round')}"
+            notices.append(f"proof {shown} of {clean(proof.subject, 60)} was interrupted: {CUT_OFF}; {done} are kept")
+        found.append(proof)
+    return tuple(sorted(found, key=lambda p: (p.started_at, p.id))), tuple(notices)
+
+
+def find(proofs: tuple[Proof, ...], wanted: str) -> Proof:
+    """The one meant by an id, the unique beginning of one, what was proven (the newest of it), or ``@1`` for the
+    newest. Raises SessionError."""
+    listed = [(proof.id, proof.subject) for proof in proofs]
+    ident = ids.lookup("proof", wanted, listed, "see 'jitter-workshop prove --list'")
+    return next(proof for proof in proofs if proof.id == ident)
+
+
+def _check(proof: Proof, ident: str) -> None:
+    """What pages and reports rely on; the file is the user's own, and may have been edited. Raises ValueError."""
+    if proof.id != ident:
+        raise ValueError("the file belongs to another proof")
+    if not proof.subject or not 0 <= len(proof.rounds) <= proof.planned:
+        raise ValueError("its rounds do not add up")
+    said = proof.judgement
+    if (said is None) != (not proof.rounds) or (said is not None and said.rounds != len(proof.rounds)):
+        raise ValueError("its verdict is not of its rounds")
+    for row in said.rows if said is not None else ():
+        numbers = (row.ratio, row.low, row.high, row.p, row.p_adjusted, row.without, row.with_it)
+        if any(n is not None and not math.isfinite(n) for n in numbers) or row.low < 0:
+            raise ValueError("a figure of its verdict is no number")
