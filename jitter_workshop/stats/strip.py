@@ -1,0 +1,109 @@
+"""The small picture of a verdict: its interval on a logarithmic axis that all lines share, 1 in the middle.
+
+Positions go from 0 (left end) to 1 (right end); what lies beyond an end sits on it and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jitter_workshop.model.verdict import NO_CHANGE_WITHIN, Verdict
+from jitter_workshop.stats.scale import times
+
+REACHES = (2.0, 5.0, 10.0, 30.0, 100.0, 1_000.0)
+"""How many times more or less an axis can show: no axis is narrower than the first, nor wider than the last."""
+_SHARE = 0.8
+"""So much of all ends of intervals must have room on the axis: one wild line must not squeeze the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From 1/``reach`` to ``reach``."""
+
+    reach: float
+
+    def position(self, ratio: float) -> float:
+        """Where a ratio lies, 0 to 1."""
+        if ratio <= 0:
+            return 0.0
+        if math.isinf(ratio):
+            return 1.0
+        return min(max((math.log(ratio) / math.log(self.reach) + 1) / 2, 0.0), 1.0)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """The ends of what counts as no change, ±10 %."""
+        return self.position(1 / (1 + NO_CHANGE_WITHIN)), self.position(1 + NO_CHANGE_WITHIN)
+
+    @property
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """Left end, middle and right end with their labels: ``1/10``, ``1``, ``10×``."""
+        reach = times(self.reach).replace(".00", "")
+        return (0.0, f"1/{reach.rstrip('×')}"), (0.5, "1"), (1.0, reach)
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A line's place on an axis. ``ratio`` None: it has none. ``below`` and ``above``: the interval goes on beyond the
+    left, the right end."""
+
+    low: float
+    ratio: float | None
+    high: float
+    below: bool
+    above: bool
+
+
+def axis_of(rows: Iterable[Verdict]) -> Axis:
+    """The narrowest axis that has room for nearly all ends of the intervals."""
+    wanted = [abs(math.log(end)) for row in rows for end in (row.low, row.high) if end is not None and end > 0]
+    wanted.sort()
+    far = wanted[max(math.ceil(len(wanted) * _SHARE) - 1, 0)] if wanted else 0.0
+    return Axis(next((r for r in REACHES if math.log(r) >= far - 1e-9), REACHES[-1]))
+
+
+def strip(row: Verdict, axis: Axis) -> Strip | None:
+    """A line's picture; None where its interval says nothing, from none to any ratio."""
+    if row.low <= 0 and row.high is None:
+        return None
+    high = math.inf if row.high is None else row.high
+    return Strip(
+        low=axis.position(row.low),
+        ratio=None if row.ratio is None else axis.position(row.ratio),
+        high=axis.position(high),
+        below=row.low < 1 / axis.reach * (1 - 1e-9),
+        above=high > axis.reach * (1 + 1e-9),
+    )
+
+
+def drawn(found: Strip | None, axis: Axis, width: int) -> str:
+    """The picture in ``width`` cells (an odd number keeps 1 in the middle): ``├──●──┤``, ``│`` at 1, ``┊`` where the
+    band of no change ends, ``◂`` and ``▸`` where the interval goes on."""
+
+    def cell(position: float) -> int:
+        return round(position * (width - 1))
+
+    cells = [" "] * max(width, 1)
+    for end in axis.band:
+        cells[cell(end)] = "┊"
+    cells[cell(0.5)] = "│"
+    if found is None:
+        return "".join(cells)
+    first, last = cell(found.low), cell(found.high)
+    for at in range(first, last + 1):
+        cells[at] = "┼" if at == cell(0.5) else "─"
+    cells[last] = "▸" if found.above else "┤"
+    cells[first] = "◂" if found.below else cells[last] if first == last and found.above else "├"
+    if found.ratio is not None:
+        at = min(max(cell(found.ratio), first), last)
+        cells[at] = cells[at] if cells[at] in "◂▸" else "●"
+    return "".join(cells)
+
+
+def scale(axis: Axis, width: int) -> str:
+    """The labels of an axis in ``width`` cells, over the pictures."""
+    (_, left), (_, middle), (_, right) = axis.ticks
+    half = round(0.5 * (width - 1))
+    return f"{left:<{half}}{middle}{right:>{max(width - half - 1, 0)}}"[:width]
