@@ -61,7 +61,7 @@ def test_no_lines_have_an_axis_too() -> None:
 
 def test_what_goes_on_beyond_the_axis_says_so() -> None:
     shared = strip.axis([row(0.5, 0.4, 0.6)])
-    assert strip.drawn(strip.strip(row(0.5, 0.4, 0.7), shared), 21) == "   ├─●─┤  │          "[:21]
+    assert strip.drawn(strip.strip(row(0.5, 0.4, 0.7), shared), 21) == "  ├─●──┤  │          "
     assert strip.drawn(strip.strip(row(None, 0.0, None), shared), 11) == "◂────┼────▸"
     assert strip.drawn(strip.strip(row(1.0, 1.0, 1.0), shared), 11) == "     ●     "
     assert strip.drawn(strip.strip(row(0.0, 0.0, 0.9), shared), 11).startswith("●")
