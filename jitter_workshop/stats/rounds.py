@@ -21,12 +21,13 @@ def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
 
 
 def side_of(run: Run) -> Side:
-    """What verdicts need of a run."""
+    """What verdicts need of a run. Its time is the one that its rates are of: a sampler that pauses saw less than the
+    run lasted."""
     summary = run.histograms.get(run.main_histogram)
     percentiles = dict(summary.percentiles) if summary else {}
     return Side(
         run=run.id,
-        duration_s=run.duration_s,
+        duration_s=run.rated_s,
         threshold_ns=run.stalls.threshold_ns,
         stalls=run.stalls.rates,
         stolen_ns_per_second=run.stalls.stolen_ns_per_second,

@@ -29,6 +29,12 @@ def test_a_side_is_what_the_run_says() -> None:
     assert side.beyond.keys() == {p for p, v in side.percentiles.items() if v is not None}
 
 
+def test_of_a_sampler_that_pauses_the_time_is_what_it_sampled() -> None:
+    run = run_with()
+    half = replace(run, duty=50, stalls=replace(run.stalls, rated_s=run.duration_s / 2))
+    assert side_of(half).duration_s == run.duration_s / 2
+
+
 def test_stalls_beyond_are_those_listed_or_those_counted_for_certain() -> None:
     run = run_with(9_000, 3_000, 3_000)
     run = replace(run, stalls=replace(run.stalls, rates=()))
