@@ -44,7 +44,7 @@ class NoiseAtWork:
         config.clock = clock.native[0]
         config.kind = _NATIVE[order.kind]
         config.hot, config.other, config.away = order.hot, order.other, order.away
-        config.busy_ns, config.period_ns = kind.busy_ns, kind.period_ns
+        config.busy_ns, config.period_ns = kind.busy_ns, order.period_ns or kind.period_ns
         config.deadline_ns = time.monotonic_ns() + order.seconds * NS_PER_S
         config.most_bursts = order.most_bursts
         config.seed = order.seed
@@ -98,7 +98,8 @@ def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> N
     if spec.noise is None or noise(spec.noise).by != "inside":
         return None
     # It ends with the process: the bound is for the type's sake.
-    return NoiseAtWork(order_for(spec.noise, spec.placement, allowed, LONGEST_S), clock)
+    order = order_for(spec.noise, spec.placement, allowed, LONGEST_S, period_ns=spec.noise_period_ns)
+    return NoiseAtWork(order, clock)
 
 
 def plain_log(bursts: Bursts) -> NoiseLog:

@@ -19,13 +19,17 @@ from jitter_workshop.model.text import clean
 
 STAT_REFRESH = "/proc/sys/vm/stat_refresh"
 LONGEST_S = 604_800
+SHORTEST_PERIOD_NS = 1_000_000
+LONGEST_PERIOD_NS = 200_000_000
+"""As the native noise has it: one that shall end must not sleep for longer."""
 _LONGEST_NAME = 15
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseOrder:
     """All that a noise has to know. ``hot``: the CPU to disturb; ``other``: where a thread runs that must not take its
-    time; ``away``: where moved threads are sent; -1: none. ``cpus``: of spinners. ``name``: of the threads."""
+    time; ``away``: where moved threads are sent; -1: none. ``cpus``: of spinners. ``name``: of the threads.
+    ``period_ns``: about how long from burst to burst, 0: as the kind has it."""
 
     kind: str
     hot: int
@@ -36,6 +40,7 @@ class NoiseOrder:
     name: str
     seed: int = 1
     most_bursts: int = MOST_BURSTS
+    period_ns: int = 0
 
 
 def known(kind: str) -> Noise:
@@ -46,11 +51,19 @@ def known(kind: str) -> Noise:
 
 
 def order_for(
-    kind: str, placement: Placement, allowed: Collection[int], seconds: int, name: str = "", seed: int = 1
+    kind: str,
+    placement: Placement,
+    allowed: Collection[int],
+    seconds: int,
+    name: str = "",
+    seed: int = 1,
+    period_ns: int | None = None,
 ) -> NoiseOrder:
     """The order for a run placed so; ``allowed``: the CPUs that a process of ours may use. ``name``: of the threads,
-    the kind itself where none is given. Raises UsageError and HostError."""
+    the kind itself where none is given; ``period_ns``: from burst to burst, None: the kind's own. Raises UsageError and
+    HostError."""
     noise = known(kind)
+    check_period(noise, period_ns)
     measured = _measured(placement)
     hot = measured[0] if measured else max(allowed)
     reached = noise.by == "child" and kind != "spinners" and not noise.apart and not noise.aimed
@@ -83,7 +96,22 @@ def order_for(
         seconds=min(max(1, seconds), LONGEST_S),
         name=(name or kind)[:_LONGEST_NAME],
         seed=seed,
+        period_ns=period_ns or 0,
     )
+
+
+def check_period(noise: Noise, period_ns: int | None) -> None:
+    """Whether the noise can come so often. Raises UsageError."""
+    if period_ns is None:
+        return
+    if not noise.period_ns:
+        raise UsageError(f"the noise {noise.id} comes once, not again and again", "leave its period out")
+    shortest_ns = max(SHORTEST_PERIOD_NS, 2 * noise.busy_ns)
+    if not shortest_ns <= period_ns <= LONGEST_PERIOD_NS:
+        raise UsageError(
+            f"the noise {noise.id} comes each {shortest_ns / 1e6:g} to {LONGEST_PERIOD_NS / 1e6:g} ms, not each "
+            f"{period_ns / 1e6:g} ms"
+        )
 
 
 def write_order(order: NoiseOrder) -> bytes:
@@ -101,6 +129,11 @@ def read_order(line: bytes) -> NoiseOrder:
         raise ValueError(f"'{clean(order.kind, 30)}' is no noise of a process of its own")
     if not 0 < order.seconds <= LONGEST_S:
         raise ValueError(f"a noise lasts from 1 to {LONGEST_S} s")
+    if order.period_ns:
+        try:
+            check_period(noise_called(order.kind), order.period_ns)
+        except UsageError as error:
+            raise ValueError(error.message) from error
     return order
 
 

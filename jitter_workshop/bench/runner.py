@@ -337,7 +337,7 @@ def _noise(spec: RunSpec) -> Iterator[NoiseChild | None]:
         return
     # Bounded even if everything else fails; on an emulated machine a quick run takes twenty times as long.
     bound_s = math.ceil(expected_seconds(spec) * 2 + _NOISE_OUTLASTS_S)
-    order = order_for(spec.noise, spec.placement, os.sched_getaffinity(0), bound_s)
+    order = order_for(spec.noise, spec.placement, os.sched_getaffinity(0), bound_s, period_ns=spec.noise_period_ns)
     if noise_called(spec.noise).by == "inside":
         yield None
         return

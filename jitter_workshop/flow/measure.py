@@ -70,7 +70,7 @@ class MeasureRequest:
     ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
     when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
     hidden noise goes on beside it. ``settle_s``: so much at its start is not recorded, because the host was just
-    changed; ``proof``: the proof that it is made for.
+    changed; ``proof``: the proof that it is made for. ``noise_period_ns``: about how long from burst to burst.
     """
 
     workload: WorkloadName = "ring"
@@ -96,6 +96,7 @@ class MeasureRequest:
     hunted: bool = False
     settle_s: float = 0.0
     proof: str | None = None
+    noise_period_ns: int | None = None
 
 
 class MeasurementStopped(MeasureError):

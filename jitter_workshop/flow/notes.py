@@ -108,6 +108,8 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
         yield "preset", "the length was given by --messages or --duration"
     if run.noise is None:
         yield "noise", "none was asked for"
+    elif spec.noise_period_ns is not None:
+        yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not the usual for this noise"
     if run.noise_bursts is None:
         yield "noise_bursts", "there was no noise" if run.noise is None else "the noise gave no log"
     elif run.noise_bursts.taken_ns is None:

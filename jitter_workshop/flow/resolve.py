@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitter_workshop.bench import placement as placing
-from jitter_workshop.bench.noiseorder import known
+from jitter_workshop.bench.noiseorder import check_period, known
 from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.isolated import with_allowed
@@ -78,7 +78,9 @@ def check(request: MeasureRequest) -> None:
     if request.preset not in PRESETS:
         raise UsageError(f"there is no preset '{clean(request.preset, 30)}'", f"use {', '.join(PRESETS)}")
     if request.noise is not None:
-        known(request.noise)
+        check_period(known(request.noise), request.noise_period_ns)
+    elif request.noise_period_ns is not None:
+        raise UsageError("a noise's period is for a noise, and none was asked for")
     if request.messages is not None and request.duration_s is not None:
         raise UsageError("--messages and --duration contradict each other", "leave one of them out")
     if request.workload != "ring":
@@ -182,6 +184,7 @@ def resolve(
         listed_stalls=LISTED_WITH_EVIDENCE if request.evidence else LISTED_STALLS,
         traced=request.evidence,
         settle_s=request.settle_s,
+        noise_period_ns=request.noise_period_ns,
     )
     if request.sched_priority:
         placing.check_realtime(topology, placement, threads(spec), within)

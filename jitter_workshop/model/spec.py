@@ -89,6 +89,7 @@ class RunSpec:
     the ring's record and journal files are made (unlinked at once). ``listed_stalls``: how many stalls of a block the
     child lists, the longest. ``traced``: timed by a clock that the kernel's trace has, too. ``settle_s``: how long the
     hot threads exchange unrecorded messages before the first block, where that is more than before any block.
+    ``noise_period_ns``: about how long from burst to burst of the noise, None: as its kind has it.
     """
 
     workload: WorkloadName
@@ -110,3 +111,4 @@ class RunSpec:
     pause: Pause = "sleep"
     threshold_gives_way: bool = False
     settle_s: float = 0.0
+    noise_period_ns: int | None = None

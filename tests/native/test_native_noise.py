@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -63,6 +64,26 @@ def test_each_kind_beside_a_run_logs_what_it_did(kind: str, tmp_path: Path) -> N
     for burst in bursts:
         assert burst.end >= burst.start
         assert burst.what < len(result.bursts.does)
+
+
+@pytest.mark.parametrize("period_ns", [100_000_000, 10_000_000])
+def test_bursts_come_as_often_as_is_asked(period_ns: int, tmp_path: Path) -> None:
+    spec = RunSpec(
+        "spin",
+        Placement("none"),
+        blocks=4,
+        block_ns=250_000_000,
+        noise="greedy",
+        scratch_dir=str(tmp_path),
+        noise_period_ns=period_ns,
+    )
+    result = runner.run(spec, SilentObserver(), CancelToken())
+    assert result.bursts is not None
+    starts = [burst.start_ns for burst in result.bursts.list()]
+    assert len(starts) >= 5
+    # Each begins 3/4 to 5/4 of a period after the last one was due; a burst that is cut in two is no new one.
+    gaps = sorted(b - a for a, b in itertools.pairwise(starts) if b - a > period_ns / 10)
+    assert 0.7 * period_ns <= gaps[len(gaps) // 2] <= 1.5 * period_ns
 
 
 def test_bursts_are_in_the_clock_of_the_benchmark_and_the_kernels(tmp_path: Path) -> None:

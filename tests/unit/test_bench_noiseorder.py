@@ -99,8 +99,28 @@ def test_bounds() -> None:
     assert order_for("greedy", SPIN, {0, 1}, 1, "a name that is too long").name == "a name that is "
 
 
+def test_a_noise_comes_as_often_as_is_asked() -> None:
+    assert order_for("greedy", SPIN, {0, 1}, 10, period_ns=200_000_000).period_ns == 200_000_000
+    assert order_for("greedy", SPIN, {0, 1}, 10).period_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "period_ns", "said"),
+    [
+        ("greedy", 900_000, "each 1 to 200 ms"),
+        ("greedy", 200_000_001, "each 1 to 200 ms"),
+        ("spinners", 5_000_000, "each 6 to 200 ms"),
+        ("greedy", -5, "each 1 to 200 ms"),
+        ("stall", 10_000_000, "comes once"),
+    ],
+)
+def test_no_noise_comes_so_often_or_so_seldom(kind: str, period_ns: int, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        order_for(kind, SPIN, {0, 1}, 10, period_ns=period_ns)
+
+
 def test_an_order_goes_through_a_pipe_whole() -> None:
-    order = order_for("migration", RING, {0, 1, 2}, 10, "thief", 7)
+    order = order_for("migration", RING, {0, 1, 2}, 10, "thief", 7, 30_000_000)
     line = write_order(order)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -114,11 +134,20 @@ def test_whatever_else_comes_is_a_value_error(said: bytes | str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"kind": "thunder"}, {"kind": "stall"}, {"kind": "shootdown"}, {"seconds": 0}, {"seconds": 604_801}]
+    "wrong",
+    [
+        {"kind": "thunder"},
+        {"kind": "stall"},
+        {"kind": "shootdown"},
+        {"seconds": 0},
+        {"seconds": 604_801},
+        {"period_ns": -1},
+        {"period_ns": 10**12},
+    ],
 )
 def test_an_order_that_no_child_can_follow_is_a_value_error(wrong: dict[str, object]) -> None:
     order = NoiseOrder("greedy", 1, 0, -1, (), 10, "greedy")
-    with pytest.raises(ValueError, match=r"is no noise of a process of its own|a noise lasts from 1 to"):
+    with pytest.raises(ValueError, match=r"is no noise of a process of its own|a noise lasts from 1 to|comes each"):
         read_order(write_order(dataclasses.replace(order, **wrong)))
 
 
