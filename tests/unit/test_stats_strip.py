@@ -1,74 +1,94 @@
-"""Strips: one log axis for all lines, 1 in its middle, nothing outside of it, nothing stretched by one wild interval."""
+"""Where an interval lies on the axis that all lines of a verdict share, and how it is drawn in cells."""
 
 from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.verdict import Verdict
-from jitter_workshop.stats import strip
+from jitter_workshop.stats.strip import REACHES, Axis, axis_of, drawn, scale, strip
 from jitter_workshop.stats.verdicts import judge
 from tests.maderounds import make_rounds
 
-ratios = st.floats(min_value=1e-6, max_value=1e6)
+ratios = st.floats(1e-6, 1e6)
+axes = st.sampled_from([Axis(reach) for reach in REACHES])
+WIDTH = 21
 
 
-def row(ratio: float | None, low: float = 0.0, high: float | None = None) -> Verdict:
-    return Verdict("stalls", ratio, low, high, 1.0, 1.0, "cannot_tell", None, "words")
+def row(low: float, ratio: float | None, high: float | None) -> Verdict:
+    return Verdict("p99", ratio, low, high, 0.5, 1.0, "cannot_tell", None, "")
 
 
-@given(st.lists(st.tuples(ratios, st.floats(1.0, 100.0), st.floats(1.0, 100.0)), max_size=9), st.integers(5, 80))
-def test_every_line_lies_on_the_axis_in_its_order(lines: list[tuple[float, float, float]], width: int) -> None:
-    rows = [row(ratio, ratio / down, ratio * up) for ratio, down, up in lines]
-    shared = strip.axis(rows)
-    for one in rows:
-        found = strip.strip(one, shared)
-        assert found.ratio is not None
-        assert 0 <= found.low <= found.ratio <= found.high <= 1
-        assert len(strip.drawn(found, width)) == width
-        if one.low >= 1 / shared.reach:
-            assert not found.open_low
-        if one.high is not None and one.high <= shared.reach:
-            assert not found.open_high
+@given(axes, ratios)
+def test_one_is_the_middle_and_a_ratio_mirrors_its_inverse(axis: Axis, ratio: float) -> None:
+    assert axis.position(1) == 0.5
+    assert axis.position(ratio) == pytest.approx(1 - axis.position(1 / ratio), abs=1e-9)
+    assert 0 <= axis.position(ratio) <= 1
 
 
-@given(ratios, st.sampled_from(strip.REACHES))
-def test_a_ratio_and_its_inverse_are_equally_far_from_the_middle(ratio: float, reach: float) -> None:
-    assert math.isclose(strip.position(ratio, reach) + strip.position(1 / ratio, reach), 1.0, abs_tol=1e-9)
+@given(axes, ratios, ratios)
+def test_more_lies_further_right(axis: Axis, one: float, other: float) -> None:
+    assert (one < other) <= (axis.position(one) <= axis.position(other))
 
 
-def test_the_band_of_no_change_is_around_the_middle() -> None:
-    shared = strip.axis([row(0.5, 0.4, 0.6)])
-    low, high = shared.band
-    assert low < strip.MIDDLE < high
-    assert math.isclose(low + high, 1.0)
-    assert shared.ticks[len(shared.ticks) // 2] == (0.5, 1.0)
+@given(axes)
+def test_the_band_encloses_the_middle(axis: Axis) -> None:
+    low, high = axis.band
+    assert 0 < low < 0.5 < high < 1
+    assert low + high == pytest.approx(1)
 
 
-def test_one_wild_interval_does_not_squeeze_the_others() -> None:
-    near = row(0.9, 0.8, 1.02)
-    assert strip.axis([near]).reach == 1.25
-    assert strip.axis([near, row(1.1, 0.001, None)]).reach == 1.25
-    assert strip.axis([near, row(None)]).reach == 1.25
-    assert strip.axis([near, row(1 / 57, 1 / 70, 1 / 45)]).reach == 100
+@given(axes, st.lists(ratios, min_size=3, max_size=3).map(sorted))
+def test_what_is_beyond_an_end_says_so(axis: Axis, found: list[float]) -> None:
+    low, ratio, high = found
+    made = strip(row(low, ratio, high), axis)
+    assert made is not None
+    assert made.ratio is not None
+    assert made.low <= made.ratio <= made.high
+    assert made.below == (low < 1 / axis.reach * (1 - 1e-9))
+    assert made.above == (high > axis.reach * (1 + 1e-9))
+    shown = drawn(made, axis, WIDTH)
+    assert len(shown) == WIDTH
+    assert ("◂" in shown) <= made.below
+    assert ("▸" in shown) <= made.above
 
 
-def test_no_lines_have_an_axis_too() -> None:
-    assert strip.axis([]).reach == strip.REACHES[0]
+def test_pictures() -> None:
+    axis = Axis(10)
+    assert drawn(strip(row(0.2, 0.3, 0.5), axis), axis, WIDTH) == "   ├─●─┤  │          "
+    assert drawn(strip(row(0.5, 2.0, 4.0), axis), axis, WIDTH) == "       ├──┼──●──┤    "
+    assert drawn(strip(row(0.0, 0.01, 0.03), axis), axis, WIDTH) == "◂         │          "
+    assert drawn(strip(row(2.0, None, None), axis), axis, WIDTH) == "          │  ├──────▸"
+    assert drawn(strip(row(0.5, 2.0, None), axis), axis, WIDTH) == "       ├──┼──●──────▸"
+    assert drawn(None, axis, WIDTH) == "          │          "
+    assert scale(axis, WIDTH) == "1/10      1       10×"
+    near = Axis(2)
+    assert drawn(strip(row(0.98, 1.0, 1.02), near), near, WIDTH) == "         ┊●┊         "
+    assert scale(near, WIDTH) == "1/2       1        2×"
 
 
-def test_what_goes_on_beyond_the_axis_says_so() -> None:
-    shared = strip.axis([row(0.5, 0.4, 0.6)])
-    assert strip.drawn(strip.strip(row(0.5, 0.4, 0.7), shared), 21) == "  ├─●──┤  │          "
-    assert strip.drawn(strip.strip(row(None, 0.0, None), shared), 11) == "◂────┼────▸"
-    assert strip.drawn(strip.strip(row(1.0, 1.0, 1.0), shared), 11) == "     ●     "
-    assert strip.drawn(strip.strip(row(0.0, 0.0, 0.9), shared), 11).startswith("●")
+def test_a_line_of_which_nothing_is_known_has_no_picture() -> None:
+    assert strip(row(0.0, None, None), Axis(10)) is None
 
 
-def test_the_strips_of_a_judgement_fit_together() -> None:
-    rows = judge(make_rounds(4, 10, ratio=0.2)).rows
-    shared = strip.axis(rows)
-    proven = next(r for r in rows if r.verdict == "lower")
-    assert strip.strip(proven, shared).high < strip.MIDDLE
+def test_the_axis_has_room_for_nearly_all() -> None:
+    assert axis_of([]).reach == 2
+    assert axis_of([row(0.95, 1.0, 1.05)] * 9).reach == 2
+    assert axis_of([row(0.3, 0.5, 0.9)] * 9 + [row(0.0001, 0.5, None)]).reach == 5
+    assert axis_of([row(1e-9, 1e-8, 1e-7)]).reach == 1_000
+    assert axis_of([row(0.5, 1.0, 2.0)] * 5).reach == 2
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.02, 30.0])
+def test_of_real_judgements(ratio: float) -> None:
+    judged = judge(make_rounds(4, ratio=ratio))
+    axis = axis_of(judged.rows)
+    for one in judged.rows:
+        shown = drawn(strip(one, axis), axis, WIDTH)
+        assert len(shown) == WIDTH
+        if one.verdict == "lower":
+            assert not any(c in shown[WIDTH // 2 + 1 :] for c in "├─●┤")
+        assert math.isfinite(axis.position(one.low))
