@@ -141,7 +141,8 @@ class ReportDocument:
     ``events``: oldest first, as they were written down; ``changes``: the same put together, a row for each write with
     what became of it. What was written and given back again within proofs is in neither: a proof has its own changes.
     ``before`` and ``after``: None with the reason in ``notes`` (keys are field names). ``hosts``: every host that runs
-    of this session were made on, newest first, without duplicates.
+    of this session were made on, newest first, without duplicates. ``private``: made for others
+    (``flow.reporting_private``): names are replaced, and no raw data go with it.
     """
 
     format_version: int
@@ -168,3 +169,4 @@ class ReportDocument:
     notes: dict[str, str]
     changes: tuple[ReportedChange, ...] = ()
     host_name: str = ""
+    private: bool = False
