@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
-from jitter_workshop.model.curve import Comparison, ComparisonRow
+from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
-from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.stats.measurewords import amount, measure_name
 
 WIDTH = 80
 _LABEL, _COLUMN, _RATIO = 26, 20, 10
@@ -22,7 +21,9 @@ def render(comparison: Comparison, baseline: Run, other: Run, metric: str) -> st
     if comparison.rows:
         lines.append(_line("", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"))
         lines += [
-            _line(_name(row), _amount(row, row.a), _amount(row, row.b), ratio_text(row.ratio))
+            _line(
+                measure_name(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_text(row.ratio)
+            )
             for row in comparison.rows
         ]
         lines.append("")
@@ -45,17 +46,3 @@ def ratio_text(ratio: float | None) -> str:
 
 def _line(name: str, a: str, b: str, ratio: str) -> str:
     return f"{name:<{_LABEL}}{a:>{_COLUMN}}{b:>{_COLUMN}}{ratio:>{_RATIO}}".rstrip()
-
-
-def _name(row: ComparisonRow) -> str:
-    if row.measure.startswith(STALLS_PREFIX):
-        return f"stalls over {nice_ns(int(row.measure.removeprefix(STALLS_PREFIX).removesuffix('_ns')))}"
-    return {STOLEN: "time stolen", "max": "worst seen"}.get(row.measure, row.measure)
-
-
-def _amount(row: ComparisonRow, value: float | None) -> str:
-    if value is None:
-        return "–"
-    if row.measure.startswith(STALLS_PREFIX):
-        return f"{nice_number(value)}/s"
-    return f"{nice_ns(value)}/s" if row.measure == STOLEN else nice_ns(value)

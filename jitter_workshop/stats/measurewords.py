@@ -1,0 +1,25 @@
+"""The measures of comparisons and verdicts in words: their names, and their values with a unit. One place for all
+that show them."""
+
+from __future__ import annotations
+
+from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
+from jitter_workshop.stats.scale import nice_ns, nice_number
+
+_NAMES = {STOLEN: "time stolen", "max": "worst seen"}
+
+
+def measure_name(measure: str) -> str:
+    """``stalls over 100 µs``, ``time stolen``, ``p99.9``."""
+    if measure.startswith(STALLS_PREFIX):
+        return f"stalls over {nice_ns(int(measure.removeprefix(STALLS_PREFIX).removesuffix('_ns')))}"
+    return _NAMES.get(measure, measure)
+
+
+def amount(measure: str, value: float | None) -> str:
+    """A measure's value: a rate (``4.2/s``), ns stolen a second (``3.1 µs/s``), or a time; ``–`` for None."""
+    if value is None:
+        return "–"
+    if measure.startswith(STALLS_PREFIX):
+        return f"{nice_number(value)}/s"
+    return f"{nice_ns(value)}/s" if measure == STOLEN else nice_ns(value)
