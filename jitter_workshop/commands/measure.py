@@ -10,28 +10,19 @@ the run and keeps the finished blocks; Ctrl-Z suspends it.
 from __future__ import annotations
 
 import argparse
-import math
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.errors import BusyError, SessionError
+from jitter_workshop.commands.shared import number, session_for_runs, stopped_by_signals
+from jitter_workshop.errors import BusyError
 from jitter_workshop.model.noise import NOISE_KINDS
-from jitter_workshop.model.text import clean
 from jitter_workshop.report.progress import Line
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.measure import CancelToken, MeasureRequest
+    from jitter_workshop.flow.measure import MeasureRequest
     from jitter_workshop.model.observe import Progress, RunStarted
     from jitter_workshop.model.run import Run
-    from jitter_workshop.session.store import OpenSession
-
-FIRST_SESSION = "workshop"
-"""The name of the session that is made when there is none yet."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--label", default="", metavar="L", help="a name for the run")
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
     what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
-    what.add_argument("--duration", type=_number, metavar="S", help="measure for this many seconds instead")
+    what.add_argument("--duration", type=number, metavar="S", help="measure for this many seconds instead")
     what.add_argument(
-        "--interval-us", type=_number, metavar="U", help="between messages (10), wake-ups (1000), ACKs (100)"
+        "--interval-us", type=number, metavar="U", help="between messages (10), wake-ups (1000), ACKs (100)"
     )
     what.add_argument("--pacing", choices=("spin", "schedule"), help="after each message (spin), or by plan")
     what.add_argument(
@@ -50,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--pause", choices=("sleep", "busy"), default="sleep", help="what spin does for the rest (sleep)")
     what.add_argument(
-        "--threshold-us", type=_number, metavar="U", help="from here on it is a stall (1; wakeup 10, ack 500)"
+        "--threshold-us", type=number, metavar="U", help="from here on it is a stall (1; wakeup 10, ack 500)"
     )
     where = parser.add_argument_group("where")
     where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")
@@ -63,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--sched", type=_priority, default=0, metavar="other|fifo:N", help="scheduling class (other)")
     how.add_argument("--evidence", action="store_true", help="trace the kernel beside the run")
     how.add_argument("--noise", action=_Once, metavar="KIND", help=f"a thief beside it: {', '.join(NOISE_KINDS)}")
-    how.add_argument("--wait", type=_number, default=0.0, metavar="S", help="queue while somebody else measures")
+    how.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while somebody else measures")
     add_json(parser)
 
 
@@ -80,12 +71,12 @@ def run(args: argparse.Namespace) -> int:
     host = summarise(HostRoot())
     for warning in flow.warnings(host):
         say(warning)
-    session, not_kept = _open_session(args.session, host.name)
+    session, not_kept = session_for_runs(args.session, host.name)
     progress = ProgressLine()
     token = flow.CancelToken()
     hands = Hands()
     try:
-        with _signals(token) as received:
+        with stopped_by_signals(token) as received:
             measured = flow.measure(
                 request, session, progress, token, queued=_say_queued, place=place_once, tracer=hands.tracer
             )
@@ -182,47 +173,6 @@ def _request(args: argparse.Namespace) -> MeasureRequest:
     )
 
 
-def _open_session(name: str | None, host: str) -> tuple[OpenSession | None, str]:
-    """The session to keep the run in, or None and why there is none. A session that was named must open."""
-    from jitter_workshop.session.store import SessionStore
-
-    store = SessionStore()
-    if name is not None:
-        before = {session.id for session in store.list()[0]}
-        session = store.open_or_create(name, host)
-        if session.session.id not in before:
-            say(f"New session {clean(session.session.name)}; it is the current one now.")
-        return session, ""
-    try:
-        return store.current_or_create(FIRST_SESSION, host), ""
-    except SessionError as error:
-        return None, f"the run was measured but not kept: {error.sentence()}"
-
-
-@contextmanager
-def _signals(token: CancelToken) -> Iterator[list[int]]:
-    """HUP, INT and TERM stop the run and TSTP suspends it. Yields the list of the signals that came."""
-    received: list[int] = []
-
-    def stop(signum: int, _frame: FrameType | None) -> None:
-        received.append(signum)
-        token.cancel(signal.Signals(signum).name)
-
-    def suspend(_signum: int, _frame: FrameType | None) -> None:
-        token.suspend()
-
-    wanted = {signal.SIGHUP: stop, signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGTSTP: suspend}
-    before = {signum: signal.getsignal(signum) for signum in wanted}
-    for signum, handler in wanted.items():
-        if before[signum] is not signal.SIG_IGN:
-            signal.signal(signum, handler)
-    try:
-        yield received
-    finally:
-        for signum, old in before.items():
-            signal.signal(signum, old)
-
-
 def _say_queued(sentence: str) -> None:
     if sentence:
         say(sentence)
@@ -240,16 +190,6 @@ def _print(run: Run, as_json: bool) -> None:
     from jitter_workshop.report.text import render
 
     print(render(run), end="")
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"not a number: {text!r}") from None
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"not a number to measure with: {text!r}")
-    return value
 
 
 def _priority(text: str) -> int:
