@@ -5,7 +5,7 @@ Single runs are described here, not judged: each curve stands for one run, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import HostError
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.workshop import Workshop
 
 MEASURES = ("p50", "p99", "p99.9", MAX)
+
+MOST_DRAWN = 6
+"""More than six curves cannot be told apart."""
 
 Ratios = tuple[float | None, ...]
 """One for each of ``MEASURES``; None where it cannot be told."""
@@ -107,6 +110,24 @@ def sum_up(workshop: Workshop) -> CourseSummary:
         recorded=workshop.recorded,
         hunts=tuple(o for c in workshop.course.chapters if c.hunt for o in workshop.walk(c.id).progress.hunts),
     )
+
+
+def steps_of(workshop: Workshop) -> tuple[Bought, ...]:
+    """The curves of the stack alone: nothing of the host is read."""
+    return _steps(_chosen(workshop)[0], workshop)
+
+
+def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
+    """Which curves a chart shows: those that compare with the first, at most six: the first, the last, the one under
+    the cursor where it is one of them, and some between."""
+    alike = [number for number, step in enumerate(steps) if not step.unlike]
+    if len(alike) <= MOST_DRAWN:
+        return tuple(alike)
+    picked = [alike[round(i * (len(alike) - 1) / (MOST_DRAWN - 1))] for i in range(MOST_DRAWN)]
+    if under in alike and under not in picked:
+        nearest = min(range(1, MOST_DRAWN - 1), key=lambda i: abs(picked[i] - under))
+        picked[nearest] = under
+    return tuple(sorted(picked))
 
 
 def _steps(chosen: list[tuple[Chapter, Run]], workshop: Workshop) -> tuple[Bought, ...]:

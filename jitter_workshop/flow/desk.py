@@ -107,7 +107,7 @@ class Desk:
     def save_progress(self, chapter_id: str, progress: ChapterProgress, *, entered: bool = True) -> None:
         """``entered``: it becomes the chapter that one is in."""
         session = self.session
-        chapters = {**session.chapters, _key(self.course_id, chapter_id): progress}
+        chapters = {**session.chapters, key_of(self.course_id, chapter_id): progress}
         session = dataclasses.replace(session, chapters=chapters)
         if entered:
             session = dataclasses.replace(session, course=self.course_id, current_chapter=chapter_id)
@@ -156,7 +156,7 @@ class Desk:
 
 def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterProgress:
     """How far a course's chapter is: two courses may have chapters of the same id."""
-    return session.chapters.get(_key(course_id, chapter_id), ChapterProgress())
+    return session.chapters.get(key_of(course_id, chapter_id), ChapterProgress())
 
 
 def current_chapter(session: Session, course_id: str) -> str | None:
@@ -164,7 +164,7 @@ def current_chapter(session: Session, course_id: str) -> str | None:
     return session.current_chapter if (session.course or BUILTIN_ID) == course_id else None
 
 
-def _key(course_id: str, chapter_id: str) -> str:
+def key_of(course_id: str, chapter_id: str) -> str:
     """Under which a chapter's progress is kept; an id has no slash."""
     return chapter_id if course_id == BUILTIN_ID else f"{course_id}/{chapter_id}"
 

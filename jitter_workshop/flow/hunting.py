@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 
 from jitter_workshop.flow.hunt import Hunt, HuntState
 from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.noise import NOISES
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
+from jitter_workshop.model.text import clean, many
 
 MOST_KEPT = 100
 """Hunts that a chapter's progress remembers, the newest."""
@@ -71,3 +73,26 @@ class Hiding:
             self._begun.set()
         with self.hunt:
             self._over.wait()
+
+
+def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
+    """The hunts that ended, in a sentence, newest first; "" for none."""
+    if not hunts:
+        return ""
+    caught = sum(outcome.named for outcome in hunts)
+    told = [_outcome(outcome) for outcome in reversed(hunts)][:most]
+    more = f"; and {len(hunts) - most} before" if len(hunts) > most else ""
+    return f"{caught} of {many(len(hunts), 'hidden noise')} caught: {'; '.join(told)}{more}."
+
+
+def _outcome(outcome: HuntOutcome) -> str:
+    title = next((noise.title for noise in NOISES if noise.id == outcome.kind), clean(outcome.kind, 30))
+    stopped = "stopped, and " if outcome.stopped else "kept away, and " if outcome.cured else ""
+    if outcome.named:
+        return f"{title} ({stopped}named at {tries(outcome.wrong_answers)})"
+    return f"{title} ({stopped}not named)"
+
+
+def tries(wrong_answers: int) -> str:
+    """At which try a noise was named."""
+    return f"try {wrong_answers + 1}" if wrong_answers else "the first try"

@@ -122,16 +122,24 @@ def stalls(report: EvidenceReport) -> str:
 
 def _headline(report: EvidenceReport, style: Style, label: str) -> list[str]:
     name = clean(label, 40) or "Run"
-    what = (
+    title = clean(f"{name} · {clean(report.run, 40)}", style.width)
+    return [style.paint(title, "strong"), *wrap(headline(report), style.width)]
+
+
+def headline(report: EvidenceReport) -> str:
+    """How many stalls in how long, and by what evidence."""
+    return (
         f"{stalls(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} · kernel trace, clock "
         f"{clean(report.clock, 20)} · {_count(report.events, 'event')}, {report.lost_events:,} lost"
     )
-    title = clean(f"{name} · {clean(report.run, 40)}", style.width)
-    return [style.paint(title, "strong"), *wrap(what, style.width)]
 
 
 def _warnings(report: EvidenceReport, style: Style) -> list[str]:
-    """What limits what is said below."""
+    return [line for text in limits(report) for line in wrap(text, style.width)]
+
+
+def limits(report: EvidenceReport) -> list[str]:
+    """What limits what is said of the causes, a sentence each."""
     said = []
     if report.lost_events:
         lost = ", ".join(f"CPU {clean(cpu, 6)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
@@ -149,7 +157,7 @@ def _warnings(report: EvidenceReport, style: Style) -> list[str]:
         more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
         said.append(f"This kernel does not give {some}{more}: what they would have shown is missing below.")
     said += [clean(note, 300) + "." for field, note in report.notes.items() if field not in ("below_now",)]
-    return [line for text in said for line in wrap(text, style.width)]
+    return said
 
 
 def _causes(report: EvidenceReport, style: Style) -> list[str]:

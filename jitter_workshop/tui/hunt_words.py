@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jitter_workshop.flow.hunt import LONGEST_S, Finding, Hunt, Suspect
-from jitter_workshop.model.noise import NOISES
-from jitter_workshop.model.session import HuntOutcome
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.flow.hunting import remembered as remembered
+from jitter_workshop.flow.hunting import tries
+from jitter_workshop.model.text import many
 
 NAME = "jitter-workshop"
 
@@ -99,28 +99,6 @@ def standing(hunt: Hunt | None) -> str:
     return f"A hidden noise runs.{wrong}"
 
 
-def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
-    """The hunts that ended, in a sentence, newest first; "" for none."""
-    if not hunts:
-        return ""
-    caught = sum(outcome.named for outcome in hunts)
-    told = [_outcome(outcome) for outcome in reversed(hunts)][:most]
-    more = f"; and {len(hunts) - most} before" if len(hunts) > most else ""
-    return f"{caught} of {many(len(hunts), 'hidden noise')} caught: {'; '.join(told)}{more}."
-
-
-def _outcome(outcome: HuntOutcome) -> str:
-    title = next((noise.title for noise in NOISES if noise.id == outcome.kind), clean(outcome.kind, 30))
-    stopped = "stopped, and " if outcome.stopped else "kept away, and " if outcome.cured else ""
-    if outcome.named:
-        return f"{title} ({stopped}named at {_tries(outcome.wrong_answers)})"
-    return f"{title} ({stopped}not named)"
-
-
-def _tries(wrong_answers: int) -> str:
-    return f"try {wrong_answers + 1}" if wrong_answers else "the first try"
-
-
 def ended(hunt: Hunt | None, measured: bool) -> str:
     """What is said once when the noise is found to have ended."""
     return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
@@ -135,7 +113,7 @@ def verdict(finding: Finding, hunt: Hunt) -> str:
     if finding.right:
         done = hunt.outcome
         also = "" if done is None else " and stopped" if done.stopped else " and kept away" if done.cured else ""
-        return f"✓ Caught{also}: {finding.title}, at {_tries(hunt.wrong_answers)}."
+        return f"✓ Caught{also}: {finding.title}, at {tries(hunt.wrong_answers)}."
     if hunt.state == "answered":
         return f"It was: {finding.title}."
     return f"✗ Not: {finding.title}."

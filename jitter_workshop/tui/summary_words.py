@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from jitter_workshop.flow.course_summary import MEASURES, Bought, CourseSummary
+from jitter_workshop.flow.course_summary import MOST_DRAWN as MOST_DRAWN
+from jitter_workshop.flow.course_summary import drawn as drawn
 from jitter_workshop.flow.findings import Finding
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.report.status_text import value_in_words
@@ -17,23 +17,7 @@ NOTE = (
 )
 NO_STEPS = "Nothing is measured yet: each chapter that measures adds its curve here."
 
-MOST_DRAWN = 6
-"""More than six curves cannot be told apart."""
-
 HEAD = ("", *MEASURES)
-
-
-def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
-    """Which curves a chart shows: those that compare with the first, at most six: the first, the last, the one under
-    the cursor where it is one of them, and some between."""
-    alike = [number for number, step in enumerate(steps) if not step.unlike]
-    if len(alike) <= MOST_DRAWN:
-        return tuple(alike)
-    picked = [alike[round(i * (len(alike) - 1) / (MOST_DRAWN - 1))] for i in range(MOST_DRAWN)]
-    if under in alike and under not in picked:
-        nearest = min(range(1, MOST_DRAWN - 1), key=lambda i: abs(picked[i] - under))
-        picked[nearest] = under
-    return tuple(sorted(picked))
 
 
 def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
