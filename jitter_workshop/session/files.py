@@ -52,18 +52,30 @@ def make_folder(path: Path) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file: readers see the old content or the new one, also after a power cut. Raises SessionError."""
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     with explained("write", path):
-        try:
-            with _create(temporary) as file:
-                file.write(content)
-                _sync(file)
-            temporary.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
-        sync_folder(path.parent)
+        replace(path, content, 0o600)
+
+
+def replace(path: Path, content: bytes, mode: int) -> None:
+    """The same for a file anywhere, with these rights as far as the process gives such. Raises OSError."""
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:200]}-{secrets.token_hex(4)}")
+    try:
+        with _create(temporary, mode) as file:
+            file.write(content)
+            _sync(file)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """A file that is not there yet, its content synced. Raises OSError."""
+    with _create(path) as file:
+        file.write(content)
+        _sync(file)
 
 
 def write_folder(folder: Path, files: dict[str, Callable[[BinaryIO], None]]) -> None:
@@ -165,8 +177,8 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _create(path: Path) -> BinaryIO:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def _create(path: Path, mode: int = 0o600) -> BinaryIO:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     return os.fdopen(handle, "wb")
 
 
