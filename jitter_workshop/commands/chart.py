@@ -3,7 +3,9 @@
 RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
 What was imported from other tools has a label, too; --imported draws all of it beside the runs.
 Without RUN: the latest six runs of the session. Lines are solid where at least ten samples lie beyond, else dotted.
-On a terminal the chart takes its width; elsewhere it is plain text of 80 columns. With -o FILE.svg it is a picture.
+On a terminal the chart takes its width; elsewhere it is plain text of 80 columns. With -o FILE.svg or FILE.png it is a
+picture, and a file of that name is replaced; '-o -' sends it to stdout. An SVG is light or dark as its reader's system
+is, a PNG is light; --theme decides for either.
 '--kind ccdf' turns it: at each length the share that is longer, to be read at a threshold. '--kind histogram' counts
 how many there are of each length, '--kind rates' the gaps of spin in an hour of sampled time.
 """
@@ -15,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jitter_workshop.commands import output
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.text import clean
@@ -24,17 +27,23 @@ if TYPE_CHECKING:
 
     from jitter_workshop.model.curve import PercentileCurve
     from jitter_workshop.model.run import GapBucket, Run
+    from jitter_workshop.report.drawing import Theme
     from jitter_workshop.session.opened import OpenSession
     from jitter_workshop.stats.histogram import Bin
     from jitter_workshop.stats.view import View
 
 LATEST = 6
+FORMATS = ("svg", "png")
 KINDS = ("percentiles", "ccdf", "histogram", "rates")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", help="the runs to draw (default: the latest six)")
-    parser.add_argument("-o", "--output", metavar="FILE.svg", type=Path, help="write a picture instead")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE.svg|.png", type=Path, help="write a picture instead (-: stdout)"
+    )
+    parser.add_argument("--format", choices=FORMATS, help="of the picture (default: as FILE ends, svg on stdout)")
+    parser.add_argument("--theme", choices=("light", "dark"), help="of the picture")
     parser.add_argument("--published", action="store_true", help="overlay the laptop's curves published in 2015")
     parser.add_argument("--imported", action="store_true", help="overlay what 'sessions import' brought")
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="what of the runs is drawn (percentiles)")
@@ -43,31 +52,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 done."""
-    _refuse_other_formats(args.output)
+    form = _format(args)
     if args.published and args.kind in ("histogram", "rates"):
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
     curves, view, notices = _curves(args)
-    if args.output is not None:
-        from jitter_workshop.report.svg import render_svg
-
-        _write(args.output, render_svg(curves, view=view))
-        text = f"{args.output}\n"
-    else:
+    if form is None:
         from jitter_workshop.tui.widgets.canvas_print import printed
 
-        text = printed(curves, view)
+        sys.stdout.write(printed(curves, view))
+    elif args.output == output.STDOUT:
+        output.write_stdout(_picture(form, curves, view, args.theme))
+    else:
+        output.write(args.output, _picture(form, curves, view, args.theme))
+        sys.stdout.write(f"{args.output}\n")
     for notice in notices:
         sys.stderr.write(f"note: {clean(notice, 300)}\n")
-    sys.stdout.write(text)
     return 0
 
 
-def _refuse_other_formats(output: Path | None) -> None:
-    if output is None or output.suffix.lower() == ".svg":
-        return
-    if output.suffix.lower() == ".png":
-        raise UsageError("PNG pictures are not built yet", "use -o FILE.svg: every browser shows it")
-    raise UsageError(f"cannot write a chart as {clean(output.name, 60)}", "use -o FILE.svg")
+def _format(args: argparse.Namespace) -> str | None:
+    """Of the picture that is asked for; None for text. Raises UsageError."""
+    path: Path | None = args.output
+    if path is None:
+        if args.format or args.theme:
+            raise UsageError("--format and --theme are of a picture", "name its file: -o FILE.svg or -o FILE.png")
+        return None
+    if path == output.STDOUT:
+        return args.format or FORMATS[0]
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in FORMATS and (ending or not args.format):
+        raise UsageError(f"cannot write a chart as {clean(path.name, 60)}", "use -o FILE.svg or -o FILE.png")
+    if ending and args.format not in (None, ending):
+        raise UsageError(f"{clean(path.name, 60)} contradicts --format {args.format}", "leave one of them out")
+    return ending or args.format
+
+
+def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme: Theme | None) -> bytes:
+    if form == "svg":
+        from jitter_workshop.report.svg import render_svg
+
+        return render_svg(curves, view=view, theme=theme).encode()
+    try:
+        from jitter_workshop.report.png import render_png
+    except ImportError as error:
+        raise UsageError(
+            f"PNG needs the library Pillow: {clean(error, 120)}", "install jitter-workshop anew, or use -o FILE.svg"
+        ) from error
+    return render_png(curves, view=view, theme=theme or "light")
 
 
 def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | None, list[str]]:
@@ -136,11 +167,3 @@ def _buckets(run: Run | ImportedRun) -> Sequence[GapBucket]:
     if run.buckets is None:
         raise SessionError(f"run {run.id} has no gaps by length", "they are of the workload spin")
     return run.buckets
-
-
-def _write(path: Path, content: str) -> None:
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise SessionError(f"cannot write {clean(path, 200)}: {reason}", "choose another file") from error

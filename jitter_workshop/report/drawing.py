@@ -230,7 +230,7 @@ def _axes(plot: _Plot, bottom: int) -> list[Shape]:
     for tick in scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high):
         x = plot.x(tick.position)
         shapes.append(Rule(x, _TOP, x, bottom))
-        shapes.append(Words(x, bottom + 20, tick.label, "dim", "middle"))
+        shapes.append(_below(x, bottom + 20, tick.label))
     return [
         *shapes,
         Rule(_LEFT, bottom, right, bottom, axis=True),
@@ -238,6 +238,14 @@ def _axes(plot: _Plot, bottom: int) -> list[Shape]:
         Words((_LEFT + right) / 2, bottom + 42, plot.view.x_name, "dim", "middle"),
         Words(18, _TOP + _PLOT_HEIGHT / 2, plot.view.y_name, "dim", "middle", turned=True),
     ]
+
+
+def _below(x: float, y: float, label: str) -> Words:
+    """A tick's label under its line, or as far to the right as the sheet goes."""
+    edge = WIDTH - 4
+    if x + sum(map(_em, label)) * TEXT_PX / 2 > edge:
+        return Words(edge, y, label, "dim", "end")
+    return Words(x, y, label, "dim", "middle")
 
 
 def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:

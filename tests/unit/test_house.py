@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"textual", "rich", "plotext", "pyperf", "psutil", "hdrh", "cffi", "jitter_workshop.bench._native"}
+HEAVY = {"textual", "rich", "plotext", "pyperf", "psutil", "hdrh", "cffi", "PIL", "jitter_workshop.bench._native"}
 REPOSITORY = Path(__file__).parents[2]
 
 

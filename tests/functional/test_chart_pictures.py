@@ -1,0 +1,110 @@
+"""chart -o: SVG and PNG files, stdout, and what must not be written over by halves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from jitter_workshop.cli import main
+from jitter_workshop.session.store import SessionStore
+
+MakeRun = Callable[..., tuple[Any, Any]]
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(autouse=True)
+def a_run(make_run: MakeRun) -> None:
+    with SessionStore().create("monday", "lab03") as opened:
+        opened.add_run(*make_run([[100] * 1000 + [3_000_000] * 100], run_id="a", label="<b>base\x1b[31m"))
+
+
+def test_a_png_is_written_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "x.PNG"
+    assert main(["chart", "--theme", "dark", "-o", str(target)]) == 0
+    assert capsys.readouterr().out == f"{target}\n"
+    assert target.read_bytes().startswith(PNG)
+
+
+@pytest.mark.parametrize("kind", ["percentiles", "ccdf", "histogram"])
+def test_every_kind_is_a_picture(kind: str, tmp_path: Path) -> None:
+    assert main(["chart", "--kind", kind, "-o", str(tmp_path / "x.png")]) == 0
+    assert main(["chart", "--kind", kind, "-o", str(tmp_path / "x.svg")]) == 0
+    ElementTree.parse(tmp_path / "x.svg")
+
+
+def test_stdout_gets_a_picture(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["chart", "-o", "-", "--theme", "light"]) == 0
+    text = capfdbinary.readouterr().out
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert b"prefers-color-scheme" not in text
+    assert main(["chart", "-o", "-", "--format", "png"]) == 0
+    assert capfdbinary.readouterr().out.startswith(PNG)
+
+
+def test_bytes_do_not_go_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(["chart", "-o", "-", "--format", "png"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "disturb this terminal" in captured.err
+    assert main(["chart", "-o", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<svg")
+
+
+def test_an_older_picture_is_replaced_whole_through_its_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.svg", tmp_path / "link.svg"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to("real.svg")
+    assert main(["chart", "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert real.read_text().startswith("<svg")
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix == ".svg") == ["link.svg", "real.svg"]
+    assert not list(tmp_path.glob(".new-*"))
+
+
+def test_a_new_picture_is_as_readable_as_any_new_file(tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        assert main(["chart", "-o", str(tmp_path / "x.svg")]) == 0
+    finally:
+        os.umask(old)
+    assert (tmp_path / "x.svg").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.svg").symlink_to("/dev/full")
+    assert main(["chart", "-o", str(tmp_path / "x.svg")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "no space left" in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.svg").mkdir()
+    assert main(["chart", "-o", str(tmp_path / "x.svg")]) == 2
+    assert "name a file in it" in capsys.readouterr().err
+
+
+def test_a_chart_on_a_terminal_loads_no_picture_library() -> None:
+    code = "import sys\nfrom jitter_workshop.cli import main\nmain(['chart'])\nsys.exit('jitter_workshop.report.png' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def test_without_the_library_svg_is_offered(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "jitter_workshop.report.png", raising=False)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert main(["chart", "-o", str(tmp_path / "x.png")]) == 2
+    assert "use -o FILE.svg" in capsys.readouterr().err
