@@ -48,6 +48,7 @@ VERBS: dict[str, str] = {
     "restore": "give back what was applied, the last change first",
     "measure": "measure latency jitter on this host, once",
     "compare": "say how runs differ (describes, claims no cause)",
+    "prove": "prove by paired runs that a change helps, or that it does not; given back at the end",
     "explain": "name what took the time of a run's stalls, by the kernel's trace",
     "chart": "draw the percentile curves of runs",
     "sessions": "list, show, choose or remove sessions",

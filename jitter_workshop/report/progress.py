@@ -17,6 +17,11 @@ class Line:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
         self._length = 0
 
+    @property
+    def shown(self) -> bool:
+        """Whether standard error is a terminal."""
+        return self._shown
+
     def write(self, text: str) -> None:
         if self._shown:
             # Blanks instead of an escape: it works on every terminal.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import TextIO
 
 from jitter_workshop.model.record import dataclass
 
@@ -30,15 +31,24 @@ class Style:
 def output_style() -> Style:
     """What standard output is. NO_COLOR (any text in it) and a dumb TERM mean no colour; COLUMNS wins over the
     terminal's own width, which a pipe does not have."""
+    return _style(sys.stdout)
+
+
+def error_style() -> Style:
+    """The same of standard error."""
+    return _style(sys.stderr)
+
+
+def _style(stream: TextIO | None) -> Style:
     try:
-        terminal = sys.stdout is not None and sys.stdout.isatty()
+        terminal = stream is not None and stream.isatty()
     except ValueError:
         terminal = False
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 0
-    if not width and terminal:
+    if not width and terminal and stream is not None:
         try:
-            width = os.get_terminal_size(sys.stdout.fileno()).columns
+            width = os.get_terminal_size(stream.fileno()).columns
         except OSError:
             width = 80
     dumb = os.environ.get("TERM", "") in ("", "dumb")

@@ -1,0 +1,285 @@
+"""Prove that a change helps, or that it does not: paired runs in random order, given back at the end.
+
+'prove placement' sets threads that are placed against threads left to the scheduler; 'prove TUNABLE…' (ID or ID=VALUE)
+sets this host with a setting against the same host without it. What it costs and every write are shown first. In each
+round there is one fresh run without the change and one with it; ten rounds are the least that give a verdict. Ctrl-C
+stops, gives back, and judges the rounds that are finished.
+
+  prove placement                 needs no rights; about 3 minutes
+  prove irq-affinity --rounds 20  as root, or by sudo
+  prove thp=never governor        several settings as one change
+  prove --list                    the proofs of this session; 'prove --show @1' prints the newest again
+
+Exit codes: 0 whatever the verdict, 1 something could not be given back, 2 not proven at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.shared import number, open_session, session_for_runs, stopped_by_signals
+from jitter_workshop.errors import BusyError, SessionError, UsageError
+from jitter_workshop.report.progress import Line
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
+    from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
+    from jitter_workshop.model.proof import Proof, ProofPlan
+    from jitter_workshop.model.verdict import Round
+
+MOST_DOTS = 24
+MOST_LINES = 50
+"""So many lines at most say how far it is where nobody looks at a terminal."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words", metavar="TUNABLE|placement", nargs="*", help="what to prove: ID, ID=VALUE or placement"
+    )
+    parser.add_argument("--rounds", type=int, default=10, metavar="N", help="1 to 1000 (10; fewer give no verdict)")
+    parser.add_argument("--preset", choices=("quick", "standard"), default="quick", help="each run: 5 s or 40 s")
+    parser.add_argument("--duration", type=number, metavar="S", help="each run: this many seconds instead")
+    parser.add_argument(
+        "--workload", choices=("ring", "spin", "wakeup", "ack"), help="what measures (ring, or spin on one hot CPU)"
+    )
+    parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
+    parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="queue while somebody else measures")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--list", action="store_true", help="the proofs of this session")
+    parser.add_argument("--show", metavar="ID", help="one of them (its id, what was proven, or @1 for the newest)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 whatever the verdict; 1 where something could not be given back."""
+    if args.list or args.show is not None:
+        return _old(args)
+    require_live_host(args)
+    if not args.words:
+        raise UsageError("nothing is named to prove", "say placement, or a tunable: 'jitter-workshop status' has them")
+    from jitter_workshop.flow.hands import Hands
+    from jitter_workshop.flow.proving import Prover
+    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.host.summary import summarise
+    from jitter_workshop.tuning.registry import parse_wanted
+
+    request = _request(args)
+    parse_wanted([word for word in args.words if word != "placement"])
+    session, why_not = session_for_runs(args.session, summarise(HostRoot()).name)
+    if session is None:
+        raise SessionError(why_not.removeprefix("the run was measured but not kept: "))
+    hands = Hands()
+    try:
+        prover = Prover(request, session, hands)
+        plan = prover.plan()
+        for notice in session.notices:
+            say(f"note: {notice}")
+        _agreed(args, plan)
+        proof, received = _proven(prover, plan)
+        name = session.session.name
+    finally:
+        hands.close()
+        session.close()
+    if hands.trouble:
+        say(hands.trouble)
+    _print(proof, args.json)
+    if not args.json:
+        named = f" --session '{name}'" if args.session is not None else ""
+        say(f"kept in session {name}; 'jitter-workshop prove --show {proof.id}{named}' prints it again")
+    if received:
+        sys.stdout.flush()
+        raise Interrupted(received[0])
+    return 0 if proof.restored else 1
+
+
+def _request(args: argparse.Namespace) -> ProveRequest:
+    from jitter_workshop.flow.proving import ProveRequest
+
+    return ProveRequest(
+        words=tuple(args.words),
+        rounds=args.rounds,
+        preset=args.preset,
+        workload=args.workload,
+        duration_s=args.duration,
+        seed=args.seed,
+        cpus=args.cpus,
+        wait_s=args.wait,
+    )
+
+
+def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
+    """Show what it costs, and ask where that is to be done. Raises UsageError where it is not wanted."""
+    from jitter_workshop.report import proof_text
+    from jitter_workshop.report.terminal import error_style
+
+    asks = not args.yes
+    if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nothing is proven without being asked for", "add --yes; what it costs is said then, too")
+    if asks or not args.json:
+        sys.stderr.write(proof_text.cost(plan, error_style()))
+    if asks:
+        sys.stderr.write("\nProve it? [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise UsageError("nothing was measured, nothing was changed")
+    sys.stderr.write("\n" if not args.json else "")
+    sys.stderr.flush()
+
+
+def _proven(prover: Prover, plan: ProofPlan) -> tuple[Proof, list[int]]:
+    """The proof, and the signals that came meanwhile."""
+    from jitter_workshop.bench.cancel import CancelToken
+    from jitter_workshop.bench.runner import Cancelled
+
+    progress = ProofLine(plan.rounds)
+    token = CancelToken()
+    received: list[int] = []
+    try:
+        with stopped_by_signals(token) as received:
+            return prover.prove(plan, progress, token, queued=_say_queued), received
+    except Cancelled:
+        if not received:
+            raise
+        progress.close()
+        say("stopped before the first round was done: nothing is proven, and nothing of a change stands")
+        raise Interrupted(received[0]) from None
+    except BusyError as error:
+        error.advice += ", or queue with '--wait SECONDS'"
+        raise
+    finally:
+        progress.close()
+        token.close()
+
+
+class ProofLine(Line):
+    """One line on stderr that is written over, or a line a round where that is no terminal."""
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__()
+        self._rounds = rounds
+        self._done = 0
+        self._where = ""
+        self._left_s = 0.0
+        self._since = 0.0
+
+    def side_begins(self, step: ProofStep) -> RunObserver:
+        self._where = f"round {step.round + 1} of {self._rounds} · {step.side:<7}"
+        self._left_s, self._since = step.left_s, time.monotonic()
+        self._show()
+        return self
+
+    def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
+        self._done = len(rounds)
+        every = -(-planned // MOST_LINES)
+        if not self.shown and (self._done % every == 0 or self._done == planned):
+            from jitter_workshop.stats.scale import nice_duration
+
+            left = f"; about {nice_duration(left_s)} left" if self._done < planned else ""
+            say(f"round {self._done} of {planned} is done{left}")
+
+    def restoring(self) -> None:
+        self.write("  giving back …")
+
+    def started(self, event: RunStarted) -> None:
+        self._show()
+
+    def block_done(self, progress: Progress) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        from jitter_workshop.stats.scale import nice_duration
+
+        left_s = max(1.0, self._left_s - (time.monotonic() - self._since))
+        dots = "●" * self._done + "○" + "·" * (self._rounds - self._done - 1) if self._rounds <= MOST_DOTS else ""
+        self.write(f"  {self._where} · {nice_duration(left_s)} left  {dots}")
+
+
+def _say_queued(sentence: str) -> None:
+    if sentence:
+        say(sentence)
+
+
+def _old(args: argparse.Namespace) -> int:
+    """Print proofs that were made before."""
+    from jitter_workshop.flow.proving import settle_cut_off
+    from jitter_workshop.report import proof_text
+    from jitter_workshop.report.terminal import output_style
+
+    if args.words or (args.list and args.show is not None):
+        raise UsageError("--list and --show print what was proven before", "leave the rest out")
+    with open_session(args) as session:
+        settle_cut_off(session)
+        found = (session.find_proof(args.show),) if args.show is not None else session.proofs()
+        notices = tuple(session.notices)
+    for notice in notices:
+        say(f"note: {notice}")
+    if args.show is not None:
+        _print(found[0], args.json)
+    elif args.json:
+        print_json({"proofs": [as_json(proof) for proof in found]})
+    else:
+        sys.stdout.write(proof_text.listed(found, output_style()))
+    return 0
+
+
+def _print(proof: Proof, as_object: bool) -> None:
+    from jitter_workshop.report import proof_text
+    from jitter_workshop.report.terminal import output_style
+
+    if as_object:
+        print_json(as_json(proof))
+    else:
+        sys.stdout.write(proof_text.render(proof, output_style()))
+        sys.stdout.flush()
+
+
+def as_json(proof: Proof) -> dict[str, Any]:
+    """The fields of ``prove --json``. ``remarks``: what a reader should know, a sentence each."""
+    from jitter_workshop.model.codec import to_plain
+
+    said = proof.judgement
+    notes: dict[str, str] = {}
+    if said is None:
+        notes |= dict.fromkeys(("headline", "drift", "worst"), "no round was finished")
+    rows = [{_KEYS.get(key, key): value for key, value in to_plain(row).items()} for row in said.rows] if said else []
+    if any(row["high"] is None for row in rows):
+        notes["rows.high"] = "null: without bound"
+    if any(row["ratio"] is None for row in rows):
+        notes["rows.ratio"] = "null: none was seen without it, or there is nothing to compare"
+    if any(row["rounds_needed"] is None for row in rows):
+        notes["rows.rounds_needed"] = "null: the row tells already, or no sensible number would; its words say which"
+    plain = to_plain(proof)
+    return {
+        "id": proof.id,
+        "tunable": proof.subject,
+        "chapter": proof.chapter,
+        "workload": proof.workload,
+        "preset": proof.preset or None,
+        "seed": proof.seed,
+        "planned": proof.planned,
+        "complete": proof.complete,
+        "stopped": proof.stopped,
+        "started_at": proof.started_at,
+        "ended_at": proof.ended_at or None,
+        "changes": plain["changes"],
+        "rounds": [{_KEYS.get(key, key): value for key, value in one.items()} for one in plain["rounds"]],
+        "rows": rows,
+        "headline": to_plain(said.headline) if said else None,
+        "drift": to_plain(said.drift) if said else None,
+        "worst": said.worst if said else None,
+        "restored": proof.restored,
+        "left_alone": plain["left_alone"],
+        "remarks": list(proof.notes),
+        "notes": notes
+        | ({} if proof.preset else {"preset": "each run lasted as long as was asked for"})
+        | ({} if proof.ended_at else {"ended_at": "it is under way"}),
+    }
+
+
+_KEYS = {"with_it": "with"}
+"""``with`` is a word of Python, so the types call it otherwise."""
