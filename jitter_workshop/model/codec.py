@@ -22,13 +22,25 @@ class CodecError(ValueError):
 
 def to_plain(value: Any) -> Any:
     """Dataclasses, tuples and dicts as JSON-ready dicts and lists."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    kind: Any = type(value)
+    if kind in _ATOMS:
+        return value
+    if (names := _field_names(kind)) is not None:
+        return {name: to_plain(getattr(value, name)) for name in names}
     if isinstance(value, tuple | list):
         return [to_plain(v) for v in value]
     if isinstance(value, dict):
         return {str(k): to_plain(v) for k, v in value.items()}
     return value
+
+
+_ATOMS = frozenset({str, int, float, bool, type(None)})
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...] | None:
+    """Of a dataclass, None for all else."""
+    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 def from_plain(cls: type[T], value: Any, where: str = "") -> T:

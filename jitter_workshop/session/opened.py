@@ -9,6 +9,7 @@ need not add up thousands of blocks). A run's folder appears whole or not at all
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -340,7 +341,9 @@ def is_newer(value: dict[str, Any], known: int) -> bool:
 def run_folders(folder: Path) -> set[str]:
     """The ids of the runs that have a folder."""
     try:
-        return {e.name for e in (folder / "runs").iterdir() if ids.is_id(e.name) and e.is_dir()}
+        # The listing says of each entry what it is: asking for that one by one takes ten times as long.
+        with os.scandir(folder / "runs") as entries:
+            return {e.name for e in entries if ids.is_id(e.name) and e.is_dir()}
     except OSError:
         return set()
 
