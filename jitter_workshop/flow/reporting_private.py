@@ -14,18 +14,22 @@ from typing import Any, TypeVar
 
 from jitter_workshop.host.private import Scrubber
 from jitter_workshop.host.services import SERVICE_TASKS
+from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import IDLE, THROTTLED, Cause, Deed, Part, Slice, Visitor
 from jitter_workshop.model.history import Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.run import ForeignLoad
-from jitter_workshop.model.verdict import Judgement
+from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Stalls
+from jitter_workshop.model.verdict import Judgement, Standing
 
 PRIVATE_NOTE = "names of hosts, users and tasks are replaced; the raw data, which have them, are left out"
 LEFT_OUT = "(left out: it may name a task)"
 
 T = TypeVar("T")
+
+_NAMELESS = Judgement | HistogramSummary | Standing | Stalls
+"""Thousands of figures in a large report, and the tool's own words."""
 
 _NAMING_KINDS = frozenset({"task", "migration", "around"})
 """Kinds of causes whose name can be a task's."""
@@ -118,11 +122,9 @@ def _each(value: object) -> Iterator[object]:
         for one in value.values():
             yield from _each(one)
     elif isinstance(value, tuple | list):
-        # A curve is hundreds of points and names nothing.
-        if not value or not hasattr(value[0], "percentile"):
-            for one in value:
-                yield from _each(one)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, Judgement | type):
+        for one in value:
+            yield from _each(one)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, _NAMELESS | PercentileCurve | type):
         for field in dataclasses.fields(value):
             yield from _each(getattr(value, field.name))
 
@@ -149,9 +151,10 @@ class _Hider:
         elif isinstance(value, dict):
             made = {key: self.hidden(one, field) for key, one in value.items()}
         elif isinstance(value, tuple):
-            if not value or not hasattr(value[0], "percentile"):
-                made = tuple(self.hidden(one, field) for one in value)
-        elif dataclasses.is_dataclass(value) and not isinstance(value, Judgement | type):
+            made = tuple([self.hidden(one, field) for one in value])
+        elif isinstance(value, PercentileCurve):
+            made = dataclasses.replace(value, label=self._text(value.label, "label"))
+        elif dataclasses.is_dataclass(value) and not isinstance(value, _NAMELESS | type):
             made = self._record(value)
         return made  # type: ignore[no-any-return]
 
