@@ -92,7 +92,7 @@ def names_in(document: ReportDocument) -> Names:
     return Names(tuple(name for name in hosts if name.strip()), tuple(users), tuple(tasks))
 
 
-def private(document: ReportDocument) -> ReportDocument:
+def for_others(document: ReportDocument) -> ReportDocument:
     """The document without these names, MAC and IP addresses, UUIDs and serial numbers; ``private`` is set, so that no
     raw data go with it. One that is private already comes back equal."""
     if document.private:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow.reporting_private import LEFT_OUT, names_in, private
+from jitter_workshop.flow.reporting_private import LEFT_OUT, for_others, names_in
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import Cause, Deed, Part, Residence
 from jitter_workshop.model.evidence import Proof as Clean
@@ -82,7 +82,7 @@ def test_names_of_hosts_users_and_tasks_are_gone_and_the_same_one_everywhere() -
     assert found.hosts == ("lab03",)
     assert found.users == ("dora",)
     assert set(found.tasks) == {"mirror-daily", "billing-sync"}
-    kept = private(document)
+    kept = for_others(document)
     text = told(kept)
     for secret in SECRETS:
         # The interrupt's name is the kernel's, even where a task has the same one.
@@ -106,7 +106,7 @@ def test_names_of_hosts_users_and_tasks_are_gone_and_the_same_one_everywhere() -
 
 def test_figures_ids_and_verdicts_stay() -> None:
     document = made()
-    kept = private(document)
+    kept = for_others(document)
     assert [r.id for r in kept.runs] == [r.id for r in document.runs]
     assert [r.histogram for r in kept.runs] == [r.histogram for r in document.runs]
     assert [p.judgement for p in kept.proofs] == [p.judgement for p in document.proofs]
@@ -118,26 +118,26 @@ def test_figures_ids_and_verdicts_stay() -> None:
 
 
 def test_a_second_time_changes_nothing() -> None:
-    once = private(named())
-    assert private(once) is once
+    once = for_others(named())
+    assert for_others(once) is once
 
 
 def test_a_report_with_next_to_nothing_is_one() -> None:
-    assert private(bare()).private
+    assert for_others(bare()).private
 
 
 @pytest.mark.parametrize("kernels", ["kworker/0:1-events", "ksoftirqd/1", "rcu_preempt", "swapper/1", "irq/24-eth0"])
 def test_tasks_of_the_kernel_keep_their_names(kernels: str) -> None:
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, kernels, 1, 2.0),))
     document = dataclasses.replace(made(), runs=(run,), culprits=())
-    assert private(document).runs[0].disturbed[0].name == kernels
+    assert for_others(document).runs[0].disturbed[0].name == kernels
 
 
 def test_the_name_of_a_host_in_a_path_of_the_kernel_is_the_kernels() -> None:
     host = dataclasses.replace(HOST, name="vm")
     event = HostEvent("t", "applied", "stat-interval", "/proc/sys/vm/stat_interval", "1", "120", reason="on vm.")
     command = Command("sysctl vm.stat_interval=120", "on vm")
-    kept = private(dataclasses.replace(bare(), hosts=(host,), host_name="vm", events=(event,), commands=(command,)))
+    kept = for_others(dataclasses.replace(bare(), hosts=(host,), host_name="vm", events=(event,), commands=(command,)))
     assert kept.events[0].path == "/proc/sys/vm/stat_interval"
     assert kept.events[0].reason == "on host 1."
     assert kept.commands == (Command("sysctl vm.stat_interval=120", "on host 1"),)
@@ -147,7 +147,7 @@ def test_a_task_that_is_called_like_a_figure_falsifies_none() -> None:
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, "5", 1, 2.0),))
     said = Culprits(run.id, "counters", None, ("5 used CPU 1.", "There is no trace of it."))
     document = dataclasses.replace(bare(), runs=(run,), culprits=(said,), summary=("Stalls: 5 a second.",))
-    kept = private(document)
+    kept = for_others(document)
     assert kept.summary == ("Stalls: 5 a second.",)
     assert kept.culprits[0].text == (LEFT_OUT, "There is no trace of it.")
     assert kept.runs[0].disturbed[0].name == "task 1"
@@ -161,4 +161,4 @@ def test_whatever_a_task_is_called_no_field_that_names_tasks_has_it(name: str) -
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, name, 1, 2.0),))
     document = dataclasses.replace(bare(), runs=(run,))
     if name in names_in(document).tasks:
-        assert private(document).runs[0].disturbed[0].name == "task 1"
+        assert for_others(document).runs[0].disturbed[0].name == "task 1"
