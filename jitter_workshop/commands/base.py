@@ -51,6 +51,7 @@ VERBS: dict[str, str] = {
     "prove": "prove by paired runs that a change helps, or that it does not; given back at the end",
     "explain": "name what took the time of a run's stalls, by the kernel's trace",
     "chart": "draw the percentile curves of runs",
+    "report": "write a report of the session, to be read without this tool",
     "sessions": "list, show, choose or remove sessions",
     "record-host": "record this host into a folder that every verb can read with --root",
     "lessons": "list the chapters, or check a course for mistakes",

@@ -169,6 +169,11 @@ def key_of(course_id: str, chapter_id: str) -> str:
     return chapter_id if course_id == BUILTIN_ID else f"{course_id}/{chapter_id}"
 
 
+def recorded_session(host: str) -> str:
+    """The name of the session that the workshop keeps of a recorded host, where none is asked for."""
+    return f"{host} (recorded)"
+
+
 def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
     """A host as the workshop sees it."""
     topology = read_topology(root)

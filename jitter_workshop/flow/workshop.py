@@ -15,7 +15,7 @@ from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.causes import Progress, explain, unheard
-from jitter_workshop.flow.desk import Desk, current_chapter, look_at
+from jitter_workshop.flow.desk import Desk, current_chapter, look_at, recorded_session
 from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
@@ -78,7 +78,7 @@ class Workshop:
         name = clean(host.name, 40) or "host"
         if host_root.recorded:
             # A rehearsal does not take the place of the session that goes on on this host.
-            handle = store.open_or_create(session_name or f"{name} (recorded)", name, recorded=True)
+            handle = store.open_or_create(session_name or recorded_session(name), name, recorded=True)
         elif session_name is not None:
             handle = store.open_or_create(session_name, name)
         else:

@@ -1,0 +1,139 @@
+"""Write a report of the session that is read without this tool: what was measured, changed, proven and learnt.
+
+  html    one page with charts, for every browser and for paper, offline; the raw data are inside, and 'sessions import'
+          of the page brings the session back
+  md      Markdown, with its charts as SVG beside it
+  json    every figure, for scripts (docs/report.md says what each field is)
+  pyperf  for 'pyperf show' and 'pyperf compare_to'
+  hlog    every block's histograms, hgrm percentile distributions: for HdrHistogram's readers and plotters
+
+Without -o the file is made in this folder, called after the session and the day; '-o -' writes to standard output. A
+file that is there is never overwritten without --force, and a link that stands in its place is never followed. RUN is
+an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …; a report of
+chosen runs has no chapters, no proofs and no raw data. Who stole the time is worked out once and kept: the first report
+after runs with --evidence takes some seconds for each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jitter_workshop.commands.base import say
+from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.progress import LateLine
+
+if TYPE_CHECKING:
+    from jitter_workshop.model.report import ReportDocument
+    from jitter_workshop.session.store import OpenSession
+
+NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm")
+STDOUT = "-"
+SHOWN = 3
+"""How many of the files beside the first are named."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=NAMES, help="default: by the name after -o, else html")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write; - is standard output")
+    parser.add_argument("--run", metavar="RUN", nargs="+", action="extend", default=[], help="only these runs")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--private", action="store_true", help="without names of hosts, users and tasks, and raw data")
+    parser.add_argument("--course", metavar="DIR", type=Path, help="the course that the session walked, if another")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 done; no runs raises."""
+    from jitter_workshop.flow.reporting import build
+    from jitter_workshop.flow.reporting_files import default_name, write
+    from jitter_workshop.flow.reporting_formats import FORMATS
+
+    if args.force and args.output == STDOUT:
+        raise UsageError("--force is for files", "leave it out: standard output is not replaced")
+    name = args.format or _format_of(args.output)
+    chosen = FORMATS[name]
+    late = _Progress()
+    with _session(args) as session:
+        try:
+            ids = [session.find(wanted).id for wanted in args.run]
+            document = build(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
+            if args.private:
+                document = _for_others(document)
+            target = Path(args.output or default_name(document, chosen.ending))
+            told = {one.id for one in document.runs}
+            runs = tuple(one for one in session.runs() if one.id in told)
+            files = chosen.make(document, session, runs, "" if args.output == STDOUT else target.name)
+        finally:
+            late.close()
+        notices = tuple(session.notices)
+    for notice in notices:
+        say(f"note: {clean(notice, 300)}")
+    if args.output == STDOUT:
+        _to_stdout(files)
+        return 0
+    first, *beside = write(files, target.parent, force=args.force)
+    sys.stdout.write(f"{first}\n")
+    sys.stdout.flush()
+    if beside:
+        more = f" and {len(beside) - SHOWN} more" if len(beside) > SHOWN else ""
+        say(f"beside it: {', '.join(path.name for path in beside[:SHOWN])}{more}")
+    return 0
+
+
+class _Progress(LateLine):
+    """One line on stderr for what takes longer than a second."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def told(self, what: str, done: int, total: int) -> None:
+        self._what = what
+        self(done, total)
+
+
+def _format_of(output: str | None) -> str:
+    """What the name of a file asks for; html where it says nothing. Raises UsageError for an ending of none."""
+    if output in (None, STDOUT):
+        return "html"
+    ending = Path(str(output)).suffix.lower().removeprefix(".")
+    found = {"htm": "html", "markdown": "md"}.get(ending, ending)
+    if found in NAMES:
+        return found
+    if not ending:
+        return "html"
+    raise UsageError(f"no format is called '{clean(ending, 20)}'", f"say which with --format: {', '.join(NAMES)}")
+
+
+def _session(args: argparse.Namespace) -> OpenSession:
+    """The session that is asked for, or in use; of a recorded host the one that the workshop keeps of it."""
+    from jitter_workshop.commands.shared import open_session
+
+    if args.root == Path("/") or args.session is not None:
+        return open_session(args)
+    from jitter_workshop.flow.desk import look_at, recorded_session
+    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.session.store import SessionStore
+
+    name = recorded_session(clean(look_at(HostRoot(args.root))[1].name, 40) or "host")
+    try:
+        return SessionStore().open(name)
+    except SessionError as error:
+        advice = "walk a chapter on it first ('jitter-workshop --root TREE'), or name a session with --session"
+        raise SessionError("there is no session of this recorded host yet", advice) from error
+
+
+def _for_others(document: ReportDocument) -> ReportDocument:
+    from jitter_workshop.flow.reporting_private import private
+
+    return private(document)
+
+
+def _to_stdout(files: dict[str, bytes]) -> None:
+    """The one file that fits there; a format that makes more than one has left them out, or refused."""
+    content = next(iter(files.values()))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,164 @@
+"""Where a report goes: a name that says what it is, and files that are either whole or not there.
+
+Nothing is overwritten that was not meant. A link that stands where the report is to go is never followed, also not with
+``force``: whoever put it there may have meant another file. A link to a folder on the way is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import stat
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.text import clean
+from jitter_workshop.paths import APP
+
+NAME_LIMIT = 40
+_TEMPORARY = f".{APP}-new-"
+_ADVICE = {
+    errno.ENOSPC: "the disk is full: free some space, or write elsewhere with -o",
+    errno.EDQUOT: "your disk quota is used up: free some space, or write elsewhere with -o",
+    errno.EROFS: "name a file in another folder with -o",
+    errno.EACCES: "name a file in a folder of your own with -o",
+    errno.EPERM: "name a file in a folder of your own with -o",
+    errno.ENOENT: "make the folder first, or name a file in another one with -o",
+    errno.ENOTDIR: "a file is in the way: name one in another folder with -o",
+    errno.ENAMETOOLONG: "choose a shorter name with -o",
+    errno.EFBIG: "name a file in another folder with -o",
+}
+_THERE = "replace it with --force, or name another file with -o"
+_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+
+
+class NotWritten(WorkshopError):
+    """A report was made and could not be written; nothing of it is left."""
+
+    title = "The report is not written"
+
+
+def default_name(document: ReportDocument, ending: str) -> str:
+    """``jitter-workshop-SESSION-DATE.html``: letters, digits and dashes only, whatever the session is called."""
+    plain = unicodedata.normalize("NFKD", document.session_name).encode("ascii", "ignore").decode("ascii")
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or document.session_id
+    date = document.made_at[:10]
+    return f"{APP}-{slug}{'' if slug.endswith(date) else f'-{date}'}{ending}"
+
+
+def free(path: Path) -> Path:
+    """``path``, or where something stands there the first of ``NAME-2.html``, ``NAME-3.html``, … that is free."""
+    stem, dot, rest = path.name.partition(".")
+    number = 1
+    found = path
+    while os.path.lexists(found):
+        number += 1
+        found = path.with_name(f"{stem}-{number}{dot}{rest}")
+    return found
+
+
+def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tuple[Path, ...]:
+    """Write all of these files (name → content) into a folder, or none; their paths. Raises NotWritten, also where one
+    is there already and ``force`` is not given."""
+    targets = [folder / name for name in files]
+    for target in targets:
+        _check(target, force)
+    made: list[tuple[Path, Path]] = []
+    placed: list[Path] = []
+    try:
+        for target, content in zip(targets, files.values(), strict=True):
+            temporary = folder / f"{_TEMPORARY}{secrets.token_hex(6)}"
+            made.append((temporary, target))
+            with _explained(target):
+                _fill(temporary, content)
+        for temporary, target in made:
+            with _explained(target):
+                _place(temporary, target, force)
+            if not force:
+                placed.append(target)
+    except BaseException:
+        for path in placed:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        raise
+    finally:
+        for temporary, _ in made:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+    return tuple(targets)
+
+
+def _check(target: Path, force: bool) -> None:
+    """Refuse what stands in the way, before anything is made. Raises NotWritten."""
+    shown = clean(target, 200)
+    if not target.name or target.name in (".", ".."):
+        raise NotWritten(f"{shown or 'that'} is no name of a file", "name a file with -o")
+    try:
+        there = target.lstat()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise _not_written(target, error) from error
+    if stat.S_ISLNK(there.st_mode):
+        told = f"{shown} is a link to {clean(_link(target), 200)} and is not followed"
+        raise NotWritten(told, "name the file itself, or remove the link")
+    if stat.S_ISDIR(there.st_mode):
+        raise NotWritten(f"{shown} is a folder", "name a file in it with -o")
+    if not stat.S_ISREG(there.st_mode):
+        raise NotWritten(f"{shown} is no regular file", "'-o -' writes to standard output")
+    if not force:
+        raise NotWritten(f"{shown} is there already", _THERE)
+
+
+def _fill(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(handle)
+
+
+def _place(temporary: Path, target: Path, force: bool) -> None:
+    """Give a whole file its name. Without ``force`` never in the place of another, also of one that came meanwhile."""
+    if force:
+        temporary.replace(target)
+        return
+    try:
+        os.link(temporary, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        # A file system without hard links (FAT, some network shares): take the name first, then fill it by a rename.
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+        temporary.replace(target)
+
+
+@contextlib.contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError as error:
+        raise NotWritten(f"{clean(target, 200)} is there already", _THERE) from error
+    except (OSError, ValueError) as error:
+        raise _not_written(target, error) from error
+
+
+def _not_written(target: Path, error: OSError | ValueError) -> NotWritten:
+    if isinstance(error, ValueError):  # a NUL in the name
+        return NotWritten(f"{clean(target, 200)} is no name of a file", "name another file with -o")
+    reason = (error.strerror or str(error)).lower()
+    advice = _ADVICE.get(error.errno or 0, "name another file with -o")
+    return NotWritten(f"cannot write {clean(target, 200)}: {reason}", advice)
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return "something"

@@ -1,0 +1,72 @@
+"""The formats of a report, one line each: the verb, the screen and the plain walk take them from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import Run
+from jitter_workshop.session import archive
+from jitter_workshop.session.store import OpenSession
+
+Files = dict[str, bytes]
+Make = Callable[[ReportDocument, OpenSession, Sequence[Run], str], Files]
+"""Document, session, the runs that are reported, the name of the file ("" = standard output, where there is room for
+one file) → file name → content. The first is the one to name; the others lie beside it."""
+
+HTML_BYTES = 1_000_000
+"""A report of 20 runs is to stay below it, the raw data in it included."""
+_IN_BASE64 = 4 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """``about``: what it is for, in a few words. ``make`` loads what it needs when it is called."""
+
+    name: str
+    ending: str
+    about: str
+    make: Make
+
+
+def _html(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
+    from jitter_workshop.report import html
+
+    if document.private or {run.id for run in document.runs} < set(session.session.runs):
+        # Who left runs or names out does not want them to be in the raw data.
+        return {name: html.render(document, None).encode("utf-8")}
+    room = HTML_BYTES - len(html.render(document, None).encode("utf-8"))
+    packed = archive.pack(session.folder, room=max(0, int(room / _IN_BASE64)))
+    return {name: html.render(document, packed).encode("utf-8")}
+
+
+def _of(module: str) -> Make:
+    def make(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
+        found: Files = import_module(f"jitter_workshop.report.{module}").files(document, session, runs, name)
+        return found
+
+    return make
+
+
+FORMATS: dict[str, Format] = {
+    one.name: one
+    for one in (
+        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", _html),
+        Format("md", ".md", "text with charts beside it, for a wiki or a pull request", _of("markdown")),
+        Format("json", ".json", "every figure, for scripts", _of("json_report")),
+        Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", _of("formats_pyperf")),
+        Format("hlog", ".hlog", "every block's histograms, for HdrHistogram's tools", _of("formats_hlog")),
+        Format("hgrm", ".hgrm", "percentile distributions, for HdrHistogram's plotters", _of("formats_hgrm")),
+    )
+}
+
+
+def find(name: str) -> Format:
+    """Raises UsageError for a format that there is not."""
+    found = FORMATS.get(name)
+    if found is None:
+        raise UsageError(f"there is no format '{name[:20]}'", f"use {', '.join(FORMATS)}")
+    return found
