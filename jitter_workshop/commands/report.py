@@ -126,9 +126,9 @@ def _session(args: argparse.Namespace) -> OpenSession:
 
 
 def _for_others(document: ReportDocument) -> ReportDocument:
-    from jitter_workshop.flow.reporting_private import private
+    from jitter_workshop.flow.reporting_private import for_others
 
-    return private(document)
+    return for_others(document)
 
 
 def _to_stdout(files: dict[str, bytes]) -> None:
