@@ -1,5 +1,5 @@
-"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen, explain, attribution; all when none
-is named."""
+"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen, explain, attribution, verdicts,
+calibration; all when none is named. ``calibration`` with options records and judges (tests/bench/calibration.py)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 
 from tests.bench.figures import report
 
-PARTS = ("native", "chart", "startup", "status", "ring", "screen", "explain", "attribution", "verdicts")
+PARTS = ("native", "chart", "startup", "status", "ring", "screen", "explain", "attribution", "verdicts", "calibration")
 
 
 def main(names: list[str]) -> int:
+    if names[:1] == ["calibration"] and len(names) > 1:
+        return int(importlib.import_module("tests.bench.calibration").main(names[1:]))
     unknown = [n for n in names if n not in PARTS]
     if unknown:
         print(f"unknown part {unknown[0]}: {', '.join(PARTS)}", file=sys.stderr)

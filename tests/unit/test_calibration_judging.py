@@ -1,0 +1,174 @@
+"""What the calibration says of made data with a known answer, and that docs/verdicts.md quotes what the recorded data
+says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.verdict import Side
+from jitter_workshop.stats.verdicts import judge
+from tests.bench import calibration as command
+from tests.calibration import judging
+from tests.calibration.plan import FAR, NEAR, OFF, NullPlan, PowerPlan, Slot
+from tests.calibration.records import Recorded, Taken, Writer, plain_side, plain_sitting, read, side_from
+from tests.maderounds import LAPTOP, NOISY, make_rounds, make_side
+
+DOCS = Path(__file__).parents[2] / "docs" / "verdicts.md"
+NOT_YET = "not been recorded yet"
+
+
+def record(plan: NullPlan | PowerPlan, side_of: Callable[[Slot], Side], each_s: float = 1.5) -> Recorded:
+    periods = dict.fromkeys(plan.effects, 10000000) if isinstance(plan, PowerPlan) else {}
+    runs = {}
+    for slot in plan.slots():
+        side = side_from(plain_side(side_of(slot)), f"{slot.number:05d}")
+        sides = {1_000: side} if isinstance(plan, NullPlan) else {1_000: side, 5_000: side}
+        runs[slot.number] = Taken(slot.number, round(slot.number * each_s * 1000), 0, 0, 0, sides)
+    return Recorded(plan, periods, (plain_sitting(plan, {}, periods),), runs)
+
+
+def even(slot: Slot) -> Side:
+    return make_side(random.Random(slot.number), LAPTOP, 0.2)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1.0, 1.3, 2.0, 0.3]), st.sampled_from([9, 10, 17]))
+def test_the_short_way_claims_what_a_judgement_claims(seed: int, ratio: float, rounds: int) -> None:
+    made = make_rounds(seed, rounds, ratio)
+    rows = judge(made, "ring").rows
+    assert judging.claims(made, "ring") == {r.measure: r.verdict for r in rows if r.verdict in ("lower", "higher")}
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "low", "high"),
+    # Clopper and Pearson's own kind of table: 5 of 100, none of 200 (1 - 0.025^(1/200)), all of 12.
+    [(5, 100, 0.0164, 0.1128), (0, 200, 0.0, 0.0183), (12, 12, 0.7354, 1.0), (0, 0, 0.0, 1.0)],
+)
+def test_the_interval_of_a_share_is_exact(count: int, total: int, low: float, high: float) -> None:
+    assert judging.exact(count, total) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_the_same_host_on_both_sides_claims_next_to_nothing() -> None:
+    recorded = record(NullPlan(20), even, each_s=5.0)
+    found, left = judging.answers(recorded)
+    assert not left
+    assert {(a.half, a.workload) for a in found} == {(h, w) for h in (NEAR, FAR) for w in ("ring", "spin")}
+    assert len(found) == 40
+    assert sum(bool(a.claims) for a in found) <= 4
+    assert judging.null_table(found)[-1].startswith("| **all** |  | 40 |")
+
+
+def test_sides_that_do_differ_are_claimed_in_every_comparison() -> None:
+    plan = NullPlan(4)
+    worse = {pair.with_it for same in plan.comparisons_planned() for pair in same.pairs}
+
+    def side(slot: Slot) -> Side:
+        return make_side(random.Random(slot.number), NOISY if slot.number in worse else LAPTOP, 0.1)
+
+    found, _ = judging.answers(record(plan, side, each_s=25.0))
+    assert len(found) == 8
+    assert all(a.claims[judging.PRIMARY] == "higher" for a in found)
+    assert judging.null_table(found)[-1] == "| **all** |  | 8 | 8 (100.0 %) | 63.1 to 100.0 % |"
+    assert f"| {judging.PRIMARY} | 8 | 8 (100.0 %) | 8 |" in judging.lines_table(found)
+
+
+def test_what_is_not_as_planned_is_left_out_and_said() -> None:
+    quick = record(NullPlan(4), even, each_s=1.0)
+    found, left = judging.answers(quick)
+    assert {a.half for a in found} == {NEAR}
+    assert left == {f"{FAR}: a round's runs less than 30 minutes apart": 4}
+    some = record(NullPlan(4), even, each_s=25.0)
+    del some.runs[3]
+    slow = {n: replace(one, at_ms=one.at_ms + 100_000 * (n > 50)) for n, one in some.runs.items()}
+    slow[51] = replace(slow[51], at_ms=slow[50].at_ms + 90_000)
+    _, left = judging.answers(replace(some, runs=slow))
+    assert left[f"{NEAR}: not whole"] == 1
+    assert left[f"{NEAR}: a round's runs more than 60 s apart"] == 1
+
+
+def pool(ratio: float) -> Recorded:
+    def side(slot: Slot) -> Side:
+        level = 1.0 if slot.effect == OFF else ratio
+        return make_side(random.Random(slot.number), LAPTOP, 0.2, level)
+
+    return record(PowerPlan(40, ("2",)), side)
+
+
+def test_a_large_effect_is_seen_by_every_design_and_no_effect_by_none() -> None:
+    seen = judging.designs(pool(4.0), subsets=20)
+    assert [(d.seconds, d.rounds, d.of) for d in seen] == [(s, n, 40 // n) for s in (1, 5) for n in (10, 20, 40)]
+    assert all((d.seen, d.random_seen, d.wrong) == (d.of, 20, 0) for d in seen)
+    assert sum(d.random_seen for d in judging.designs(pool(1.0), subsets=20)) <= 6
+
+
+def test_the_effect_that_is_told_is_that_of_the_pool() -> None:
+    recorded = pool(2.0)
+    rates = judging.rates(recorded)
+    assert rates[OFF] == pytest.approx(4.7, rel=0.15)
+    assert rates["2"] / rates[OFF] == pytest.approx(2.0, rel=0.15)
+    table = judging.power_table(recorded, judging.designs(recorded, subsets=5))
+    assert len(table) == 2 + 6
+    assert f"(×{rates['2'] / rates[OFF]:.2f})" in table[2]
+
+
+def test_runs_of_a_pool_against_their_like_claim_next_to_nothing() -> None:
+    found = judging.second_null(pool(4.0))
+    assert len(found) == 2 * 2 * 2
+    # Both lengths of these have the same sides: a comparison that claims by luck does so twice.
+    assert sum(bool(a.claims) for a in found) <= 2
+
+
+def test_the_command_judges_a_file_and_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded = record(NullPlan(2), even)
+    writer = Writer(tmp_path / "null.jsonl")
+    writer.sitting({**recorded.sittings[0], "host": {"cpu_model": "a CPU"}})
+    for one in recorded.runs.values():
+        writer.run(one)
+    writer.close()
+    assert command.main(["--judge", str(tmp_path / "null.jsonl")]) == 0
+    said = capsys.readouterr().out
+    assert "80 of 80 runs" in said
+    assert "a CPU" in said
+    assert "left out: 2 × half the series apart" in said
+    assert command.main(["--judge", str(tmp_path / "none.jsonl")]) == 2
+    assert "none.jsonl" in capsys.readouterr().err
+
+
+def null_goal(recorded: Recorded) -> None:
+    found, left = judging.answers(recorded)
+    assert not left
+    assert len(found) == 200
+    assert sum(bool(a.claims) for a in found) <= 10
+
+
+def power_goal(recorded: Recorded) -> None:
+    (usual,) = (d for d in judging.designs(recorded) if (d.effect, d.seconds, d.rounds) == ("2", 5.0, 10))
+    assert usual.random_seen >= 0.9 * usual.random_of
+    assert usual.wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "report", "goal"),
+    [(judging.NULL, judging.null_report, null_goal), (judging.POWER, judging.power_report, power_goal)],
+)
+def test_the_document_quotes_the_recorded_data_and_its_goal_is_met(
+    path: Path, report: Callable[[Recorded], list[str]], goal: Callable[[Recorded], None]
+) -> None:
+    documented = DOCS.read_text(encoding="utf-8")
+    pending = f"The {path.name.partition('.')[0]} series has {NOT_YET}."
+    if not path.exists():
+        # Then nothing may be claimed of it, and the document says so itself.
+        assert pending in documented
+        return
+    assert pending not in documented
+    recorded = read(path)
+    assert len(recorded.runs) == len(recorded.plan.slots())
+    documented_lines = documented.splitlines()
+    assert [line for line in report(recorded) if line and line not in documented_lines] == []
+    goal(recorded)
