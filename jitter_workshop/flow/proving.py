@@ -257,7 +257,7 @@ class _Series:
 
     def _under_way(self) -> Proof:
         """What there is so far. Not known to be given back: who reads this again is somebody after a kill."""
-        return dataclasses.replace(self._proof(None, self._plan.subject == PLACEMENT), ended_at="", complete=False)
+        return dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False)
 
     def _proof(self, cause: WorkshopError | None, back: bool) -> Proof:
         rounds = rounds_of(self._pairs)
@@ -327,10 +327,9 @@ class _Times:
 def settle_cut_off(session: OpenSession) -> None:
     """Write down of proofs whose process was killed that they have ended, and whether their change still stands."""
     for proof in session.proofs():
-        if proof.ended_at or proof.stopped != CUT_OFF:
-            continue
-        restored = proof.subject == PLACEMENT or not _stands(proof.subject)
-        session.add_proof(dataclasses.replace(proof, ended_at=ids.timestamp(), restored=restored))
+        if proof.stopped == CUT_OFF and not proof.restored and not session.read_only:
+            restored = proof.subject == PLACEMENT or not _stands(proof.subject)
+            session.add_proof(dataclasses.replace(proof, restored=restored))
 
 
 def _stands(subject: str) -> bool:

@@ -82,8 +82,8 @@ def draw(request: ProveRequest, hands: Hands) -> Drawn:
     words = tuple(word for word in request.words if word.strip() != PLACEMENT)
     if words and len(words) < len(request.words):
         raise UsageError("placement and settings are proven one after the other", "leave one of them out")
-    if request.workload is not None:
-        check(_base(request, request.workload))
+    asked = request.workload or (request.like.workload if request.like is not None else "ring")
+    check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
     topology = read_topology(root)
     return _settings(request, parse_wanted(words), hands, root) if words else _placement(request, root, topology)

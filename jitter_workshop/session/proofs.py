@@ -6,7 +6,9 @@ A damaged file is set aside under another name, and what a newer version wrote i
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import datetime
 import math
 from pathlib import Path
 
@@ -37,7 +39,7 @@ def read_all(
     """A session's proofs, oldest first, and what the user should be told of those that cannot be read.
 
     ``nobody_proves``: no other process can be at work on one, so that a proof without an end was cut off; it is given
-    back as such, ``stopped`` being :data:`CUT_OFF`, and told. ``own``: the one that this process is making.
+    back as such, ``stopped`` being :data:`CUT_OFF` and its end that of its last round, and told. ``own``: the one that this process is making.
     """
     found, notices = list[Proof](), list[str]()
     folder = session / FOLDER
@@ -64,7 +66,7 @@ def read_all(
             notices.append(f"proof {shown} is damaged ({clean(error, 120)}); {where}")
             continue
         if not proof.ended_at and nobody_proves and proof.id != own:
-            proof = dataclasses.replace(proof, stopped=CUT_OFF, complete=False)
+            proof = dataclasses.replace(proof, stopped=CUT_OFF, complete=False, ended_at=_written_at(path))
             done = f"{len(proof.rounds)} of {many(proof.planned, 'round')}"
             notices.append(f"proof {shown} of {clean(proof.subject, 60)} was interrupted: {CUT_OFF}; {done} are kept")
         found.append(proof)
@@ -77,6 +79,13 @@ def find(proofs: tuple[Proof, ...], wanted: str) -> Proof:
     listed = [(proof.id, proof.subject) for proof in proofs]
     ident = ids.lookup("proof", wanted, listed, "see 'jitter-workshop prove --list'")
     return next(proof for proof in proofs if proof.id == ident)
+
+
+def _written_at(path: Path) -> str:
+    """When a file was written last; now where it has gone meanwhile."""
+    with contextlib.suppress(OSError):
+        return ids.timestamp(datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC))
+    return ids.timestamp()
 
 
 def _check(proof: Proof, ident: str) -> None:
