@@ -1,19 +1,20 @@
-"""Say how runs differ from the first one (describes, claims no cause).
+"""Say how runs differ from the first one: figures only, because single runs prove nothing.
 
-RUN is an id, the unique beginning of one, a label (the newest run that has it), or @1 for the newest run, @2, …
-Rows: stall rates and stolen time, then the percentiles that both runs have samples for, then the worst seen.
-Two single runs cannot prove anything: the same thing measured twice also differs.
-Runs of different things (workload, pacing, …) are not compared; in what they differ is said instead.
+Runs of unlike workload, pacing, interval, clock, payload or duty are not compared; in what they differ is said instead.
+Several runs stand in one table, each against the first.
 
-With --gate P (such as 99.9) the exit code is 1 where a later run is higher than the first at that percentile by more
-than the clock's resolution; where that cannot be said, nothing is printed and the exit code is 2.
+With --gate P (such as 99.9; or stolen, or stalls:100us for how often stalls over 100 µs come) the exit code is 1 where
+a later run is higher than the first there by more than the clock's resolution, and than --tolerance allows. Where that
+cannot be said of one of them, nothing is printed and the exit code is 2. docs/compare.md says what a gate cannot know.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import add_json, print_json
 from jitter_workshop.errors import SessionError, UsageError
@@ -21,25 +22,35 @@ from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jitter_workshop.model.curve import Comparison
+    from jitter_workshop.report.gate_text import Gate, Verdict
     from jitter_workshop.session.opened import OpenSession
+
+_STALLS = re.compile(r"stalls:([0-9]{1,6})(ns|us|µs|ms|s)")
+_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_LARGEST_TOLERANCE = 10_000.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("baseline", metavar="A", help="the run to compare with")
     parser.add_argument("others", metavar="B", nargs="+", help="one or more runs")
     parser.add_argument("--metric", metavar="M", help="a histogram, such as publisher_interval (default: the main one)")
-    parser.add_argument("--gate", metavar="P", help=f"exit 1 where B is higher at P: {', '.join(PERCENTILES)}")
+    parser.add_argument(
+        "--gate", metavar="P", help=f"exit 1 where B is higher at P: {', '.join(PERCENTILES)}, stolen, stalls:100us"
+    )
+    parser.add_argument("--tolerance", metavar="PERCENT", type=_percent, help="how much higher passes the gate (0)")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """0 done; 1 where ``--gate`` is given and a run is higher there."""
     from jitter_workshop.commands.shared import open_session
-    from jitter_workshop.report import comparison_text
+    from jitter_workshop.report import comparison_text, gate_text
     from jitter_workshop.stats.comparison import compare, differences
 
-    gate = _gate(args.gate)
+    gate = _gate(args.gate, args.tolerance)
     with open_session(args) as session:
         a, *others = (_measured_here(session, wanted) for wanted in (args.baseline, *args.others))
         notices = tuple(session.notices)
@@ -47,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     for one in (a, *(b for b in others if not differences(a, b))):
         _require(one, metric)
     found = [compare(a, b, metric) for b in others]
-    failed = gate is not None and any(_higher(c, gate) for c in found)
+    verdicts = [] if gate is None else _verdicts(gate, found, others)
     for notice in notices:
         sys.stderr.write(f"note: {clean(notice, 300)}\n")
     if args.json:
@@ -66,12 +77,13 @@ def run(args: argparse.Namespace) -> int:
                     }
                     for c in found
                 ],
+                "gate": None if gate is None else _gate_json(gate, verdicts),
             }
         )
     else:
-        texts = [comparison_text.render(c, a, b, metric) for c, b in zip(found, others, strict=True)]
-        sys.stdout.write("\n".join(texts))
-    return 1 if failed else 0
+        text = comparison_text.render_all(found, a, others, metric, None if gate is None else gate.measure)
+        sys.stdout.write(text + ("" if gate is None else "\n" + gate_text.render(gate, verdicts)))
+    return 1 if any(v.higher for v in verdicts) else 0
 
 
 def _measured_here(session: OpenSession, wanted: str) -> Run:
@@ -84,13 +96,26 @@ def _measured_here(session: OpenSession, wanted: str) -> Run:
     )
 
 
-def _gate(wanted: str | None) -> str | None:
+def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
+    from jitter_workshop.report.gate_text import Gate
+    from jitter_workshop.stats.comparison import STOLEN, stall_measure
+
     if wanted is None:
+        if tolerance is not None:
+            raise UsageError("--tolerance is of a gate", "say at what: --gate 99.9")
         return None
+    allowed = (tolerance or 0.0) / 100
+    if stalls := _STALLS.fullmatch(wanted):
+        return Gate(stall_measure(int(stalls[1]) * _UNITS[stalls[2]]), allowed)
+    if wanted == "stolen":
+        return Gate(STOLEN, allowed)
     percentile = wanted.removeprefix("p").removesuffix("%").strip()
     if percentile not in PERCENTILES:
-        raise UsageError(f"--gate takes no {clean(wanted, 20)}", f"choose one of {', '.join(PERCENTILES)}")
-    return f"p{percentile}"
+        raise UsageError(
+            f"--gate takes no {clean(wanted, 20)}",
+            f"choose one of {', '.join(PERCENTILES)}, or stolen, or stalls:100us",
+        )
+    return Gate(f"p{percentile}", allowed)
 
 
 def _require(one: Run, metric: str) -> None:
@@ -99,11 +124,45 @@ def _require(one: Run, metric: str) -> None:
         raise UsageError(f"run {one.id} has no histogram {clean(metric, 40)}", f"it has: {known}")
 
 
-def _higher(comparison: Comparison, gate: str) -> bool:
-    from jitter_workshop.stats.comparison import higher_at
+def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:
+    """What the gate says of each run. Raises SessionError where it cannot be said of one."""
+    from jitter_workshop.report.comparison_text import measure_name
+    from jitter_workshop.report.gate_text import verdict
 
-    higher = higher_at(comparison, gate)
-    if higher is None:
-        why = "too few samples there" if comparison.comparable else "; ".join(comparison.differences)
-        raise SessionError(f"{gate} of run {comparison.run} cannot be compared ({why})", "measure longer, or alike")
-    return higher
+    verdicts = []
+    for comparison, other in zip(found, others, strict=True):
+        one = verdict(gate, comparison, other)
+        if one is None:
+            name = measure_name(gate.measure)
+            if not comparison.comparable:
+                why, advice = "; ".join(comparison.differences), "compare runs that were measured alike"
+            elif gate.measure.startswith("p"):
+                why, advice = "too few samples there", "measure longer, or choose a lower percentile"
+            else:
+                why, advice = "not both runs have it", "choose one of the rows of this comparison without --gate"
+            raise SessionError(f"{name} of run {comparison.run} cannot be compared ({why})", advice)
+        verdicts.append(one)
+    return verdicts
+
+
+def _gate_json(gate: Gate, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    higher = [v for v in verdicts if v.higher]
+    return {
+        "measure": gate.measure,
+        "tolerance_percent": round(gate.tolerance * 100, 9),
+        "passed": not higher,
+        "higher": [
+            {"run": v.run, "label": v.label, "a": v.a, "b": v.b, "ratio": v.ratio, "stalls_beyond": v.stalls_beyond}
+            for v in higher
+        ],
+    }
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"not a number: {text!r}") from None
+    if not math.isfinite(value) or not 0 <= value <= _LARGEST_TOLERANCE:
+        raise argparse.ArgumentTypeError(f"not a percentage from 0 to {_LARGEST_TOLERANCE:g}: {text!r}")
+    return value

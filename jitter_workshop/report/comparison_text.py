@@ -1,16 +1,44 @@
-"""A comparison as text: at most 80 columns, no escapes; it may go to a terminal, a file or a mail."""
+"""Comparisons as text: at most 80 columns, no escapes; it may go to a terminal, a file or a mail."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
-from jitter_workshop.model.curve import Comparison
+from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.stats.measurewords import amount, measure_name
+from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, headline_measures
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 WIDTH = 80
 _LABEL, _COLUMN, _RATIO = 26, 20, 10
+_NAME, _A, _VALUE, _SHORT = 19, 10, 9, 8
+_MOST_COLUMNS = (WIDTH - _NAME - _A) // (_VALUE + _SHORT)
+_WITHOUT_PROOF = "Single runs cannot prove anything: the same thing measured twice also differs."
+
+
+def render_all(
+    found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, wanted: str | None = None
+) -> str:
+    """One comparison as :func:`render`; several as one table, a column a run, or a line a run where the columns would
+    not fit. ``wanted``: a measure that must not be left out there. Ends with a line break."""
+    if len(found) == 1:
+        return render(found[0], baseline, others[0], metric)
+    names = ["A", *(f"B{n}" for n in range(1, len(found) + 1))]
+    lines = [f"{len(found)} runs against A · {clean(metric, 30)}", "", _who(names[0], baseline, ())]
+    lines += [_who(n, b, c.differences) for n, b, c in zip(names[1:], others, found, strict=True)]
+    compared = [(n, b, c) for n, b, c in zip(names[1:], others, found, strict=True) if c.comparable]
+    if compared:
+        runs = [c for _, _, c in compared]
+        heads = [n for n, _, _ in compared]
+        if len(compared) <= _MOST_COLUMNS:
+            lines += ["", *_by_measure(heads, runs)]
+        else:
+            labels = [clean(one.label or one.id, 15) for one in (baseline, *(b for _, b, _ in compared))]
+            lines += ["", *_by_run(heads, labels, runs, headline_measures(runs, baseline.workload, wanted))]
+            lines += ["", "Every row of each: --json, or fewer runs at a time."]
+    return "\n".join([*lines, "", *textwrap.wrap(_WITHOUT_PROOF, WIDTH)]) + "\n"
 
 
 def render(comparison: Comparison, baseline: Run, other: Run, metric: str) -> str:
@@ -44,5 +72,90 @@ def ratio_text(ratio: float | None) -> str:
     return f"{ratio:.2f}×" if ratio > 0.1 else f"1/{1 / ratio:,.0f}"
 
 
+def measure_name(measure: str) -> str:
+    """A row's name in words: ``stalls over 100 µs``, ``time stolen``, ``p99.9``."""
+    if measure.startswith(STALLS_PREFIX):
+        return f"stalls over {nice_ns(int(measure.removeprefix(STALLS_PREFIX).removesuffix('_ns')))}"
+    return {STOLEN: "time stolen", MAX: "worst seen"}.get(measure, measure)
+
+
+def amount(measure: str, value: float | None) -> str:
+    """A row's figure with its unit."""
+    if value is None:
+        return "–"
+    if measure.startswith(STALLS_PREFIX):
+        return f"{nice_number(value)}/s"
+    return f"{nice_ns(value)}/s" if measure == STOLEN else nice_ns(value)
+
+
 def _line(name: str, a: str, b: str, ratio: str) -> str:
     return f"{name:<{_LABEL}}{a:>{_COLUMN}}{b:>{_COLUMN}}{ratio:>{_RATIO}}".rstrip()
+
+
+def _who(name: str, run: Run, unlike: Sequence[str]) -> str:
+    said = f"{name:<4}{clean(run.label, 34) + ' · ' if run.label else ''}{run.id}"
+    why = textwrap.wrap("not compared: " + "; ".join(unlike), WIDTH - 4) if unlike else []
+    return "\n    ".join([said, *why])
+
+
+def _by_measure(heads: Sequence[str], found: Sequence[Comparison]) -> list[str]:
+    """A line a measure, two columns a run: its value, and the ratio to A."""
+    of = [{row.measure: row for row in one.rows} for one in found]
+    lines = [
+        f"{'':<{_NAME}}{'A':>{_A}}" + "".join(f"{head:>{_VALUE}}{head + '/A':>{_SHORT}}" for head in heads).rstrip()
+    ]
+    for measure in sorted({name for rows in of for name in rows}, key=_place):
+        a = next(rows[measure].a for rows in of if measure in rows)
+        line = f"{measure_name(measure):<{_NAME}}{amount(measure, a):>{_A}}"
+        for rows in of:
+            line += _cell(measure, rows.get(measure))
+        lines.append(line.rstrip())
+    return lines
+
+
+def _by_run(
+    heads: Sequence[str], labels: Sequence[str], found: Sequence[Comparison], measures: Sequence[str]
+) -> list[str]:
+    """A line a run, A first: five measures, of which the first and the fourth with their ratio to A."""
+    stalls, stolen, middle, tail, worst = measures
+    lines = [
+        f"{'':<{_NAME}}{_short(stalls):>{_VALUE}}{'/A':>{_SHORT}}{'stolen':>10}{_short(middle):>{_VALUE}}"
+        f"{_short(tail):>{_VALUE}}{'/A':>{_SHORT}}{'worst':>8}"
+    ]
+    of = [{row.measure: row for row in one.rows} for one in found]
+    first = {m: next((rows[m].a for rows in of if m in rows), None) for m in measures}
+    own = [{m: ComparisonRow(m, None, value, None) for m, value in first.items() if value is not None}, *of]
+    for head, label, rows in zip(["A", *heads], labels, own, strict=True):
+        values = {m: amount(m, rows[m].b if m in rows else None) for m in measures}
+        ratios = ["" if head == "A" else _ratio(rows.get(m)) for m in (stalls, tail)]
+        lines.append(
+            f"{head:<4}{label:<{_NAME - 4}}{values[stalls]:>{_VALUE}}{ratios[0]:>{_SHORT}}{values[stolen]:>10}"
+            f"{values[middle]:>{_VALUE}}{values[tail]:>{_VALUE}}{ratios[1]:>{_SHORT}}{values[worst]:>8}".rstrip()
+        )
+    return lines
+
+
+def _cell(measure: str, row: ComparisonRow | None) -> str:
+    return f"{amount(measure, row.b if row else None):>{_VALUE}}{_ratio(row):>{_SHORT}}"
+
+
+def _ratio(row: ComparisonRow | None) -> str:
+    """In at most seven characters, so that columns stay apart."""
+    if row is None:
+        return "–"
+    if row.ratio is not None and row.ratio != 1.0 and not 1e-4 < row.ratio < 1e4 and row.ratio > 0:
+        return ">9,999×" if row.ratio > 1 else "<1/9999"
+    return ratio_text(row.ratio)
+
+
+def _short(measure: str) -> str:
+    return measure_name(measure).replace("stalls over", ">").replace("> ", ">")
+
+
+def _place(measure: str) -> tuple[int, float]:
+    """Where a measure stands in a table: stalls from the longest, stolen time, mean, percentiles, maximum."""
+    if measure.startswith(STALLS_PREFIX):
+        return 0, -float(measure.removeprefix(STALLS_PREFIX).removesuffix("_ns"))
+    if measure.startswith("p"):
+        return 3, float(measure.removeprefix("p"))
+    return {STOLEN: 1, "mean": 2, MAX: 4}[measure], 0.0

@@ -6,6 +6,7 @@ Two runs of the same thing differ by luck alone, so nothing here is a verdict: t
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow
@@ -75,12 +76,29 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
     return Comparison(b.id, b.label, True, (), rows, _describe(a, b, rows, step_ns))
 
 
-def higher_at(comparison: Comparison, measure: str) -> bool | None:
-    """Whether B is higher at a measure (``p99.9``, ``mean``, …); None where the comparison has no such row."""
+def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> bool | None:
+    """Whether B is higher at a measure (``p99.9``, ``mean``, …) by more than a share of A (0.1 = 10 %); None where the
+    comparison has no such row."""
     row = next((r for r in comparison.rows if r.measure == measure), None)
     if row is None or row.a is None or row.b is None:
         return None
-    return row.b > row.a and row.ratio != 1.0
+    return row.b > row.a * (1 + tolerance) and row.ratio != 1.0
+
+
+def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | None = None) -> tuple[str, ...]:
+    """The five rows to show where there is room for no more: stalls (over 100 µs, or over the rarest length near it
+    at which something happened), stolen time, the median, a tail percentile, the maximum. ``wanted``: a measure that
+    takes the place of its like."""
+    rows = {row.measure: row for one in found for row in one.rows}
+    seen = {r.measure for one in found for r in one.rows if r.measure.startswith(STALLS_PREFIX) and (r.a or r.b)}
+    lengths = sorted(int(m.removeprefix(STALLS_PREFIX).removesuffix("_ns")) for m in seen)
+    near = [length for length in lengths if length <= _HEADLINE_NS][-1:] or lengths[:1] or [_HEADLINE_NS]
+    stalls, tail = stall_measure(near[0]), _tail_percentile(rows, workload) or "p99.9"
+    if wanted is not None and wanted.startswith(STALLS_PREFIX):
+        stalls = wanted
+    elif wanted is not None and wanted.startswith("p"):
+        tail = wanted
+    return stalls, STOLEN, "p50", tail, MAX
 
 
 def stall_measure(threshold_ns: int) -> str:
