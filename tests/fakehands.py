@@ -75,7 +75,9 @@ class FakeHands(Hands):
             self._leased |= {word.partition("=")[0] for word in words}
         applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
         refused = tuple(Refused(c.tunable, c.path, "the kernel says EIO") for c in shown if c.path in self.refuse)
-        return ApplyResult("made-up" if made else None, applied, refused, self.needs_reboot, self.ended)
+        result = ApplyResult("made-up" if made else None, applied, refused, self.needs_reboot, self.ended)
+        self.diary.applied(result)
+        return result
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
         self.calls.append(("restore", *tunables))
@@ -89,11 +91,13 @@ class FakeHands(Hands):
         if self.fail is not None:
             raise self.fail
         self._leased.clear()
+        self.diary.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
         assert journal_id == "made-up"
         self.calls.append(("keep", *words))
         self._leased -= {word.partition("=")[0] for word in words}
+        self.diary.kept({word.partition("=")[0] for word in words})
 
     def close(self) -> RestoreResult:
         self.calls.append(("close",))
@@ -109,7 +113,9 @@ class FakeHands(Hands):
         self.made = [c for c in self.made if c not in mine]
         for change in reversed(mine):
             self._write(change.path, change.before)
-        return RestoreResult(tuple(Restored(c.tunable, c.path, c.after, c.before) for c in mine), (), False)
+        result = RestoreResult(tuple(Restored(c.tunable, c.path, c.after, c.before) for c in mine), (), False)
+        self.diary.restored(result)
+        return result
 
     def _write(self, path: str, value: str) -> None:
         assert self.tree is not None

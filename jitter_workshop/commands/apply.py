@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 all applied, 1 some of it refused; none raises."""
     require_live_host(args)
-    from jitter_workshop.flow.changing import Changing, none_applied, note_stack, read_profile
+    from jitter_workshop.flow.changing import Changing, diary_of, none_applied, note_stack, read_profile
 
     words = [*(read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
     command = tuple(getattr(args, "command", ()))
@@ -54,7 +54,8 @@ def run(args: argparse.Namespace) -> int:
     if command and args.hold:
         raise UsageError("--hold and a command are two ways to say how long", "leave one of them out")
     lease = args.hold or bool(command)
-    with Changing(words, args.cpus, once=args.once) as changing:
+    diary = diary_of(args.session)
+    with Changing(words, args.cpus, once=args.once, diary=diary) as changing:
         if changing.worth_asking:
             changing.connect()
             if changing.notice:
@@ -66,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
         code = 1 if result.refused else 0
         if not lease:
             _warn(note_stack(args.session))
+            diary.end()
+            _warn(diary.trouble)
             _tell(args, changing, result)
             return code
         return max(code, _held(args, changing, result, command))

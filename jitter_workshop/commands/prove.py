@@ -62,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     if not args.words:
         raise UsageError("nothing is named to prove", "say placement, or a tunable: 'jitter-workshop status' has them")
+    from jitter_workshop.flow.diary import Diary
     from jitter_workshop.flow.hands import Hands
     from jitter_workshop.flow.proving import Prover
     from jitter_workshop.host.root import HostRoot
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     session, why_not = session_for_runs(args.session, summarise(HostRoot()).name)
     if session is None:
         raise SessionError(why_not.removeprefix("the run was measured but not kept: "))
-    hands = Hands()
+    hands = Hands(diary=Diary(session))
     try:
         prover = Prover(request, session, hands)
         plan = prover.plan()
@@ -84,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
         name = session.session.name
     finally:
         hands.close()
+        hands.diary.end()
         session.close()
     if hands.trouble:
         say(hands.trouble)

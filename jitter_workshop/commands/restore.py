@@ -40,7 +40,10 @@ def run(args: argparse.Namespace) -> int:
 
     result, notice = changing.restore(args.tunables, forget=args.forget)
     trouble = changing.note_stack(args.session)
-    for sentence in (notice, trouble):
+    diary = changing.diary_of(args.session)
+    diary.restored(result)
+    diary.end()
+    for sentence in (notice, trouble, diary.trouble):
         if sentence:
             say(sentence)
     if args.json:

@@ -11,6 +11,7 @@ from jitter_workshop.agent import instances
 from jitter_workshop.agent.client import AgentClient, connect
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.checkup import DrawnPlan, draw_up
+from jitter_workshop.flow.diary import Diary
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, Applied, ApplyResult, Plan, Refused, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -65,8 +66,12 @@ class Changing:
     As a context it ends the connection; with a lease the host is given back then, whatever happened.
     """
 
-    def __init__(self, words: Sequence[str], cpus: str | None, *, once: bool = False) -> None:
-        """``once``: boot parameters for the next boot alone. Raises UsageError and HostError as ``draw_up`` does."""
+    def __init__(
+        self, words: Sequence[str], cpus: str | None, *, once: bool = False, diary: Diary | None = None
+    ) -> None:
+        """``once``: boot parameters for the next boot alone. ``diary``: where each write is written down. Raises
+        UsageError and HostError as ``draw_up`` does."""
+        self._diary = diary or Diary(None)
         self.words = for_one_boot(words) if once else tuple(map(str, parse_wanted(words)))
         self.drawn: DrawnPlan = draw_up(HERE, self.words, cpus)
         self.plan: Plan = self.drawn.plan
@@ -114,8 +119,10 @@ class Changing:
             self.connect()
         assert self._agent is not None
         shown = [digest(change) for change in self.plan.changes]
+        self._diary.begin()
         result = self._agent.apply(self.words, str(CpuSet(self.plan.hot_cpus)), shown, lease)
         self._leased = lease
+        self._diary.applied(result, kept=not lease)
         result = count_ended(HostRoot(HERE), self.plan.changes, result)
         return dataclasses.replace(result, refused=(*self.not_here(), *result.refused))
 
@@ -135,7 +142,9 @@ class Changing:
             return RestoreResult((), (), False)
         self._leased = False
         agent, self._agent = self._agent, None
-        return agent.bye()
+        result = agent.bye()
+        self._diary.restored(result)
+        return result
 
     def differently(self, applied: Sequence[Applied]) -> tuple[Applied, ...]:
         """Those of which the host says something else than was written, after all writes."""
@@ -181,6 +190,20 @@ def restore(tunables: Sequence[str] = (), *, forget: bool = False) -> tuple[Rest
         return RestoreResult((), (), False), _ONLY_ROOT if trace_hidden(root) else ""
     with connect() as agent:
         return agent.restore(tunables, forget=forget), agent.notice
+
+
+def diary_of(session: str | None) -> Diary:
+    """The diary of a session (the current one): writes are written down there, also while a workshop has it open; where
+    there is none, nowhere."""
+    store = SessionStore()
+    try:
+        opened = store.open(session) if session is not None else store.current()
+    except SessionError:
+        return Diary(None)  # ``note_stack`` says what is wrong
+    if opened is None:
+        return Diary(None)
+    with opened:
+        return Diary(opened, HostRoot(HERE))
 
 
 def note_stack(session: str | None) -> str:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.isolated import Room, room
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.host.topology import read_topology
+from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import Run
@@ -46,6 +48,9 @@ class Desk:
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.hands.diary = Diary(self.handle, self.root)
 
     @property
     def session(self) -> Session:
@@ -88,6 +93,14 @@ class Desk:
             self.look_again()
         self._stood = found
         return found
+
+    def leave(self) -> RestoreResult:
+        """Give back what is leased, and keep what the host's status is then. Never raises."""
+        result = self.hands.close()
+        self.hands.diary.end()
+        if self.hands.diary.trouble:
+            self.notices.append(f"{self.hands.diary.trouble}.")
+        return result
 
     def look_again(self) -> None:
         """Read the host now, whoever changed it: another terminal may have isolated a CPU, or given one back."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from jitter_workshop.agent.client import CHANGING, TRACING, AgentClient, NeedsPassword, Purpose, Rights, connect, rights
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.witness import Tracer
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
@@ -32,10 +33,12 @@ def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
 
 class Hands:
     """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. ``trouble``: what kept :meth:`close`
-    from giving back, a sentence, or "". Not for several threads at once."""
+    from giving back, a sentence, or "". ``diary``: where each write is written down; of a workshop that of its session.
+    Not for several threads at once."""
 
-    def __init__(self, ask: Ask = ask_here) -> None:
+    def __init__(self, ask: Ask = ask_here, diary: Diary | None = None) -> None:
         self.ask = ask
+        self.diary = diary or Diary(None)
         self._agent: AgentClient | None = None
         self.trouble = ""
         self._leased: set[str] = set()
@@ -69,9 +72,12 @@ class Hands:
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         """Make the changes that were shown, and no others. Raises HostError where root's rights are not to be had, the
         host is another agent's, or the journal cannot be kept."""
-        result = self._connected().apply(words, str(cpus), [digest(change) for change in shown], lease=True)
+        agent = self._connected()
+        self.diary.begin()
+        result = agent.apply(words, str(cpus), [digest(change) for change in shown], lease=True)
         if result.applied:
             self._leased |= _ids(words)
+        self.diary.applied(result)
         return count_ended(HostRoot(), shown, result)
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
@@ -80,6 +86,7 @@ class Hands:
             return NOTHING
         result = self._connected().restore(tunables)
         self._leased -= _ids(tunables) if tunables else self._leased.copy()
+        self.diary.restored(result)
         return result
 
     def place(self, pid: int) -> CpuSet:
@@ -99,12 +106,14 @@ class Hands:
         if self._agent is not None and self._leased:
             self._agent.keep()
             self._leased.clear()
+            self.diary.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
         """What was applied as this waits for a boot, so it stays; the rest is still given back. Raises HostError."""
         if self._agent is not None:
             self._agent.keep((journal_id,))
         self._leased -= _ids(words)
+        self.diary.kept(_ids(words))
 
     def close(self) -> RestoreResult:
         """Let go: what is leased is given back. Never raises: what went wrong is in ``trouble``, and ``restore`` finds
@@ -116,7 +125,9 @@ class Hands:
         if agent is None:
             return NOTHING
         try:
-            return agent.bye() if leased else NOTHING
+            result = agent.bye() if leased else NOTHING
+            self.diary.restored(result)
+            return result
         except WorkshopError as error:
             self.trouble = error.sentence()
             return NOTHING

@@ -109,9 +109,10 @@ class HostSide:
         drawn = self.boots.drawn() or planned(seen, words)
         result = ApplyResult(None, (), (), False)
         if drawn.changes:
-            result = desk.hands.apply(words, seen.hot.cpus, drawn.changes)
-            if result.needs_reboot and result.journal_id is not None:
-                desk.hands.keep_for_the_boot(words, result.journal_id)
+            with desk.hands.diary.during(chapter=chapter.id):
+                result = desk.hands.apply(words, seen.hot.cpus, drawn.changes)
+                if result.needs_reboot and result.journal_id is not None:
+                    desk.hands.keep_for_the_boot(words, result.journal_id)
             desk.note_stack()
         self.boots.forget()
         settled = all(self.settled().values())
@@ -124,7 +125,8 @@ class HostSide:
         """Give the chapter's settings back. Raises HostError, also on a recorded host, on which nothing was applied."""
         refuse_recorded(self._desk)
         ids = [word.partition("=")[0] for word in self._chapter.tunables]
-        result = self._desk.hands.restore(ids)
+        with self._desk.hands.diary.during(chapter=self._chapter.id):
+            result = self._desk.hands.restore(ids)
         self._here = None
         self.boots.forget()
         self._desk.note_stack(given_back=ids)

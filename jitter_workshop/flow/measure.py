@@ -17,6 +17,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import Holder, host_turn
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError, SessionError
+from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.isolated import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.notes import cpu_limit, with_notes
 from jitter_workshop.flow.resolve import check, resolve
@@ -141,6 +142,7 @@ def measure(
     measured; MeasurementStopped and RunNotKept with the run where something was.
     """
     check(request)
+    Diary(session).begin()
     root = HostRoot()
     topology = read_topology(root)
     places = _Places(request, root, topology, place)

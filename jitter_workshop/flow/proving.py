@@ -18,6 +18,7 @@ from jitter_workshop.bench.lock import Holder, host_turn
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow import measure as measuring
+from jitter_workshop.flow import proving_plan
 from jitter_workshop.flow.changing import standing
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.isolated import Place
@@ -117,7 +118,9 @@ class Prover:
             with host_turn(self._request.wait_s, cancel, waiting):
                 if behind:
                     queued("")
-                return _Series(self._request, self._session, self._place, drawn, observer, cancel).make()
+                series = _Series(self._request, self._session, self._place, drawn, observer, cancel)
+                with self._hands.diary.during(self._request.chapter, series.id):
+                    return series.make()
         except WaitStopped:
             raise Cancelled(cancel.reason or "cancelled") from None
 
@@ -146,7 +149,7 @@ class _Series:
         self._observer = observer
         self._cancel = cancel
         self._seed = request.seed if request.seed is not None else secrets.randbelow(1 << 31)
-        self._id = ids.new_id()
+        self.id = ids.new_id()
         self._started_at = ids.timestamp()
         self._pairs: list[tuple[Order, Run, Run]] = []
         self._left_out: list[str] = []
@@ -214,7 +217,7 @@ class _Series:
         request = dataclasses.replace(
             self._sides.request(side),
             label=f"prove {clean(self._plan.subject, _SUBJECT)} · {round_number + 1} {side}",
-            proof=self._id,
+            proof=self.id,
         )
         began = time.monotonic()
         run = measuring.measure(request, self._session, watcher, self._cancel, place=self._place, turn_held=True)
@@ -264,7 +267,7 @@ class _Series:
         plan = self._plan
         return Proof(
             format_version=FORMAT_VERSION,
-            id=self._id,
+            id=self.id,
             subject=plan.subject,
             chapter=self._request.chapter,
             workload=plan.workload,
@@ -335,7 +338,7 @@ def settle_cut_off(session: OpenSession) -> None:
 def _stands(subject: str) -> bool:
     """Whether the journal says that something stands of what a proof sets."""
     names = {word.partition("=")[0] for word in subject.split()}
-    return any(entry.tunable in names for entry in standing(HostRoot()))
+    return any(entry.tunable in names for entry in standing(HostRoot(proving_plan.HERE)))
 
 
 def _why(cause: WorkshopError) -> str:

@@ -373,7 +373,7 @@ class Workshop:
         so that the next start can offer it again. A hidden noise ends first."""
         try:
             self.end_hunt()
-            return self._desk.hands.close()
+            return self._desk.leave()
         finally:
             self._desk.handle.close()
 
