@@ -75,7 +75,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     header, tags, cut = _read(data, name, budget)
     if not tags:
         broken(name, "the log has no histogram in it", advice="record for longer")
-    return tuple(_run(name, label, tag, header, unit, cut) for label, tag in tags.items())
+    return tuple(_run(name, clean(said, 60), tag, header, unit, cut) for said, tag in tags.items())
 
 
 def _read(data: bytes, name: str, budget: Budget) -> tuple[_Header, dict[str, _Tag], bool]:
@@ -104,10 +104,10 @@ def _interval(tags: dict[str, _Tag], name: str, number: int, text: str, budget: 
     found = _LINE.fullmatch(text)
     if found is None:
         broken(name, "this is no interval of a histogram log", line=number)
-    label = clean(found[1] or "", 40)
-    if label not in tags and len(tags) == MAX_TAGS:
+    said = found[1] or ""
+    if said not in tags and len(tags) == MAX_TAGS:
         broken(name, f"the log has more than {MAX_TAGS} tags", line=number, advice="import a part of it")
-    tag = tags.setdefault(label, _Tag())
+    tag = tags.setdefault(said, _Tag())
     _add(tag, name, number, found[5].encode(), float(found[4]), budget)
     if sum(len(one.bins) for one in tags.values()) > MAX_BINS:
         broken(name, f"the log has more than {MAX_BINS} buckets in use", line=number, advice="import a part of it")
