@@ -16,8 +16,10 @@ from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import nice_duration, times
 
 _NAME, _VALUE, _RATIO, _SPAN = 19, 11, 8, 18
-_ONE_LINE = 98
+_ONE_LINE = 99
 """From this width on, figures and picture stand in one line."""
+_NO_SPAN = 80
+"""Below it the interval is in the picture alone."""
 _PICTURE = 17
 _WIDE_PICTURE = 45
 _TEXT = 500
@@ -101,15 +103,17 @@ def headline(proof: Proof) -> str:
 
 
 def table(rows: Sequence[Verdict], style: Style) -> list[str]:
-    """A line a measure with its picture; below 98 columns the pictures follow the figures."""
+    """A line a measure with its picture; below 99 columns the pictures follow the figures."""
     axis = strip.axis_of(rows)
-    wide = style.width >= _ONE_LINE
-    head = f"{'':<{_NAME}}{'without':>{_VALUE}}{'with':>{_VALUE}}{'ratio':>{_RATIO}}{'95 % interval':>{_SPAN}}  "
+    wide, narrow = style.width >= _ONE_LINE, style.width < _NO_SPAN
+    value = _VALUE - narrow
+    span = "" if narrow else f"{'95 % interval':>{_SPAN}}"
+    head = f"{'':<{_NAME}}{'without':>{value}}{'with':>{value}}{'ratio':>{_RATIO}}{span}  "
     lines = [style.paint((head + (strip.scale(axis, _PICTURE) if wide else "")).rstrip(), "dim")]
     for row in rows:
         figures = f"{clean(measure_name(row.measure), _NAME):<{_NAME}}"
-        figures += f"{amount(row.measure, row.without):>{_VALUE}}{amount(row.measure, row.with_it):>{_VALUE}}"
-        figures += f"{times(row.ratio):>{_RATIO}}{_span(row):>{_SPAN}}  "
+        figures += f"{amount(row.measure, row.without):>{value}}{amount(row.measure, row.with_it):>{value}}"
+        figures += f"{times(row.ratio):>{_RATIO}}{'' if narrow else f'{_span(row):>{_SPAN}}'}  "
         if wide:
             figures += f"{strip.drawn(strip.strip(row, axis), axis, _PICTURE)}  "
         lines.append(figures + _word(row, style))

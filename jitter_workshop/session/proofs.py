@@ -39,7 +39,8 @@ def read_all(
     """A session's proofs, oldest first, and what the user should be told of those that cannot be read.
 
     ``nobody_proves``: no other process can be at work on one, so that a proof without an end was cut off; it is given
-    back as such, ``stopped`` being :data:`CUT_OFF` and its end that of its last round, and told. ``own``: the one that this process is making.
+    back as such, ``stopped`` being :data:`CUT_OFF` and its end that of its last round, and told. ``own``: the one that
+    this process is making.
     """
     found, notices = list[Proof](), list[str]()
     folder = session / FOLDER

@@ -1,0 +1,116 @@
+"""Proofs as text: 80 columns, words first, colour never alone, and nothing claimed beyond the rounds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from jitter_workshop.model.change import LeftAlone
+from jitter_workshop.model.proof import ProofPlan
+from jitter_workshop.report import proof_text
+from jitter_workshop.report.terminal import Style
+from tests.madeproofs import CHANGE, make_proof
+
+PLAIN = Style(80)
+HOSTILE = "thp=\x1b[31mred\u202e\n<b>"
+
+
+def plan(**changed: object) -> ProofPlan:
+    fields: dict[str, object] = {
+        "subject": "thp",
+        "rounds": 10,
+        "workload": "ring",
+        "preset": "quick",
+        "hot_cpus": (2, 3),
+        "changes": (CHANGE,),
+        "run_s": 5.0,
+        "total_s": 184.0,
+    }
+    return ProofPlan(**{**fields, **changed})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", [60, 79, 80, 98, 99, 160])
+@pytest.mark.parametrize("rounds", [0, 1, 3, 10, 40])
+def test_it_fits_its_width(width: int, rounds: int) -> None:
+    text = proof_text.render(make_proof(rounds=rounds), Style(width))
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_the_words_come_first() -> None:
+    first = proof_text.render(make_proof(ratio=0.1), PLAIN).splitlines()[0]
+    assert first.startswith("Proven: stalls over 100 µs: ")
+    assert "rarer" in first
+
+
+def test_what_nothing_changed_is_not_proven() -> None:
+    text = proof_text.render(make_proof(ratio=1.0), PLAIN)
+    assert text.startswith("Not proven: ")
+    assert "WHAT CANNOT BE TOLD" in text
+
+
+def test_a_change_for_the_worse_is_proven_too() -> None:
+    text = proof_text.render(make_proof(ratio=10.0), Style(80, colour=True))
+    assert "more often" in text
+    assert "\x1b[33m" in text
+
+
+def test_few_rounds_are_said_to_be_no_verdict() -> None:
+    text = proof_text.render(make_proof(rounds=3), PLAIN)
+    assert "3 rounds give figures; a verdict needs 10" in text
+    assert not re.search(r"\b(lower|higher)\b", text)
+
+
+def test_each_line_has_its_figures_its_word_and_its_picture() -> None:
+    proof = make_proof(ratio=0.1)
+    assert proof.judgement is not None
+    narrow = proof_text.render(proof, PLAIN)
+    wide = proof_text.render(proof, Style(120))
+    assert narrow.count("stalls over 100 µs") == wide.count("stalls over 100 µs") + 1
+    line = next(line for line in wide.splitlines() if line.startswith("stalls over 100 µs"))
+    assert line.endswith("lower")
+    assert "●" in line
+    assert "┤" in line
+
+
+def test_without_colour_there_are_no_escapes_and_with_it_the_words_stay() -> None:
+    proof = make_proof()
+    plain, coloured = (proof_text.render(proof, Style(100, colour=c)) for c in (False, True))
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
+
+
+def test_what_could_not_be_given_back_is_said() -> None:
+    left = LeftAlone("thp", "/sys/x", "madvise", "never", "somebody else changed it")
+    text = proof_text.render(make_proof(restored=False, left_alone=(left,), stopped="stopped by SIGINT"), PLAIN)
+    assert "NOT GIVEN BACK" in text
+    assert "somebody else changed it" in text
+    assert "Ended early: stopped by SIGINT." in text
+
+
+def test_one_under_way_claims_nothing_of_the_host() -> None:
+    text = proof_text.render(make_proof(rounds=3, planned=10, ended_at="", restored=False, complete=False), PLAIN)
+    assert "It is under way." in text
+    assert "NOT GIVEN BACK" not in text
+
+
+def test_hostile_names_stay_on_their_line() -> None:
+    text = proof_text.render(make_proof(subject=HOSTILE, notes=(HOSTILE,), stopped=HOSTILE), PLAIN)
+    text += proof_text.cost(plan(subject=HOSTILE, notices=(HOSTILE,)), PLAIN)
+    text += proof_text.listed((make_proof(subject=HOSTILE),), PLAIN)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_the_cost_names_time_runs_and_every_write() -> None:
+    text = proof_text.cost(plan(), PLAIN)
+    flat = " ".join(text.split())
+    assert "10 rounds, about 3 min 4 s" in flat
+    assert "20 runs of ring (quick preset, 5 s each)" in flat
+    assert f"{CHANGE.path} always → madvise" in flat
+    assert "made and given back" in flat
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_no_proofs_are_said_to_be_none() -> None:
+    assert proof_text.listed((), PLAIN) == "No proof is kept in this session.\n"
