@@ -1,0 +1,256 @@
+"""A page's host: each write and what became of it, status before and after, what is open, how to get there again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.report import Command, Fate, OpenPoint, ReportDocument, ReportedChange
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.report.html_write import (
+    UNKNOWN,
+    Html,
+    bullets,
+    cell,
+    code,
+    folded,
+    join,
+    name,
+    row,
+    shown,
+    table,
+    tag,
+    when,
+)
+from jitter_workshop.report.status_text import MARKS
+
+_FATES: dict[Fate, str] = {
+    "standing": "stands",
+    "kept": "kept",
+    "restored": "given back",
+    "left_alone": "left alone",
+    "refused": "refused",
+    "gone": "gone",
+    "rebooted": "gone with a reboot",
+    "unknown": "not known",
+}
+_DID = {
+    "applied": "applied",
+    "refused": "refused",
+    "restored": "given back",
+    "left_alone": "left alone",
+    "kept": "kept",
+}
+LONG_LIST = 12
+"""More rows than this are folded."""
+
+_CPU_LISTS = frozenset({"cpus_online", "cpus_allowed", "isolated", "nohz_full"})
+_HOST_NAMES = {
+    "kernel": "kernel",
+    "architecture": "architecture",
+    "cpu_model": "CPU",
+    "hypervisor": "hypervisor",
+    "packages": "sockets",
+    "smt": "SMT",
+    "cpus_online": "CPUs online",
+    "cpus_allowed": "CPUs allowed",
+    "isolated": "isolated",
+    "nohz_full": "tickless",
+    "governors": "governors",
+    "cpuidle_driver": "idle driver",
+    "clocksource": "clock source",
+    "realtime_kernel": "real-time kernel",
+    "steal_percent": "stolen since boot, %",
+    "cpu_max_quota_us": "CPU limit, µs",
+    "cpu_max_period_us": "CPU limit's period, µs",
+    "on_battery": "on battery",
+    "hottest_celsius": "hottest, °C",
+    "memlock_limit_bytes": "lockable memory, bytes",
+    "boot_id": "boot",
+}
+
+
+def changes(document: ReportDocument) -> Html:
+    """Each write, and what became of it."""
+    found = document.changes
+    parts: list[Html] = []
+    if found:
+        rows = [_change(one) for one in found]
+        heads = ("setting", "path", "before", "after", "read back", "what became of it")
+        caption = f"{many(len(found), 'write')} of this session, oldest first"
+        parts.append(_foldable(heads, rows, caption, "changes"))
+    else:
+        parts.append(tag("p", "This session set nothing on the host that is known here."))
+    if document.events:
+        lines = [_event(one) for one in document.events]
+        heads = ("when", "what", "setting", "path", "before → after", "why")
+        log = table(heads, lines, "As it was written down", "events")
+        parts.append(folded(f"The session's own record: {many(len(lines), 'line')}", log))
+    return join(parts)
+
+
+def _change(one: ReportedChange) -> Html:
+    fate = [tag("strong", _FATES[one.fate])]
+    fate += [join([" ", when(one.fate_at)])] if one.fate_at else []
+    fate += [tag("span", shown(one.text, 400), class_="below")] if one.text else []
+    said = code(one.read_back)
+    differs = one.read_back is not None and one.after is not None and one.read_back != one.after
+    if differs:
+        said = join([said, tag("span", "not what was written", class_="below attention")])
+    source = f"in chapter {clean(one.chapter, 40)}" if one.chapter else ""
+    head = [shown(one.tunable, 60), tag("span", join([when(one.at), f" {source}"]), class_="below")]
+    cells = (code(one.path, 300), code(one.before), code(one.after), said, join(fate))
+    return row(join(head), *map(cell, cells), class_=f"fate-{one.fate.replace('_', '-')}")
+
+
+def _event(one: HostEvent) -> Html:
+    what = _DID[one.did] + (", to stay until restore" if one.kept else "")
+    change = join([code(one.before), " → ", code(one.after)])
+    cells = (what, shown(one.tunable, 60), code(one.path, 300), change, shown(one.reason, 400))
+    return row(when(one.at, seconds=True), *map(cell, cells))
+
+
+def _foldable(heads: Sequence[str], rows: Sequence[Html], caption: str, class_: str) -> Html:
+    if len(rows) <= LONG_LIST:
+        return table(heads, rows, caption, class_)
+    first = table(heads, rows[:LONG_LIST], f"{caption}: the first {LONG_LIST}", class_)
+    rest = table(heads, rows[LONG_LIST:], f"{caption}: the others", class_)
+    return join([first, folded(f"{len(rows) - LONG_LIST:,} more", rest)])
+
+
+def status(document: ReportDocument) -> Html:
+    """Every check before and after, those that differ first."""
+    before, after = document.before, document.after
+    if before is None and after is None:
+        return _unknown(document, "before", "after")
+    was = {check.id: check for check in before.checks} if before is not None else {}
+    now = {check.id: check for check in after.checks} if after is not None else {}
+    idents = list(dict.fromkeys((*now, *was)))
+    differ = [i for i in idents if before and after and _telling(was.get(i)) != _telling(now.get(i))]
+    same = [i for i in idents if i not in differ]
+    heads = ("check", join(["before", _moment(before)]), join(["after", _moment(after)]))
+    parts = [_unknown(document, "before", "after"), _other_boot(before, after)]
+    if before is not None and after is not None:
+        told = f"{many(len(differ), 'check')} differ." if len(differ) != 1 else "One check differs."
+        parts.append(tag("p", told))
+    if differ:
+        lines = [_check(was.get(i), now.get(i)) for i in differ]
+        parts.append(table(heads, lines, "Checks that differ between before and after", "status"))
+    lines = [_check(was.get(i), now.get(i)) for i in same]
+    rest = table(heads, lines, "Checks that are the same" if differ else "Every check", "status")
+    parts.append(folded(f"{many(len(same), 'check')} the same", rest) if before and after and same else rest)
+    return join(parts)
+
+
+def _telling(check: CheckState | None) -> tuple[str, str | None] | None:
+    return None if check is None else (check.state, check.value)
+
+
+def _moment(snapshot: Snapshot | None) -> Html:
+    if snapshot is None:
+        return tag("span", "not known", class_="below")
+    hot = f", hot {CpuSet(snapshot.hot_cpus)}" if snapshot.hot_cpus else ""
+    return tag("span", join([when(snapshot.at), hot]), class_="below")
+
+
+def _other_boot(before: Snapshot | None, after: Snapshot | None) -> Html | None:
+    if before is None or after is None or before.boot_id == after.boot_id:
+        return None
+    return tag("p", "The host was booted between the two.", class_="dim")
+
+
+def _check(was: CheckState | None, now: CheckState | None) -> Html:
+    one = now or was
+    assert one is not None
+    return row(
+        join([shown(one.title, 80), tag("span", code(one.id, 40), class_="below")]),
+        cell(_state(was)),
+        cell(_state(now)),
+    )
+
+
+def _state(check: CheckState | None) -> Html:
+    if check is None:
+        return shown("not looked at")
+    mark, word, _ = MARKS[check.state]
+    label = tag("span", tag("span", mark, aria_hidden="true"), f" {word}", class_=f"badge state-{check.state}")
+    value = [" ", code(check.value)] if check.value is not None else []
+    wanted = [" → ", code(check.wanted)] if check.state == "improve" and check.wanted is not None else []
+    return join([label, *value, *wanted, tag("span", shown(check.reason, 400), class_="below")])
+
+
+def _unknown(document: ReportDocument, *keys: str) -> Html:
+    """Why a part is not known, by the document's own notes."""
+    told = [
+        tag("p", f"Status {key}: {clean(document.notes[key], 400)}.", class_="unknown")
+        for key in keys
+        if document.notes.get(key)
+    ]
+    return join(told)
+
+
+_KINDS = {"standing": "still set", "reboot": "waits for a reboot", "check": "could be better", "chapter": "chapter"}
+
+
+def still_open(points: Sequence[OpenPoint]) -> Html:
+    """What is still to do, the host's own state first."""
+    if not points:
+        return tag("p", "Nothing is open, as far as this report knows.")
+    parts = []
+    for kind, word in _KINDS.items():
+        items = [join([tag("strong", name(p.title, 80)), ": ", shown(p.text, 500)]) for p in points if p.kind == kind]
+        if items:
+            listed = bullets(items)
+            long = len(items) > LONG_LIST
+            head = f"{word[0].upper()}{word[1:]}: {len(items):,}"
+            parts.append(folded(head, listed) if long else join([tag("h3", head), listed]))
+    return join(parts)
+
+
+def commands(found: Sequence[Command]) -> Html:
+    """Lines of shell, each with what it is for."""
+    if not found:
+        return tag("p", "No commands are known.")
+    return tag("dl", *(_command(one) for one in found), class_="commands")
+
+
+def _command(one: Command) -> Html:
+    # A line of shell is shown character for character: what is hidden in it was quoted by whoever made it.
+    return join([tag("dt", tag("pre", tag("code", shown(one.command, 4_000)))), tag("dd", shown(one.why, 300))])
+
+
+def hosts(found: Sequence[HostSummary]) -> Html:
+    """What is known of each host."""
+    return join(_host(one) for one in found)
+
+
+def _host(one: HostSummary) -> Html:
+    rows = []
+    for field in fields(one):
+        if field.name not in _HOST_NAMES:
+            continue
+        value = getattr(one, field.name)
+        why = one.notes.get(field.name, "")
+        told = _fact(field.name, value)
+        note = tag("span", shown(why, 300), class_="below") if why else None
+        rows.append(row(_HOST_NAMES[field.name], cell(join([told, note]))))
+    recorded = [" ", tag("span", "recorded, not measured on", class_="origin")] if one.recorded else []
+    head = tag("h3", name(one.name, 80), *recorded)
+    return tag("section", head, table(("", "value"), rows, f"Host {clean(one.name, 80)}", "host"))
+
+
+def _fact(field: str, value: object) -> Html:
+    if value is None:
+        return shown(UNKNOWN)
+    if field in _CPU_LISTS and isinstance(value, tuple):
+        return code(str(CpuSet(value))) if value else shown("none")
+    if isinstance(value, tuple):
+        return code(", ".join(map(str, value))) if value else shown("none")
+    if isinstance(value, bool):
+        return shown("yes" if value else "no")
+    if isinstance(value, float):
+        return shown(f"{value:.3g}")
+    return shown(f"{value:,}" if isinstance(value, int) else str(value), 300)

@@ -1,0 +1,117 @@
+"""Markup, written so that no text can become any: what is not :class:`Html` already is cleaned and escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats.scale import nice_ns
+
+LONG = 2_000
+"""Characters of a text that a page shows."""
+UNKNOWN = "–"
+
+_VOID = frozenset({"br", "meta", "link", "col", "rect", "line", "circle", "polygon"})
+_BLOCKS = frozenset({"section", "table", "thead", "tbody", "tr", "ul", "ol", "dl", "figure", "details", "main", "nav"})
+
+
+class Html(str):
+    """Text that is markup."""
+
+    __slots__ = ()
+
+
+Child = Html | str | None
+"""Text is escaped, markup is not, None is nothing."""
+
+
+def shown(text: str, limit: int = LONG) -> Html:
+    """A text as it may stand between tags or inside an attribute."""
+    return text if isinstance(text, Html) else Html(escape(clean(text, limit), quote=True))
+
+
+def tag(element: str, /, *children: Child, **attributes: str | int | float | None) -> Html:
+    """An element. ``class_`` is ``class``, other underscores are dashes; an attribute that is None is left out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{shown(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if element in _VOID:
+        return Html(f"<{element}{written}>")
+    inner = "".join(shown(child) for child in children if child is not None)
+    return Html(f"<{element}{written}>{inner}</{element}>" + ("\n" if element in _BLOCKS else ""))
+
+
+def svg_tag(element: str, /, **attributes: str | int | float | None) -> Html:
+    """An empty element of a picture."""
+    return Html(tag(element, **attributes)[:-1] + "/>")
+
+
+def join(parts: Iterable[Child], between: str = "") -> Html:
+    """Parts one after another; ``between`` is text."""
+    return Html(shown(between).join(shown(part) for part in parts if part is not None))
+
+
+def name(text: str, limit: int = 80) -> Html:
+    """What somebody else named, kept from turning round the text beside it."""
+    return tag("bdi", shown(text, limit) or shown("(no visible name)"))
+
+
+def code(text: str | None, limit: int = 200) -> Html:
+    """A path or a value as the host has it."""
+    if text is None:
+        return shown(UNKNOWN)
+    return tag("code", shown(text, limit) or shown("(empty)"))
+
+
+def paragraphs(texts: Iterable[str], class_: str | None = None) -> Html:
+    """A paragraph for each text that says something."""
+    return join(tag("p", text, class_=class_) for text in texts if text)
+
+
+def bullets(items: Iterable[Child], class_: str | None = None) -> Html:
+    """A list; nothing for none."""
+    found = [tag("li", item) for item in items]
+    return tag("ul", *found, class_=class_) if found else Html("")
+
+
+def table(heads: Sequence[Child], rows: Iterable[Html], caption: str, class_: str | None = None) -> Html:
+    """A table that scrolls sideways where there is no room. ``rows``: made by :func:`row`; "" for an empty head."""
+    first = tag("tr", *(tag("th", head, scope="col") if head else tag("td") for head in heads))
+    inner = tag("table", tag("caption", caption), tag("thead", first), tag("tbody", *rows), class_=class_)
+    # Without a stop for the tab key a keyboard could not scroll it.
+    return tag("div", inner, class_="wide", tabindex=0, role="region", aria_label=caption)
+
+
+def row(head: Child, *cells: Html, **attributes: str | None) -> Html:
+    """A line of a table: its heading, then cells made by :func:`cell`."""
+    return tag("tr", tag("th", head, scope="row"), *cells, **attributes)
+
+
+def cell(child: Child, class_: str | None = None, title: str | None = None) -> Html:
+    return tag("td", child, class_=class_, title=title)
+
+
+def figure_cell(text: str, class_: str = "") -> Html:
+    """A number, set flush right in digits of one width."""
+    return cell(text, f"n {class_}".strip())
+
+
+def time_ns(value: float | None) -> str:
+    """A time in ns for a person; the value and its unit stay on one line."""
+    return nice_ns(value)
+
+
+def when(stamp: str | None, seconds: bool = False) -> Html:
+    """A moment in UTC, as a person reads it."""
+    if not stamp:
+        return shown(UNKNOWN)
+    text = clean(stamp, 40)
+    return tag("time", f"{text[:10]} {text[11 : 19 if seconds else 16]} UTC".replace("  ", " "), datetime=text)
+
+
+def folded(summary: str, *inside: Child) -> Html:
+    """A part that is closed until it is wanted; open on paper."""
+    return tag("details", tag("summary", summary), *inside)

@@ -1,0 +1,90 @@
+"""A session's archive inside an HTML report: written as a comment, which every browser leaves alone, and found again.
+
+The comment says how long the archive is and its digest, and the digest of the page around it. Nobody signed either: who
+edits data and digest alike is not found out by this, who edits one of them is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from dataclasses import dataclass
+
+from jitter_workshop.errors import SessionError
+
+GENERATOR = "jitter-workshop"
+
+_LINE = 152
+_OPENING = b"<!-- jitter-workshop session archive "
+_COMMENT = re.compile(
+    _OPENING + rb"(?P<version>[0-9]{1,6})\r?\nbytes=(?P<bytes>[0-9]{1,10}) sha256=(?P<archive>[0-9a-f]{64})\r?\n"
+    rb"page-sha256=(?P<page>[0-9a-f]{64})\r?\n(?P<data>[A-Za-z0-9+/=\s]*)-->\r?\n?"
+)
+_GENERATED = re.compile(rb'<meta name="?generator"? content="jitter-workshop[ "]')
+_VERSION = 1
+_AGAIN = "get the report again from where it was written"
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """An archive that was found in a page. ``page_as_written``: what is around it was not changed since."""
+
+    archive: bytes
+    page_as_written: bool
+
+
+def embed(page: str, archive: bytes) -> str:
+    """The page with an archive before the end of its body."""
+    head, end, tail = page.rpartition("</body>")
+    if not end:
+        raise ValueError("a page has a body")
+    text = base64.b64encode(archive).decode("ascii")
+    lines = "\n".join(text[i : i + _LINE] for i in range(0, len(text), _LINE))
+    comment = (
+        f"{_OPENING.decode()}{_VERSION}\nbytes={len(archive)} sha256={hashlib.sha256(archive).hexdigest()}\n"
+        f"page-sha256={_page_digest(page.encode())}\n{lines}\n-->\n"
+    )
+    return f"{head}{comment}{end}{tail}"
+
+
+def is_page(data: bytes) -> bool:
+    """Whether a file is a web page, whoever wrote it."""
+    start = data[:1_000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return start.startswith((b"<!doctype html", b"<html", b"<!-- saved from url"))
+
+
+def archive_in(data: bytes) -> Embedded:
+    """The archive in a page. Raises SessionError where there is none, or none that is whole."""
+    if data.count(_OPENING) > 1:
+        raise SessionError("it holds more than one session: it was edited", _AGAIN)
+    match = _COMMENT.search(data)
+    if match is None:
+        raise _why_none(data)
+    if int(match["version"]) > _VERSION:
+        raise SessionError("it was written by a newer version of the workshop", "update jitter-workshop")
+    try:
+        archive = binascii.a2b_base64(b"".join(match["data"].split()), strict_mode=True)
+    except binascii.Error as error:
+        raise SessionError("the session in it is damaged (its base64 is broken)", _AGAIN) from error
+    if len(archive) != int(match["bytes"]) or hashlib.sha256(archive).hexdigest().encode() != match["archive"]:
+        raise SessionError("the session in it was edited or cut: it is not what its digest says", _AGAIN)
+    around = data[: match.start()] + data[match.end() :]
+    return Embedded(archive, _page_digest(around).encode() == match["page"])
+
+
+def _why_none(data: bytes) -> SessionError:
+    if _OPENING in data:
+        cut = b"-->" not in data[data.index(_OPENING) :]
+        return SessionError(f"the session in it {'is cut off' if cut else 'was edited'}", _AGAIN)
+    if _GENERATED.search(data[:20_000]) is None:
+        return SessionError("it is a web page that this tool did not write", "give a report of jitter-workshop")
+    if b"</html>" not in data[-2_000:]:
+        return SessionError("it is cut off", _AGAIN)
+    return SessionError("it was written without its raw data", "ask for one that has them: 'jitter-workshop report'")
+
+
+def _page_digest(page: bytes) -> str:
+    # A mailer or a checkout may have changed the ends of lines.
+    return hashlib.sha256(b"\n".join(page.splitlines()).strip()).hexdigest()
