@@ -37,7 +37,7 @@ def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
     words += ["--workload", run.workload] if run.workload != "ring" else []
     words += ["--label", run.label] if run.label else []
     if run.preset is None:
-        words += ["--duration", f"{run.duration_s:.6g}"]
+        words += ["--duration", f"{run.duration_s:.3g}" if run.duration_s < 1_000 else f"{run.duration_s:.0f}"]
     elif run.preset != "quick":
         words += ["--preset", run.preset]
     if run.workload in PACED and run.interval_ns != INTERVALS_NS[run.workload]:

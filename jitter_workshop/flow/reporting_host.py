@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.course_summary import words_of
 from jitter_workshop.flow.diary import snapshot
 from jitter_workshop.flow.reporting_subject import Subject
@@ -38,15 +39,15 @@ def look(subject: Subject) -> Standing:
     """Read this host where it is the session's, and put the history together. What is not known is in ``notes``."""
     stands, unread = _stands(subject)
     rows = _reconciled(subject.events, stands, journal.current_boot(subject.root), unread)
-    folded = {id(event) for event, row in rows if event.proof and row.fate == "restored"}
-    closing = {id(event) for event in _closed_of_proofs(subject.events)}
-    if folded and not subject.chosen:
-        many_writes = many(len(folded), "write")
-        told = f"{many_writes} made and given back within proofs are not listed: each proof has its own"
-        subject.notes["events"] = "; ".join(filter(None, (subject.notes.get("events", ""), told)))
+    shown = _without_rounds(subject.events)
+    known = {id(event) for event in shown}
+    folded = sum(id(event) not in known for event, _ in rows)
+    if folded:
+        told = f"{many(folded, 'write')} made and given back within proofs are not listed: each proof has its own"
+        subject.notes["changes"] = "; ".join(filter(None, (subject.notes.get("changes", ""), told)))
     return Standing(
-        events=tuple(e for e in subject.events if id(e) not in folded and id(e) not in closing),
-        changes=tuple(row for event, row in rows if id(event) not in folded),
+        events=tuple(shown),
+        changes=tuple(row for event, row in rows if id(event) in known),
         after=_after(subject),
         stands=stands,
     )
@@ -139,9 +140,19 @@ def _now(
     return "gone", _GONE
 
 
-def _closed_of_proofs(events: Sequence[HostEvent]) -> Iterator[HostEvent]:
-    """What proofs gave back."""
-    return (event for event in events if event.proof and event.did == "restored")
+def _without_rounds(events: Sequence[HostEvent]) -> list[HostEvent]:
+    """The events without those of a proof's rounds: what it applied and gave back itself."""
+    made: dict[tuple[str, str], list[HostEvent]] = defaultdict(list)
+    folded: set[int] = set()
+    for event in events:
+        key = (event.tunable, event.path)
+        if event.did == "applied":
+            made[key].append(event)
+        elif event.did == "restored" and made[key]:
+            first = made[key].pop()
+            if first.proof and first.proof == event.proof:
+                folded |= {id(first), id(event)}
+    return [event for event in events if id(event) not in folded]
 
 
 def _after(subject: Subject) -> Snapshot | None:
@@ -153,15 +164,25 @@ def _after(subject: Subject) -> Snapshot | None:
     why = subject.elsewhere
     if not why:
         try:
-            return snapshot(subject.root)
+            now = snapshot(subject.root)
         except WorkshopError as error:
             why = f"the host could not be read: {error.sentence()}"
+        else:
+            _keep(subject, now)
+            return now
     last, none = (subject.last, "") if subject.last is not None else history.last(subject.handle.folder)
     if last is not None:
         subject.notes["after"] = f"the last status that was kept, of {last.at}: {why}"
         return last
     subject.notes["after"] = f"{why}; {none}"
     return None
+
+
+def _keep(subject: Subject, now: Snapshot) -> None:
+    """A report that is made elsewhere, or after a reboot, still has this one."""
+    if not subject.root.recorded and not subject.handle.read_only:
+        with contextlib.suppress(SessionError):
+            history.keep_last(subject.handle.folder, now)
 
 
 def _left_standing(standing: Standing) -> Iterator[OpenPoint]:

@@ -14,7 +14,7 @@ from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.report import Overlay, ReportedRun
-from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
+from jitter_workshop.model.run import HUNTED, UNSTEADY, Run, Stall
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.curve import imported_curve, value_at
@@ -22,6 +22,8 @@ from jitter_workshop.stats.scale import nice_ns
 
 LATEST = 6
 """How many runs a chart has where no chapter says which belong together; more cannot be told apart."""
+LONGEST = 5
+"""How many of a run's longest stalls a report has; the raw data have all that the run listed."""
 WORKLOADS = {
     "ring": "Messages through the ring",
     "spin": "Gaps in a tight clock loop",
@@ -61,7 +63,7 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         main_histogram=run.main_histogram,
         histogram=run.histograms.get(run.main_histogram),
         standings=standings(run),
-        stalls=run.stalls,
+        stalls=dataclasses.replace(run.stalls, worst=_longest(run)),
         steal_ns=run.steal_ns,
         applied=tuple(words_of(run.applied)),
         disturbed=run.disturbed,
@@ -70,6 +72,10 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         proof=run.proof or "",
         notes=tuple(clean(run.notes[key], 400) for key in _TOLD if key in run.notes),
     )
+
+
+def _longest(run: Run) -> tuple[Stall, ...]:
+    return tuple(sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST])
 
 
 def import_line(run: ImportedRun) -> str:

@@ -113,7 +113,7 @@ def subject_of(
         chosen=bool(runs),
         proofs=proofs,
         imports=() if runs else desk.handle.imports(),
-        events=events,
+        events=() if runs else events,
         first=first,
         last=last,
         elsewhere="",
