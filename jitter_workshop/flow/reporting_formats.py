@@ -9,17 +9,12 @@ from importlib import import_module
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
-from jitter_workshop.session import archive
 from jitter_workshop.session.store import OpenSession
 
 Files = dict[str, bytes]
 Make = Callable[[ReportDocument, OpenSession, Sequence[Run], str], Files]
 """Document, session, the runs that are reported, the name of the file ("" = standard output, where there is room for
 one file) → file name → content. The first is the one to name; the others lie beside it."""
-
-HTML_BYTES = 1_000_000
-"""A report of 20 runs is to stay below it, the raw data in it included."""
-_IN_BASE64 = 4 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +25,6 @@ class Format:
     ending: str
     about: str
     make: Make
-
-
-def _html(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    from jitter_workshop.report import html
-
-    if document.private or {run.id for run in document.runs} < set(session.session.runs):
-        # Who left runs or names out does not want them to be in the raw data.
-        return {name: html.render(document, None).encode("utf-8")}
-    room = HTML_BYTES - len(html.render(document, None).encode("utf-8"))
-    packed = archive.pack(session.folder, room=max(0, int(room / _IN_BASE64)))
-    return {name: html.render(document, packed).encode("utf-8")}
 
 
 def _of(module: str) -> Make:
@@ -54,7 +38,7 @@ def _of(module: str) -> Make:
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", _html),
+        Format("html", ".html", "a page to hand on: all of it, with the raw data inside", _of("html")),
         Format("md", ".md", "text with charts beside it, for a wiki or a pull request", _of("markdown")),
         Format("json", ".json", "every figure, for scripts", _of("json_report")),
         Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", _of("formats_pyperf")),
