@@ -164,8 +164,12 @@ def _untold(said: Judgement, style: Style) -> list[str]:
     if said.rounds < ENOUGH_ROUNDS:
         why = f"{many(said.rounds, 'round')} give figures; a verdict needs {ENOUGH_ROUNDS}. Nothing above is one."
         return [*lines, *_item(why, style)]
+    needed = [f"{measure_name(row.measure)} {row.rounds_needed:,}" for row in rows if row.rounds_needed is not None]
+    if needed:
+        lines += _item(f"About so many rounds would tell, at the spread seen: {', '.join(needed)}.", style)
     for row in rows:
-        lines += _item(clean(row.words, _TEXT).replace(": cannot tell", "", 1), style)
+        if row.rounds_needed is None:
+            lines += _item(clean(row.words, _TEXT).replace(": cannot tell", "", 1) + ".", style)
     return lines
 
 

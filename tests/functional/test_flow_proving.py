@@ -1,0 +1,543 @@
+"""Proofs with made-up runs on a made host: the real prover, hands and agent; only the measuring is not real."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.bench import lock
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import BusyError, HostError, MeasureError, SessionError, UsageError
+from jitter_workshop.flow import hands as hands_module
+from jitter_workshop.flow import measure as measuring
+from jitter_workshop.flow import proving_plan
+from jitter_workshop.flow.hands import Hands
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.topology import read_topology
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.observe import RunObserver, SilentObserver
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.run import UNSTEADY, ForeignLoad, PlacementRecord, Run
+from jitter_workshop.model.verdict import Round
+from jitter_workshop.session.proofs import CUT_OFF, FOLDER
+from jitter_workshop.session.store import OpenSession, SessionStore
+from jitter_workshop.stats.rounds import draw_orders
+from jitter_workshop.tuning.journal import stack
+from tests import livehost, tuned_tree
+from tests.fakehands import LiveTree
+from tests.madeup import make_run
+
+THP = "sys/kernel/mm/transparent_hugepage/enabled"
+STAT = "proc/sys/vm/stat_interval"
+
+
+class Watcher:
+    """Notes what it is told; ``at``: what to do when a run begins."""
+
+    def __init__(self, at: Callable[[ProofStep], None] = lambda step: None) -> None:
+        self.steps: list[ProofStep] = []
+        self.rounds: list[int] = []
+        self.left_s: list[float] = []
+        self.restored = 0
+        self._at = at
+
+    def side_begins(self, step: ProofStep) -> RunObserver:
+        self.steps.append(step)
+        self._at(step)
+        return SilentObserver()
+
+    def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
+        self.rounds.append(len(rounds))
+        self.left_s.append(left_s)
+
+    def restoring(self) -> None:
+        self.restored += 1
+
+
+class Measured:
+    """Stands in for ``flow.measure.measure``. ``spoil``: what to make of each run (by its number) before it is kept."""
+
+    def __init__(self, tree: Path) -> None:
+        self.tree = tree
+        self.requests: list[MeasureRequest] = []
+        self.said: list[str] = []
+        self.spoil: dict[int, Callable[[Run], Run]] = {}
+        self.fail: dict[int, Exception] = {}
+
+    def __call__(
+        self, request: MeasureRequest, session: OpenSession, observer: RunObserver, cancel: CancelToken, **_: Any
+    ) -> Run:
+        number = len(self.requests)
+        self.requests.append(request)
+        self.said.append((self.tree / THP).read_text().strip())
+        if number in self.fail:
+            raise self.fail[number]
+        if cancel.reason is not None:
+            raise Cancelled(cancel.reason)
+        placed = request.label.startswith("prove placement") and request.placement != "none"
+        helped = placed or "[always]" not in self.said[-1]
+        values = [100 + number % 7] * 200 + [150_000 + 1_000 * number] * (2 if helped else 40)
+        run, blocks = make_run(
+            [values, values],
+            run_id=f"20260101-000000-{len(session.runs()):04x}",
+            label=request.label,
+            workload=request.workload,
+            proof=request.proof,
+            settle_s=request.settle_s or None,
+            applied=stack(HostRoot(self.tree), in_effect=True),
+        )
+        run = self.spoil.get(number, lambda one: one)(run)
+        session.add_run(run, blocks)
+        return run
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made = tuned_tree.make(tmp_path / "tree")
+    monkeypatch.setattr(proving_plan, "HERE", made)
+    monkeypatch.setattr(hands_module, "HostRoot", lambda: LiveTree(made))
+    monkeypatch.setenv(lock.TURN_VARIABLE, f"proof-{tmp_path.name}")
+    return made
+
+
+@pytest.fixture
+def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
+    made = Measured(tree)
+    monkeypatch.setattr(measuring, "measure", made)
+    return made
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[OpenSession]:
+    with SessionStore(tmp_path / "sessions").create("proofs", "host") as made:
+        yield made
+
+
+@pytest.fixture
+def hands(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hands]:
+    yield from with_agent(tree, monkeypatch)
+
+
+def with_agent(tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Iterator[Hands]:
+    command = livehost.agent_command(tree, *options)
+    monkeypatch.setattr(hands_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    made = Hands()
+    yield made
+    made.close()
+
+
+def words(*said: str, **asked: Any) -> ProveRequest:
+    return ProveRequest(words=said, **{"cpus": "2-3", "rounds": 10, "seed": 3, **asked})
+
+
+def prove(
+    request: ProveRequest,
+    session: OpenSession,
+    hands: Hands,
+    watcher: Watcher | None = None,
+    token: CancelToken | None = None,
+) -> Proof:
+    prover = Prover(request, session, hands)
+    return prover.prove(prover.plan(), watcher or Watcher(), token or CancelToken())
+
+
+def test_ten_rounds_of_a_setting_prove_what_it_does_and_leave_nothing(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    before = tuned_tree.contents(tree)
+    watcher = Watcher()
+    proof = prove(words("thp"), session, hands, watcher)
+    assert proof.complete
+    assert proof.restored
+    assert proof.judgement is not None
+    assert proof.judgement.headline.verdict == "lower"
+    assert "rarer" in proof.judgement.headline.text
+    assert tuned_tree.contents(tree) == before
+    assert tuple(one.order for one in proof.rounds) == draw_orders(10, 3)
+    assert [step.number for step in watcher.steps] == list(range(20))
+    assert watcher.rounds == list(range(1, 11))
+    assert watcher.left_s[-1] == 0
+    assert watcher.restored == 1
+    assert session.proofs() == (proof,)
+
+
+def test_each_run_is_made_on_its_side_and_kept_with_its_name(
+    session: OpenSession, hands: Hands, measured: Measured
+) -> None:
+    proof = prove(words("thp", rounds=3), session, hands)
+    runs = {run.id: run for run in session.runs()}
+    assert len(runs) == 6
+    for number, one in enumerate(proof.rounds, start=1):
+        without, with_it = runs[one.without], runs[one.with_it]
+        assert without.label == f"prove thp · {number} without"
+        assert with_it.label == f"prove thp · {number} with"
+        assert (without.applied, with_it.applied) == ((), ({"id": "thp", "value": "madvise"},))
+        assert {without.proof, with_it.proof} == {proof.id}
+        assert without.settle_s == 1.0
+    said = dict(zip((request.label for request in measured.requests), measured.said, strict=True))
+    assert all(("[madvise]" in text) == label.endswith(" with") for label, text in said.items())
+    assert proof.judgement is not None
+    assert proof.judgement.headline.verdict == "cannot_tell"
+
+
+def test_placement_writes_nothing_and_needs_no_agent(session: OpenSession, tree: Path, measured: Measured) -> None:
+    before = tuned_tree.contents(tree)
+    proof = prove(ProveRequest(words=("placement",), rounds=10, seed=1), session, Hands())
+    assert [request.placement for request in measured.requests].count("none") == 10
+    assert len({request.no_journaller for request in measured.requests}) == 1
+    assert proof.subject == "placement"
+    assert proof.judgement is not None
+    assert proof.judgement.headline.verdict == "lower"
+    assert tuned_tree.contents(tree) == before
+
+
+def test_the_plan_says_the_writes_the_time_and_where(session: OpenSession, hands: Hands, tree: Path) -> None:
+    before = tuned_tree.contents(tree)
+    plan = Prover(words("thp", "stat-interval", rounds=4), session, hands).plan()
+    assert [change.n for change in plan.changes] == [1, 2]
+    assert {change.path for change in plan.changes} == {f"/{THP}", f"/{STAT}"}
+    assert plan.subject == "thp stat-interval"
+    assert plan.hot_cpus == (2, 3)
+    assert (plan.workload, plan.preset, plan.run_s) == ("ring", "quick", 5.0)
+    assert plan.total_s == pytest.approx(8 * 9.2 + 2.0)
+    assert any("4 give figures, and no verdict" in notice for notice in plan.notices)
+    assert tuned_tree.contents(tree) == before
+
+
+def test_on_one_hot_cpu_the_loop_measures(session: OpenSession, hands: Hands, measured: Measured) -> None:
+    plan = Prover(words("thp", cpus="3"), session, hands).plan()
+    assert plan.workload == "spin"
+    assert any("the loop spin measures there instead" in notice for notice in plan.notices)
+    prove(words("thp", cpus="3", rounds=1), session, hands)
+    assert {request.cpu for request in measured.requests} == {3}
+
+
+def test_both_sides_are_measured_on_the_same_hot_cpus(session: OpenSession, hands: Hands, measured: Measured) -> None:
+    prove(words("thp", rounds=2), session, hands)
+    places = {(r.producer_cpu, r.accumulator_cpu, r.journaller_cpu, r.no_journaller) for r in measured.requests}
+    assert places == {(2, 3, None, True)}
+
+
+def test_what_a_chapter_measures_is_measured(session: OpenSession, hands: Hands, measured: Measured) -> None:
+    like = MeasureRequest(workload="spin", duty=50, pause="busy", label="after", preset="standard")
+    prove(words("thp", rounds=1, like=like, chapter="pages"), session, hands)
+    (proof,) = session.proofs()
+    assert proof.chapter == "pages"
+    assert {(r.workload, r.duty, r.pause, r.preset) for r in measured.requests} == {("spin", 50, "busy", "quick")}
+
+
+# -- what cannot be proven ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        (words("nohz-full"), HostError, "takes effect with a boot"),
+        (words("user-tasks"), HostError, "reported, not changed"),
+        (words("stat-interval=1"), HostError, "both sides would be the same; prove another value: stat-interval=VALUE"),
+        (words("thp", "placement"), UsageError, "one after the other"),
+        (words("thp", rounds=0), UsageError, "1 to 1,000 rounds"),
+        (words("thp", rounds=1001), UsageError, "1 to 1,000 rounds"),
+        (words("thp", wait_s=-1.0), UsageError, "time to wait"),
+        (words("thp", duration_s=0.0), UsageError, "a run lasts"),
+        (words("nothing"), UsageError, "no tunable 'nothing'"),
+        (words("thp=7"), UsageError, "thp cannot be '7'"),
+        (ProveRequest(cpus="3"), UsageError, "placed on 2 or 3 CPUs"),
+        (ProveRequest(cpus="2-3", workload="spin"), UsageError, "placed on one CPU"),
+        (ProveRequest(cpus="x"), UsageError, "takes a list"),
+    ],
+)
+def test_what_cannot_be_proven_is_said_before(
+    session: OpenSession, hands: Hands, asked: ProveRequest, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error) as told:
+        Prover(asked, session, hands).plan()
+    assert says in told.value.sentence()  # type: ignore[attr-defined]
+
+
+def test_two_threads_cannot_be_measured_on_one_isolated_cpu(tree: Path) -> None:
+    root, ids = HostRoot(tree), frozenset({"isolation"})
+    asked = words("isolation", workload="ring")
+    with pytest.raises(HostError, match="ring needs two CPUs, and while CPU 3 is isolated"):
+        proving_plan._measured(asked, root, read_topology(root), CpuSet((3,)), ids)
+    like = words("isolation", like=MeasureRequest(workload="ring"))
+    measured, why = proving_plan._measured(like, root, read_topology(root), CpuSet((3,)), ids)
+    assert (measured.workload, measured.cpu) == ("spin", 3)
+    assert "instead" in why
+
+
+def test_a_host_that_cannot_be_written_is_no_place_to_prove_a_setting(session: OpenSession, tree: Path) -> None:
+    with pytest.raises(HostError, match="root's rights"):
+        Prover(words("thp"), session, Hands()).plan()
+
+
+def test_what_somebody_applied_is_not_proven_against_itself(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    other = Hands()
+    plan = other.plan(("thp",), CpuSet((2, 3)))
+    other.apply(("thp",), CpuSet((2, 3)), plan.changes)
+    other.keep()
+    with pytest.raises(HostError) as told:
+        Prover(words("thp"), session, hands).plan()
+    assert told.value.advice == "give it back first: 'jitter-workshop restore thp'"
+    proof = prove(words("stat-interval", rounds=1), session, hands)
+    assert all({"id": "thp", "value": "madvise"} in run.applied for run in session.runs())
+    assert proof.restored
+    assert "[madvise]" in (tree / THP).read_text()
+    other.close()
+
+
+def test_our_own_lease_is_given_back_first_and_does_not_stand_at_the_end(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    before = tuned_tree.contents(tree)
+    hands.apply(("thp",), CpuSet((2, 3)), hands.plan(("thp",), CpuSet((2, 3))).changes)
+    prover = Prover(words("thp", rounds=2), session, hands)
+    plan = prover.plan()
+    assert [(change.path, change.before, change.after) for change in plan.changes] == [(f"/{THP}", "always", "madvise")]
+    assert any("is given back first" in notice for notice in plan.notices)
+    proof = prover.prove(plan, Watcher(), CancelToken())
+    assert proof.complete
+    assert proof.restored
+    assert not hands.holding
+    assert tuned_tree.contents(tree) == before
+
+
+def test_a_session_that_is_only_read_cannot_keep_a_proof(session: OpenSession, hands: Hands) -> None:
+    with SessionStore(session.folder.parent).open(session.folder.name) as reader, pytest.raises(SessionError):
+        Prover(words("thp"), reader, hands).plan()
+
+
+def test_a_plan_that_was_not_shown_is_not_carried_out(session: OpenSession, hands: Hands) -> None:
+    prover = Prover(words("thp"), session, hands)
+    plan = prover.plan()
+    with pytest.raises(HostError, match="not this one"):
+        prover.prove(dataclasses.replace(plan, rounds=99), Watcher(), CancelToken())
+
+
+def test_the_hosts_turn_is_held_for_all_of_it(session: OpenSession, hands: Hands, measured: Measured) -> None:
+    with lock.host_turn(), pytest.raises(BusyError):
+        prove(words("thp", rounds=1), session, hands)
+    taken: list[bool] = []
+
+    def look(step: ProofStep) -> None:
+        with pytest.raises(BusyError), lock.host_turn():
+            pass
+        taken.append(True)
+
+    prove(words("thp", rounds=1), session, hands, Watcher(look))
+    assert taken == [True, True]
+
+
+# -- what ends it early ------------------------------------------------------------------------------------------------
+
+
+def test_stopped_after_some_rounds_they_are_judged_and_all_is_given_back(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    before, token = tuned_tree.contents(tree), CancelToken()
+    watcher = Watcher(lambda step: token.cancel("SIGINT") if step.number == 7 else None)
+    proof = prove(words("thp"), session, hands, watcher, token)
+    assert (len(proof.rounds), proof.planned, proof.complete) == (3, 10, False)
+    assert proof.stopped == "stopped by SIGINT"
+    assert proof.restored
+    assert proof.judgement is not None
+    assert proof.judgement.rounds == 3
+    assert watcher.restored == 1
+    assert tuned_tree.contents(tree) == before
+    assert session.proofs() == (proof,)
+
+
+def test_stopped_before_the_first_round_there_is_nothing_to_tell(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    before, token = tuned_tree.contents(tree), CancelToken()
+    watcher = Watcher(lambda step: token.cancel("SIGINT") if step.number == 1 else None)
+    with pytest.raises(Cancelled):
+        prove(words("thp"), session, hands, watcher, token)
+    assert tuned_tree.contents(tree) == before
+    assert session.proofs() == ()
+
+
+def test_a_run_that_was_cut_short_makes_no_round(session: OpenSession, hands: Hands, measured: Measured) -> None:
+    measured.spoil[3] = lambda run: dataclasses.replace(run, complete=False)
+    proof = prove(words("thp"), session, hands)
+    assert len(proof.rounds) == 1
+    assert len(session.runs()) == 4
+
+
+def test_a_measurement_that_fails_ends_it_with_what_is_there(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    before = tuned_tree.contents(tree)
+    measured.fail[5] = MeasureError("the measuring process ended", "look at dmesg")
+    proof = prove(words("thp"), session, hands)
+    assert len(proof.rounds) == 2
+    assert proof.stopped == "a measurement failed: the measuring process ended; look at dmesg"
+    assert tuned_tree.contents(tree) == before
+
+
+def test_even_a_mistake_gives_the_host_back(session: OpenSession, hands: Hands, tree: Path, measured: Measured) -> None:
+    before = tuned_tree.contents(tree)
+    for number in range(4):
+        measured.fail[number] = KeyError("a mistake")
+    with pytest.raises(KeyError):
+        prove(words("thp"), session, hands)
+    assert tuned_tree.contents(tree) == before
+
+
+@pytest.fixture
+def refusing(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hands]:
+    yield from with_agent(tree, monkeypatch, f"refuse=/{STAT}")
+
+
+def test_a_change_that_is_partly_refused_ends_it_before_anything_is_measured(
+    session: OpenSession, refusing: Hands, tree: Path, measured: Measured
+) -> None:
+    before = tuned_tree.contents(tree)
+    with pytest.raises(HostError, match="stat-interval was not applied whole"):
+        prove(words("thp", "stat-interval"), session, refusing)
+    assert measured.requests == []
+    assert tuned_tree.contents(tree) == before
+
+
+def test_a_host_that_is_another_by_now_ends_it(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    def meddle(step: ProofStep) -> None:
+        if step.number == 6:
+            (tree / STAT).write_text("7\n")
+
+    proof = prove(words("stat-interval"), session, hands, Watcher(meddle))
+    assert len(proof.rounds) == 3
+    assert "not applied whole" in proof.stopped
+    assert proof.restored
+    assert (tree / STAT).read_text() == "7\n"
+
+
+def test_a_plan_that_differs_at_the_start_is_not_carried_out(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    prover = Prover(words("stat-interval"), session, hands)
+    plan = prover.plan()
+    (tree / STAT).write_text("7\n")
+    with pytest.raises(HostError, match="not what was shown any more"):
+        prover.prove(plan, Watcher(), CancelToken())
+    assert measured.requests == []
+
+
+# -- rounds that do not count ------------------------------------------------------------------------------------------
+
+
+def test_a_round_in_which_a_setting_changed_is_measured_again(
+    session: OpenSession, hands: Hands, measured: Measured
+) -> None:
+    measured.spoil[3] = lambda run: dataclasses.replace(run, notes={**run.notes, UNSTEADY: "thp changed while it ran"})
+    proof = prove(words("thp"), session, hands)
+    assert proof.complete
+    assert len(session.runs()) == 22
+    assert proof.notes == ("round 2 was measured again: thp changed while it ran",)
+
+
+def test_a_host_that_changes_all_the_time_is_given_up(session: OpenSession, hands: Hands, measured: Measured) -> None:
+    for number in range(2, 40):
+        measured.spoil[number] = lambda run: dataclasses.replace(run, notes={**run.notes, UNSTEADY: "it changed"})
+    proof = prove(words("thp"), session, hands)
+    assert len(proof.rounds) == 1
+    assert "the host changes while it is measured: it changed" in proof.stopped
+
+
+def test_what_does_not_stay_as_it_was_set_is_no_round(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    def meddling(run: Run) -> Run:
+        if "[madvise]" in (tree / THP).read_text():
+            (tree / THP).write_text("always madvise [never]\n")
+        return run
+
+    for number in range(40):
+        measured.spoil[number] = meddling
+    proof = prove(words("thp"), session, hands)
+    assert proof.rounds == ()
+    assert not proof.restored
+    assert proof.left_alone[0].tunable == "thp"
+    assert proof.judgement is None
+
+
+def test_who_else_was_there_is_named_and_counts(session: OpenSession, hands: Hands, measured: Measured) -> None:
+    company = (ForeignLoad(7, "evil\x1b[31m", 2, 12.5),)
+    for number in (0, 4, 5, 6, 7):
+        measured.spoil[number] = lambda run: dataclasses.replace(run, disturbed=company)
+    proof = prove(words("thp"), session, hands)
+    assert proof.complete
+    (note,) = proof.notes
+    assert note.startswith("other tasks used the measured CPUs in 5 runs, which count: round 1 ")
+    assert "and 2 more" in note
+    assert "\x1b" not in note
+
+
+def test_sides_on_different_cpus_are_told(session: OpenSession, hands: Hands, measured: Measured) -> None:
+    place = PlacementRecord("chosen", 0, 1, None, None, (1,), (0,), "")
+    measured.spoil[0] = lambda run: dataclasses.replace(run, placement=place)
+    proof = prove(words("thp", rounds=2), session, hands)
+    assert any("not measured on the same CPUs" in note for note in proof.notes)
+
+
+# -- after a kill ------------------------------------------------------------------------------------------------------
+
+
+def test_a_kill_loses_at_most_a_round_and_the_next_start_says_so(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def look(step: ProofStep) -> None:
+        for path in (session.folder / FOLDER).glob("*.json"):
+            seen.append(json.loads(path.read_text()))
+
+    prove(words("thp", rounds=3), session, hands, Watcher(look))
+    assert [len(one["rounds"]) for one in seen] == [1, 1, 2, 2]
+    assert {one["ended_at"] for one in seen} == {""}
+    cut = dataclasses.replace(session.proofs()[0], ended_at="", restored=False, complete=False)
+    session.add_proof(cut)
+    folder = session.folder
+    session.close()
+    with SessionStore(folder.parent).open(folder.name) as later:
+        Prover(words("thp"), later, hands).plan()
+        assert any("was interrupted" in notice for notice in later.notices)
+        (found,) = later.proofs()
+        assert (found.stopped, found.restored, found.complete) == (CUT_OFF, True, False)
+    stored = json.loads((folder / FOLDER / f"{cut.id}.json").read_text())
+    assert stored["stopped"] == CUT_OFF
+
+
+def test_runs_that_cannot_be_kept_end_it(
+    session: OpenSession, hands: Hands, measured: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, _ = make_run()
+    measured.fail[4] = measuring.RunNotKept("the run was measured but not kept: the disk is full", run)
+    proof = prove(words("thp"), session, hands)
+    assert len(proof.rounds) == 2
+    assert proof.stopped.startswith("its runs could not be kept")
+
+
+def test_a_proof_that_cannot_be_kept_is_told_all_the_same(
+    session: OpenSession, hands: Hands, measured: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(proof: Proof) -> None:
+        raise SessionError("the disk is full", "free some space")
+
+    monkeypatch.setattr(session, "add_proof", full)
+    proof = prove(words("thp"), session, hands)
+    assert len(proof.rounds) == 1
+    assert any(note.startswith("not kept: the disk is full") for note in proof.notes)
