@@ -19,10 +19,11 @@ from jitter_workshop.report.progress import Line
 from tests.bench.figures import Figure
 from tests.calibration import judging, records
 from tests.calibration.plan import NullPlan, PowerPlan
-from tests.calibration.recording import own_rate, periods, record
+from tests.calibration.recording import Make, Say, maker, own_rate, periods, record
 
 FOLDER = Path("bench-results") / "calibration"
-_EVERY = 100
+_EVERY_S = 60.0
+"""So often a line is written where stderr is no terminal."""
 
 
 def run(folder: Path) -> list[Figure]:
@@ -100,21 +101,22 @@ def _pack(path: Path) -> int:
 def _record(given: Any) -> int:
     into: Path = given.into or FOLDER / f"{given.record}.jsonl"
     until_s = time.monotonic() + given.minutes * 60 if given.minutes else float("inf")
-    cancel, line, said = CancelToken(), Line(), [0]
+    cancel, line, due_s = CancelToken(), Line(), 0.0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, _: cancel.cancel(f"signal {got}"))
 
     def say(text: str) -> None:
-        if sys.stderr.isatty():
-            line.write(f"  {text}")
-        elif said[0] % _EVERY == 0:
+        nonlocal due_s
+        line.write(f"  {text}")
+        if not sys.stderr.isatty() and time.monotonic() >= due_s:
             print(text, file=sys.stderr, flush=True)
-        said[0] += 1
+            due_s = time.monotonic() + _EVERY_S
 
     try:
         begun = into.exists() and into.stat().st_size > 0
-        plan, periods_ns = _plan(given, records.read(into) if begun else None, cancel, say)
-        missing = record(plan, into, periods_ns, cancel, say, until_s, given.anyway)
+        with maker() as make:
+            plan, periods_ns = _plan(given, records.read(into) if begun else None, make, cancel, say)
+            missing = record(plan, into, periods_ns, make, cancel, say, until_s, given.anyway)
     finally:
         line.close()
         cancel.close()
@@ -124,7 +126,7 @@ def _record(given: Any) -> int:
 
 
 def _plan(
-    given: Any, before: records.Recorded | None, cancel: CancelToken, say: Any
+    given: Any, before: records.Recorded | None, make: Make, cancel: CancelToken, say: Say
 ) -> tuple[NullPlan | PowerPlan, dict[str, int]]:
     """What is to be recorded; of a pool that was begun, at the rates with which it was begun."""
     effects = tuple(given.effects.split(","))
@@ -136,4 +138,4 @@ def _plan(
         raise UsageError(str(error)) from error
     if before is not None:
         return plan, before.periods_ns
-    return plan, periods(own_rate(plan.workload, cancel, say), effects)
+    return plan, periods(own_rate(plan.workload, make, cancel, say), effects)

@@ -6,8 +6,10 @@ import datetime
 import os
 import platform
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +26,7 @@ from jitter_workshop.host.stat import read_stat
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import RunSpec
-from jitter_workshop.session.store import OpenSession
+from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.rounds import side_of
 from tests.calibration.plan import OFF, NullPlan, PowerPlan, Slot
@@ -54,12 +56,20 @@ class Made:
     blocks: tuple[BlockDone, ...]
 
 
-class _Watch:
-    """Stands where a session and a screen would: keeps the blocks and the spec, and nothing on disk."""
+Make = Callable[[MeasureRequest, CancelToken], Made]
+"""Raises what ``flow.measure`` raises, and MeasureError for a run that is not whole."""
 
-    def __init__(self) -> None:
+
+class _Watch:
+    """Stands before a session and in a screen's place: keeps the spec and the blocks, and lets no run onto the disk."""
+
+    def __init__(self, session: OpenSession) -> None:
+        self._session = session
         self.blocks: tuple[BlockDone, ...] = ()
         self.spec: RunSpec | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
 
     def started(self, event: RunStarted) -> None:
         self.spec = event.spec
@@ -71,20 +81,31 @@ class _Watch:
         self.blocks = tuple(blocks)
 
 
-def make(request: MeasureRequest, cancel: CancelToken) -> Made:
-    """One run. Raises what ``flow.measure`` raises, and MeasureError for one that is not whole."""
-    watch = _Watch()
-    run = measure(request, cast(OpenSession, watch), watch, cancel)
-    if not run.complete or watch.spec is None:
-        raise MeasureError("the run was stopped")
-    return Made(run, watch.spec, watch.blocks)
+@contextmanager
+def maker() -> Iterator[Make]:
+    """Makes runs on this host, within a session that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="calibration-") as folder:
+        session = SessionStore(Path(folder)).create("calibration", "calibration")
+
+        def make(request: MeasureRequest, cancel: CancelToken) -> Made:
+            watch = _Watch(session)
+            run = measure(request, cast(OpenSession, watch), watch, cancel)
+            if not run.complete or watch.spec is None:
+                raise MeasureError("the run was stopped")
+            return Made(run, watch.spec, watch.blocks)
+
+        try:
+            yield make
+        finally:
+            session.close()
 
 
 def cut(made: Made, seconds: float) -> Run:
-    """The run as it would be, had it ended after so many seconds of blocks. Of its stalls it lists those among the
-    whole run's hundred longest that lie in them."""
-    lengths = [block.end_ns - block.start_ns for block in made.blocks]
-    count = max(1, round(seconds * len(lengths) / (sum(lengths) / 1e9)))
+    """The run as it would be, had so many seconds of blocks been ordered; itself where that is all of it. Of its stalls
+    it lists those among the whole run's hundred longest that lie in its blocks."""
+    count = max(1, round(seconds * 1e9 / made.spec.block_ns))
+    if count >= made.spec.blocks:
+        return made.run
     gathered = Gathered(made.spec)
     for block in made.blocks[:count]:
         gathered.add(block)
@@ -101,15 +122,13 @@ def cut(made: Made, seconds: float) -> Run:
 def taken(slot: Slot, made: Made, cuts_s: Sequence[float]) -> Taken:
     """A run's line."""
     run = made.run
-    began = datetime.datetime.fromisoformat(run.started_at)
-    whole = {round(run.duration_s, 1): run}
     return Taken(
         slot=slot.number,
-        at_ms=round(began.timestamp() * 1000),
+        at_ms=round(datetime.datetime.fromisoformat(run.started_at).timestamp() * 1000),
         load_hundredths=round(os.getloadavg()[0] * 100),
         foreign_permille=round(10 * sum(load.cpu_percent for load in run.disturbed)),
         steal_ns=run.steal_ns,
-        sides={round(s * 1000): side_of(whole.get(s) or cut(made, s)) for s in cuts_s},
+        sides={round(s * 1000): side_of(cut(made, s)) for s in cuts_s},
     )
 
 
@@ -117,6 +136,7 @@ def record(
     plan: NullPlan | PowerPlan,
     into: Path,
     periods_ns: Mapping[str, int],
+    make: Make,
     cancel: CancelToken,
     say: Say,
     until_s: float = float("inf"),
@@ -126,7 +146,7 @@ def record(
     beyond ``until_s`` (CLOCK_MONOTONIC). Gives how many runs are missing still.
 
     Raises HostError where the host is not quiet (``anyway``: only told), UsageError where the file is of another plan,
-    and what ``make`` raises.
+    and what ``make`` does.
     """
     before = read(into) if into.exists() and into.stat().st_size else None
     if before is not None and (before.plan != plan or before.periods_ns != dict(periods_ns)):
@@ -137,7 +157,7 @@ def record(
         raise HostError(f"others use {busy:.0f} % of a CPU here: this host is not quiet", "wait, or say --anyway")
     writer = Writer(into)
     try:
-        return _Sitting(plan, writer, dict(periods_ns), busy, cancel, say).make(todo, until_s)
+        return _Sitting(plan, writer, dict(periods_ns), busy, make, cancel, say).record(todo, until_s)
     finally:
         writer.close()
 
@@ -149,9 +169,11 @@ class _Sitting:
         writer: Writer,
         periods_ns: dict[str, int],
         busy: float,
+        make: Make,
         cancel: CancelToken,
         say: Say,
     ) -> None:
+        self._make = make
         self._plan = plan
         self._writer = writer
         self._periods_ns = periods_ns
@@ -160,8 +182,9 @@ class _Sitting:
         self._say = say
         self._first: dict[str, Run] = {}
         self._begun = False
+        self._disturbed = 0
 
-    def make(self, todo: Sequence[Slot], until_s: float) -> int:
+    def record(self, todo: Sequence[Slot], until_s: float) -> int:
         began = time.monotonic()
         done = 0
         while done < len(todo) and self._cancel.reason is None:
@@ -175,7 +198,8 @@ class _Sitting:
                 done += 1
                 each_s = (time.monotonic() - began) / done
                 left = len(todo) - done
-                self._say(f"{done} of {len(todo)} runs, {each_s:.2f} s each, {left * each_s / 60:.0f} min left")
+                others = f", others on a hot CPU in {self._disturbed}" if self._disturbed else ""
+                self._say(f"{done} of {len(todo)} runs, {each_s:.2f} s each, {left * each_s / 60:.0f} min left{others}")
         return len(todo) - done
 
     @property
@@ -185,7 +209,7 @@ class _Sitting:
     def _one(self, slot: Slot) -> bool:
         """False where somebody pressed the button: then nothing is kept of the run."""
         try:
-            made = make(self._request(slot), self._cancel)
+            made = self._make(self._request(slot), self._cancel)
         except MeasureError:
             if self._cancel.reason is not None:
                 return False
@@ -197,6 +221,7 @@ class _Sitting:
             facts = facts_of(made, self._busy)
             self._writer.sitting(plain_sitting(self._plan, facts, self._periods_ns))
             self._begun = True
+        self._disturbed += bool(made.run.disturbed)
         self._writer.run(taken(slot, made, (NULL_S,) if isinstance(self._plan, NullPlan) else CUTS_S))
         return True
 
@@ -222,7 +247,7 @@ def missing(plan: NullPlan | PowerPlan, before: Recorded | None) -> list[Slot]:
     return [slot for slot in slots if slot.unit in open_units]
 
 
-def own_rate(workload: str, cancel: CancelToken, say: Say) -> float:
+def own_rate(workload: str, make: Make, cancel: CancelToken, say: Say) -> float:
     """The host's own stalls over 100 µs a second, by a minute of quick runs."""
     count, seconds = 0, 0.0
     for number in range(OWN_RUNS):
