@@ -19,7 +19,7 @@ from jitter_workshop.report.progress import Line
 from tests.bench.figures import Figure
 from tests.calibration import judging, records
 from tests.calibration.plan import NullPlan, PowerPlan
-from tests.calibration.recording import Make, Say, maker, own_rate, periods, record
+from tests.calibration.recording import Make, Say, maker, periods, pilot, record
 
 FOLDER = Path("bench-results") / "calibration"
 _EVERY_S = 60.0
@@ -138,4 +138,6 @@ def _plan(
         raise UsageError(str(error)) from error
     if before is not None:
         return plan, before.periods_ns
-    return plan, periods(own_rate(plan.workload, make, cancel, say), effects)
+    own, felt = pilot(plan.workload, make, cancel, say)
+    print(f"own: {own:.1f} stalls over 100 µs a second; a burst makes {felt:.2f} more", file=sys.stderr)
+    return plan, periods(own, felt, effects)

@@ -38,7 +38,11 @@ POWER_S = 5.0
 CUTS_S = (1.0, 2.5, 5.0)
 NOISE = "greedy"
 OVER_NS = 100_000
-OWN_RUNS = 12
+PILOT_RUNS = 10
+"""Of each kind."""
+PILOT_PERIOD_NS = 50_000_000
+LEAST_FELT = 0.3
+NEARLY = 1.25
 QUIET_PERCENT = 5.0
 """Of one CPU: what others may use before a series begins, the busiest CPU counted."""
 _LOOK_S = 3.0
@@ -247,33 +251,43 @@ def missing(plan: NullPlan | PowerPlan, before: Recorded | None) -> list[Slot]:
     return [slot for slot in slots if slot.unit in open_units]
 
 
-def own_rate(workload: str, make: Make, cancel: CancelToken, say: Say) -> float:
-    """The host's own stalls over 100 µs a second, by a minute of quick runs."""
-    count, seconds = 0, 0.0
-    for number in range(OWN_RUNS):
-        run = make(noisy(workload, "calibration, own rate", None), cancel).run
-        count += sum(rate.count for rate in run.stalls.rates if rate.threshold_ns == OVER_NS)
-        seconds += run.rated_s
-        say(f"own rate: {number + 1} of {OWN_RUNS} runs, {count / seconds:.1f} stalls over 100 µs a second")
-    return count / seconds
+def pilot(workload: str, make: Make, cancel: CancelToken, say: Say) -> tuple[float, float]:
+    """The host's own stalls over 100 µs a second, and how many more of them a burst of the noise makes: quick runs
+    without it and beside it in turn. Raises HostError where the noise is not felt."""
+    count, seconds = [0, 0], [0.0, 0.0]
+    for number in range(2 * PILOT_RUNS):
+        noise_on = number % 2
+        run = make(noisy(workload, "calibration, pilot", PILOT_PERIOD_NS if noise_on else None), cancel).run
+        count[noise_on] += sum(rate.count for rate in run.stalls.rates if rate.threshold_ns == OVER_NS)
+        seconds[noise_on] += run.rated_s
+        say(f"pilot: {number + 1} of {2 * PILOT_RUNS} runs")
+    own = count[0] / seconds[0]
+    felt = (count[1] / seconds[1] - own) * PILOT_PERIOD_NS / 1e9
+    if felt < LEAST_FELT:
+        raise HostError(
+            f"a burst of the noise {NOISE} makes {felt:.2f} stalls over 100 µs here, about one was expected"
+        )
+    return own, felt
 
 
-def periods(own_per_second: float, effects: Sequence[str]) -> dict[str, int]:
-    """How long from burst to burst so that the host's own rate becomes so many times itself. Effects are written as
-    factors, 2 or 1.5. Raises UsageError for one that the noise cannot make."""
+def periods(own_per_second: float, felt: float, effects: Sequence[str]) -> dict[str, int]:
+    """How long from burst to burst so that the host's own rate becomes so many times itself; ``felt``: stalls a burst.
+    Effects are written as factors, 2 or 1.5. Where the noise's slowest is only a little too much, it is taken: what
+    an effect was is told by the pool, not by its name. Raises UsageError for one that the noise cannot make."""
     found: dict[str, int] = {}
+    slowest, fastest = 1e9 / LONGEST_PERIOD_NS, 1e9 / SHORTEST_PERIOD_NS
     for effect in effects:
         try:
-            more = (float(effect) - 1) * own_per_second
+            bursts = (float(effect) - 1) * own_per_second / felt
         except ValueError:
-            raise UsageError(f"an effect is a factor, not '{effect}'", "say 2, or 1.5,2,4") from None
-        if not 1e9 / LONGEST_PERIOD_NS <= more <= 1e9 / SHORTEST_PERIOD_NS:
+            raise UsageError(f"an effect is a factor, not '{effect}'", "say 2, or 2,4") from None
+        if not slowest / NEARLY <= bursts <= fastest:
             raise UsageError(
-                f"×{effect} of {own_per_second:.1f} stalls a second asks for {more:.1f} bursts a second, and the noise "
-                f"makes from {1e9 / LONGEST_PERIOD_NS:.0f} to {1e9 / SHORTEST_PERIOD_NS:.0f}",
-                "choose another effect",
+                f"×{effect} of {own_per_second:.1f} stalls a second asks for {bursts:.1f} bursts a second, and the noise "
+                f"makes from {slowest:.0f} to {fastest:.0f}",
+                f"the least effect here is ×{1 + slowest * felt / own_per_second:.2f}" if own_per_second else "",
             )
-        found[effect] = round(1e9 / more)
+        found[effect] = round(1e9 / max(bursts, slowest))
     return found
 
 

@@ -149,6 +149,8 @@ def null_goal(recorded: Recorded) -> None:
 
 def power_goal(recorded: Recorded) -> None:
     (usual,) = (d for d in judging.designs(recorded) if (d.effect, d.seconds, d.rounds) == ("2", 5.0, 10))
+    rates = judging.rates(recorded)
+    assert 1.7 <= rates["2"] / rates[OFF] <= 2.3, "what was recorded is no doubling"
     assert usual.random_seen >= 0.9 * usual.random_of
     assert usual.wrong == 0
 

@@ -14,11 +14,12 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats.rounds import side_of
 from tests.calibration import recording
 from tests.calibration.plan import OFF, NullPlan, PowerPlan
-from tests.calibration.recording import Made, cut, maker, missing, periods, record
+from tests.calibration.recording import Made, cut, maker, missing, periods, pilot, record
 from tests.calibration.records import read
 from tests.madeup import make_run
 
@@ -36,6 +37,7 @@ class Host:
     def __init__(self) -> None:
         self.asked: list[MeasureRequest] = []
         self.before: Callable[[int], None] = lambda number: None
+        self.stalls: Callable[[MeasureRequest], int] = lambda request: 1
 
     def __call__(self, request: MeasureRequest, cancel: CancelToken) -> Made:
         self.before(len(self.asked))
@@ -45,6 +47,8 @@ class Host:
         run, _ = make_run()
         seconds = request.duration_s or 5.0
         run = replace(run, workload=request.workload, duration_s=seconds, host={"kernel": "6.1.0-secret", "name": "me"})
+        rates = (StallRate(100_000, self.stalls(request), 0.0, 0.0),)
+        run = replace(run, stalls=replace(run.stalls, rates=rates, rated_s=seconds))
         spec = RunSpec(request.workload, Placement("none"), 1, round(seconds * 1e9))
         return Made(run, spec, ())
 
@@ -133,12 +137,33 @@ def test_a_pool_has_noise_in_one_run_of_each_group_at_the_rate_that_was_ordered(
 
 
 def test_an_effect_is_a_rate_that_the_noise_can_make() -> None:
-    assert periods(6.0, ("2", "4")) == {"2": 166_666_667, "4": 55_555_556}
+    assert periods(6.0, 1.0, ("2", "4")) == {"2": 166_666_667, "4": 55_555_556}
+    assert periods(12.0, 1.5, ("2",)) == {"2": 125_000_000}
+    # Four bursts a second are nearly the five that it makes at least.
+    assert periods(4.0, 1.0, ("2",)) == {"2": 200_000_000}
     with pytest.raises(UsageError, match=r"×1\.5 of 6\.0 stalls a second asks for 3\.0 bursts"):
-        periods(6.0, ("2", "1.5"))
+        periods(6.0, 1.0, ("2", "1.5"))
+    with pytest.raises(UsageError, match="asks for 0.0 bursts"):
+        periods(0.0, 1.0, ("2",))
     for wrong in ("two", "1", "0.5", "nan", "inf", ""):
         with pytest.raises(UsageError):
-            periods(6.0, (wrong,))
+            periods(6.0, 1.0, (wrong,))
+
+
+@pytest.mark.parametrize(("quiet", "noisy", "own", "felt"), [(30, 130, 6.0, 1.0), (30, 180, 6.0, 1.5)])
+def test_the_pilot_asks_the_host_how_often_it_stalls_and_the_noise_how_much_it_is_felt(
+    host: Host, quiet: int, noisy: int, own: float, felt: float
+) -> None:
+    # Runs of 5 s, twenty bursts a second.
+    host.stalls = lambda request: noisy if request.noise else quiet
+    assert pilot("ring", host, CancelToken(), silent) == pytest.approx((own, felt))
+    assert [one.noise for one in host.asked] == [None, "greedy"] * recording.PILOT_RUNS
+
+
+def test_a_noise_that_is_not_felt_is_said(host: Host) -> None:
+    host.stalls = lambda request: 30
+    with pytest.raises(HostError, match=r"makes 0\.00 stalls over 100 µs here"):
+        pilot("ring", host, CancelToken(), silent)
 
 
 def test_what_is_missing_of_a_group_is_the_group() -> None:
