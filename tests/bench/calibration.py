@@ -65,7 +65,7 @@ def main(words: list[str]) -> int:
     ask.add_argument("--anyway", action="store_true", help="also where others use this host now")
     ask.add_argument("--comparisons", type=int, default=100, help="null: of each half (default 100)")
     ask.add_argument("--groups", type=int, default=120, help="power: rounds in the pool (default 120)")
-    ask.add_argument("--effects", default="2", help="power: factors, as 1.5,2,4 (default 2)")
+    ask.add_argument("--effects", default="2", help="power: factors, as 2,4 (default 2)")
     given = ask.parse_args(words)
     try:
         if given.judge is not None:

@@ -283,8 +283,8 @@ def periods(own_per_second: float, felt: float, effects: Sequence[str]) -> dict[
             raise UsageError(f"an effect is a factor, not '{effect}'", "say 2, or 2,4") from None
         if not slowest / NEARLY <= bursts <= fastest:
             raise UsageError(
-                f"×{effect} of {own_per_second:.1f} stalls a second asks for {bursts:.1f} bursts a second, and the noise "
-                f"makes from {slowest:.0f} to {fastest:.0f}",
+                f"×{effect} of {own_per_second:.1f} stalls a second asks for {bursts:.1f} bursts a second, and the "
+                f"noise makes from {slowest:.0f} to {fastest:.0f}",
                 f"the least effect here is ×{1 + slowest * felt / own_per_second:.2f}" if own_per_second else "",
             )
         found[effect] = round(1e9 / max(bursts, slowest))

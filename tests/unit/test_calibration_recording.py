@@ -143,7 +143,7 @@ def test_an_effect_is_a_rate_that_the_noise_can_make() -> None:
     assert periods(4.0, 1.0, ("2",)) == {"2": 200_000_000}
     with pytest.raises(UsageError, match=r"×1\.5 of 6\.0 stalls a second asks for 3\.0 bursts"):
         periods(6.0, 1.0, ("2", "1.5"))
-    with pytest.raises(UsageError, match="asks for 0.0 bursts"):
+    with pytest.raises(UsageError, match=r"asks for 0\.0 bursts"):
         periods(0.0, 1.0, ("2",))
     for wrong in ("two", "1", "0.5", "nan", "inf", ""):
         with pytest.raises(UsageError):
