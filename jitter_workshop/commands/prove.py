@@ -16,13 +16,14 @@ Exit codes: 0 whatever the verdict, 1 something could not be given back, 2 not p
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.commands.shared import number, open_session, session_for_runs, stopped_by_signals
-from jitter_workshop.errors import BusyError, SessionError, UsageError
+from jitter_workshop.commands.shared import number, open_session, session_to_keep_in, stopped_by_signals
+from jitter_workshop.errors import BusyError, UsageError
 from jitter_workshop.report.progress import Line
 
 if TYPE_CHECKING:
@@ -71,9 +72,9 @@ def run(args: argparse.Namespace) -> int:
 
     request = _request(args)
     parse_wanted([word for word in args.words if word != "placement"])
-    session, why_not = session_for_runs(args.session, summarise(HostRoot()).name)
-    if session is None:
-        raise SessionError(why_not.removeprefix("the run was measured but not kept: "))
+    if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nothing is proven without being asked for", "add --yes; what it costs is said then, too")
+    session = session_to_keep_in(args.session, summarise(HostRoot()).name)
     hands = Hands(diary=Diary(session))
     try:
         prover = Prover(request, session, hands)
@@ -91,8 +92,8 @@ def run(args: argparse.Namespace) -> int:
         say(hands.trouble)
     _print(proof, args.json)
     if not args.json:
-        named = f" --session '{name}'" if args.session is not None else ""
-        say(f"kept in session {name}; 'jitter-workshop prove --show {proof.id}{named}' prints it again")
+        named = f" --session {shlex.quote(name)}" if args.session is not None else ""
+        say(f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again")
     if received:
         sys.stdout.flush()
         raise Interrupted(received[0])
@@ -120,8 +121,6 @@ def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
     from jitter_workshop.report.terminal import error_style
 
     asks = not args.yes
-    if asks and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nothing is proven without being asked for", "add --yes; what it costs is said then, too")
     if asks or not args.json:
         sys.stderr.write(proof_text.cost(plan, error_style()))
     if asks:

@@ -33,18 +33,25 @@ def open_session(args: argparse.Namespace) -> OpenSession:
     return session
 
 
+def session_to_keep_in(name: str | None, host: str) -> OpenSession:
+    """The session of this name, or the current one; a new one where there is none. Raises SessionError."""
+    store = SessionStore()
+    if name is None:
+        return store.current_or_create(FIRST_SESSION, host)
+    before = {session.id for session in store.list()[0]}
+    session = store.open_or_create(name, host)
+    if session.session.id not in before:
+        say(f"New session {clean(session.session.name)}; it is the current one now.")
+    return session
+
+
 def session_for_runs(name: str | None, host: str) -> tuple[OpenSession | None, str]:
     """The session to keep the run in, or None and why there is none. A session that was named must open."""
-    store = SessionStore()
-    if name is not None:
-        before = {session.id for session in store.list()[0]}
-        session = store.open_or_create(name, host)
-        if session.session.id not in before:
-            say(f"New session {clean(session.session.name)}; it is the current one now.")
-        return session, ""
     try:
-        return store.current_or_create(FIRST_SESSION, host), ""
+        return session_to_keep_in(name, host), ""
     except SessionError as error:
+        if name is not None:
+            raise
         return None, f"the run was measured but not kept: {error.sentence()}"
 
 

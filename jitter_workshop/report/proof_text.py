@@ -117,13 +117,20 @@ def table(rows: Sequence[Verdict], style: Style) -> list[str]:
         if wide:
             figures += f"{strip.drawn(strip.strip(row, axis), axis, _PICTURE)}  "
         lines.append(figures + _word(row, style))
-    if not wide:
-        width = min(_WIDE_PICTURE, (style.width - _NAME - 2 - 11) // 2 * 2 - 1)
-        gap = " " * (_NAME + 2)
-        lines += ["", style.paint(gap + strip.scale(axis, width), "dim")]
-        for row in rows:
-            picture = strip.drawn(strip.strip(row, axis), axis, width)
-            lines.append(f"{clean(measure_name(row.measure), _NAME):<{_NAME}}  {picture}".rstrip())
+    if not wide and any(strip.strip(row, axis) is not None for row in rows):
+        scale, *drawn = pictures(rows, style.width)
+        lines += ["", style.paint(scale, "dim"), *drawn]
+    return lines
+
+
+def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:
+    """The labels of the axis that all intervals share, then a line a measure with its picture."""
+    axis = strip.axis_of(rows)
+    width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
+    lines = [" " * (_NAME + 2) + strip.scale(axis, width)]
+    for row in rows:
+        picture = strip.drawn(strip.strip(row, axis), axis, width)
+        lines.append(f"{clean(measure_name(row.measure), _NAME):<{_NAME}}  {picture}".rstrip())
     return lines
 
 

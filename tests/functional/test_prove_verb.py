@@ -1,0 +1,197 @@
+"""prove from the command line: what is asked, printed and returned. But for one, the measuring child is scripted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.bench import launch
+from jitter_workshop.bench.lock import TURN_VARIABLE
+from jitter_workshop.cli import main
+from jitter_workshop.commands import prove
+from jitter_workshop.flow import proving
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.session.store import SessionStore
+from tests.madeproofs import make_proof
+
+YES = ["prove", "placement", "--yes", "--duration", "0.5"]
+
+
+@pytest.fixture(autouse=True)
+def _own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child measures nothing."""
+    real = launch.command
+    monkeypatch.setattr(launch, "command", lambda module, *arguments: real("scripted_worker", "ok"))
+
+
+@pytest.fixture
+def stopping(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
+    """Have a signal come as a run begins (its number, from 0)."""
+
+    def at(number: int, signum: int) -> None:
+        real = prove.ProofLine.side_begins
+
+        def begins(self: prove.ProofLine, step: proving.ProofStep) -> Any:
+            if step.number == number:
+                os.kill(os.getpid(), signum)
+            return real(self, step)
+
+        monkeypatch.setattr(prove.ProofLine, "side_begins", begins)
+
+    return at
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="placement on one CPU is none")
+def test_placement_is_proven_for_real(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*YES[:3], "--duration", "0.05", "--rounds", "1", "--json"]) == 0
+    told = capsys.readouterr()
+    value = json.loads(told.out)
+    assert value["tunable"] == "placement"
+    assert value["restored"] is True
+    (one,) = value["rounds"]
+    with SessionStore().open("@1") as session:
+        without, with_it = session.find(one["without"]), session.find(one["with"])
+    assert without.placement.mode == "none"
+    assert with_it.placement.mode in ("auto", "chosen")
+    assert {without.proof, with_it.proof} == {value["id"]}
+    assert without.settle_s == with_it.settle_s == 1.0
+
+
+@pytest.mark.usefixtures("scripted")
+def test_its_json_is_what_is_promised(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*YES, "--rounds", "2", "--seed", "5", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["format_version"] == 1
+    assert {"tunable", "rounds", "rows", "headline", "drift", "restored", "notes"} <= value.keys()
+    assert {frozenset(one) for one in value["rounds"]} == {frozenset(("order", "without", "with"))}
+    for row in value["rows"]:
+        assert {"measure", "ratio", "low", "high", "verdict", "without", "with"} <= row.keys()
+        assert row["verdict"] in ("lower", "higher", "no_change", "cannot_tell")
+    assert {"measure", "verdict", "text"} == value["headline"].keys()
+    assert (value["seed"], value["planned"], value["complete"], value["restored"]) == (5, 2, True, True)
+    assert value["preset"] is None
+    assert "preset" in value["notes"]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_it_costs_goes_to_stderr_and_the_verdict_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*YES, "--rounds", "2"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("Not proven: ")
+    assert "2 rounds give figures; a verdict needs 10" in told.out
+    assert "Prove placement: 2 rounds, about " in told.err
+    assert "sched_setaffinity(accumulator)" in told.err
+    assert "round 1 of 2 is done; about " in told.err
+    assert "round 2 of 2 is done\n" in told.err
+    assert "kept in session workshop" in told.err
+    assert "\x1b" not in told.out + told.err
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "placement"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "add --yes" in told.err
+    assert SessionStore().list() == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "nothing is named to prove"),
+        (["nothing"], "there is no tunable 'nothing'"),
+        (["placement", "thp"], "one after the other"),
+        (["placement", "--rounds", "0"], "1 to 1,000 rounds"),
+        (["placement", "--rounds", "many"], "invalid int value"),
+        (["placement", "--duration", "nan"], "not a number to measure with"),
+        (["placement", "--duration", "0"], "a run lasts from"),
+        (["placement", "--wait", "-1"], "time to wait"),
+        (["placement", "--cpus", "4711,4712"], "this host has no CPU 4711"),
+        (["placement", "--preset", "long"], "invalid choice"),
+        (["nohz-full"], "takes effect with a boot"),
+        (["user-tasks"], "reported, not changed"),
+        (["placement", "--list"], "leave the rest out"),
+        (["--show", "zzz"], "there is no session yet"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "--yes", *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert says in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_it_and_what_there_is_is_told(
+    signum: int, code: int, stopping: Callable[[int, int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopping(3, signum)
+    assert main([*YES, "--rounds", "4"]) == code
+    told = capsys.readouterr()
+    assert "placement: 1 of 4 rounds of " in told.out
+    assert f"Ended early: stopped by {signal.Signals(signum).name}." in told.out
+    with SessionStore().open("@1") as session:
+        (proof,) = session.proofs()
+    assert len(proof.rounds) == 1
+    assert not proof.complete
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_signal_in_the_first_round_leaves_nothing_to_tell(
+    stopping: Callable[[int, int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopping(1, signal.SIGINT)
+    assert main([*YES, "--rounds", "4"]) == 130
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "stopped before the first round was done" in told.err
+
+
+def test_what_could_not_be_given_back_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proof = make_proof(restored=False)
+    monkeypatch.setattr(prove, "_proven", lambda prover, plan: (proof, []))
+    assert main(YES) == 1
+    assert "NOT GIVEN BACK" in capsys.readouterr().out
+
+
+def test_old_proofs_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with SessionStore().create("proofs", "host") as session:
+        session.add_proof(make_proof())
+        session.add_proof(
+            make_proof("20260103-000000-dddd", subject="placement", rounds=0, stopped="stopped by SIGINT")
+        )
+    assert main(["prove", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert "20260101-000000-aaaa  thp" in listed
+    assert "Not proven: no round was finished." in listed
+    assert main(["prove", "--show", "thp"]) == 0
+    assert capsys.readouterr().out.startswith("Proven: stalls over 100 µs")
+    assert main(["prove", "--list", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["proofs"]
+    assert first["rows"]
+    assert (second["headline"], second["notes"]["headline"]) == (None, "no round was finished")
+
+
+def test_every_field_of_a_proof_is_in_its_json() -> None:
+    proof: Proof = make_proof(rounds=3)
+    value = prove.as_json(proof)
+    json.dumps(value, allow_nan=False)
+    known = {"format_version": "", "subject": "tunable", "judgement": "rows", "notes": "remarks"}
+    for name in Proof.__dataclass_fields__:
+        wanted = known.get(name, name)
+        assert not wanted or wanted in value
