@@ -20,6 +20,7 @@ from jitter_workshop.model.report import (
     OpenPoint,
     Overlay,
     ReportDocument,
+    ReportedChange,
     ReportedChapter,
     ReportedRun,
 )
@@ -251,6 +252,56 @@ def made_snapshot(after: bool) -> Snapshot:
     )
 
 
+def made_changes() -> tuple[ReportedChange, ...]:
+    """A write of each fate, and more of one tunable than a page shows at once."""
+    path = "/proc/irq/{}/smp_affinity"
+    return (
+        *(
+            ReportedChange(
+                f"2026-01-01T00:10:{n:02d}.000000Z",
+                "irq-affinity",
+                path.format(24 + n),
+                "f",
+                "1",
+                "1",
+                "restored",
+                "2026-01-01T00:20:00.000000Z",
+                "given back: f",
+                chapter="irqs",
+            )
+            for n in range(20)
+        ),
+        ReportedChange(
+            "2026-01-01T00:11:00.000000Z",
+            "thp",
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "always",
+            "never",
+            "madvise",
+            "kept",
+            None,
+            "stands now, until 'jitter-workshop restore'",
+        ),
+        ReportedChange(
+            "2026-01-01T00:12:00.000000Z",
+            "rt-throttling",
+            HOSTILE[0],
+            None,
+            HOSTILE[1],
+            None,
+            "refused",
+            None,
+            "operation not permitted",
+        ),
+        *(
+            ReportedChange(
+                "2026-01-01T00:13:00.000000Z", "ksm", "/sys/kernel/mm/ksm/run", "1", "0", "0", fate, None, HOSTILE[2]
+            )
+            for fate in ("standing", "left_alone", "gone", "rebooted", "unknown")
+        ),
+    )
+
+
 def published() -> PercentileCurve:
     """A curve that was not measured here."""
     return curve_from_percentiles(
@@ -414,6 +465,8 @@ def rich() -> ReportDocument:
             Command("jitter-workshop measure --label '<script>alert(1)</script>' --preset quick", HOSTILE[2]),
         ),
         notes={"imports": "one import cannot be read", "steal": HOSTILE[0]},
+        changes=made_changes(),
+        host_name="lab03",
     )
 
 

@@ -14,7 +14,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.report import html_charts, html_course, html_host, html_verdicts
-from jitter_workshop.report.html_write import Html, bullets, folded, join, name, shown, table, tag, when
+from jitter_workshop.report.html_write import Html, Number, bullets, folded, join, name, shown, table, tag, when
 from jitter_workshop.report.html_write import cell as table_cell
 from jitter_workshop.report.html_write import row as table_row
 from jitter_workshop.session import archive, reportfile
@@ -222,7 +222,7 @@ def _left_out(index: Index) -> Html:
     if not index.left_out:
         return tag("p", "It comes back bit for bit, with nothing left out.")
     rows = (table_row(tag("code", f.path), table_cell(f"{f.size:,}", "n"), table_cell(f.why)) for f in index.left_out)
-    listed = table(("file", "bytes", "why"), rows, "Files of the session that are not in this page")
+    listed = table(("file", Number("bytes"), "why"), rows, "Files of the session that are not in this page")
     text = (
         f"{many(len(index.left_out), 'file')} of it would have made this page too large and stayed behind (histograms "
         "of single blocks, kernel traces); every curve and figure of this report comes back without them, and all that "

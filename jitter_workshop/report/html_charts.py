@@ -11,6 +11,7 @@ from jitter_workshop.model.verdict import Standing
 from jitter_workshop.report.html_write import (
     UNKNOWN,
     Html,
+    Number,
     cell,
     code,
     figure_cell,
@@ -65,7 +66,7 @@ def _same_as_table(overlay: Overlay) -> Html:
                 figure_cell(f"{curve.count:,}"),
             )
         )
-    heads = ("curve", *(f"p{p}" for p in _COLUMNS), "max", "samples")
+    heads = ("curve", *(Number(f"p{p}") for p in _COLUMNS), Number("max"), Number("samples"))
     return folded("The same as a table", table(heads, rows, f"Curves of the chart: {clean(overlay.title, 80)}"))
 
 
@@ -88,11 +89,10 @@ def runs_table(runs: Sequence[ReportedRun]) -> Html:
     heads = (
         "run",
         "measured",
-        "time",
-        *(f"p{p}" for p in percentiles),
-        "max",
-        f"stalls over {nice_ns(_STALL_NS)}",
-        "time stolen",
+        *(Number(f"p{p}") for p in percentiles),
+        Number("max"),
+        Number(f"stalls over {nice_ns(_STALL_NS)}"),
+        Number("time stolen"),
     )
     caption = (
         f"{many(len(runs), 'run')}, oldest first. {FEW_SAMPLES} and dotted: fewer than ten samples lie beyond it. "
@@ -114,14 +114,17 @@ def _run(run: ReportedRun, percentiles: Sequence[str], anchor: str) -> Html:
     small = [code(run.id, 40), *([shown(run.role, 120)] if run.role else [])]
     return row(
         join([*head, tag("span", join(small, " · "), class_="below"), _remarks(run)]),
-        cell(join([_how(run), tag("span", when(run.started_at, seconds=True), class_="below")])),
-        figure_cell(nice_ns(run.duration_s * 1e9)),
+        cell(join([_how(run), tag("span", _moment(run), class_="below")])),
         *(_value(_percentile(run, p), standing.get(p)) for p in percentiles),
         figure_cell(nice_ns(run.histogram.max if run.histogram is not None else None)),
         figure_cell(UNKNOWN if rate is None else f"{nice_number(rate.per_second)}/s"),
         figure_cell(f"{nice_ns(run.stalls.stolen_ns_per_second)}/s"),
         id=anchor,
     )
+
+
+def _moment(run: ReportedRun) -> Html:
+    return join([when(run.started_at, seconds=True), f", {nice_ns(run.duration_s * 1e9)}"])
 
 
 def _how(run: ReportedRun) -> str:

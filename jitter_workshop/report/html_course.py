@@ -14,6 +14,7 @@ from jitter_workshop.report.html_charts import run_anchors, run_link
 from jitter_workshop.report.html_write import (
     UNKNOWN,
     Html,
+    Number,
     bullets,
     cell,
     figure_cell,
@@ -96,7 +97,7 @@ def _comparison(found: Comparison, title: str) -> Html:
         for one in found.rows
     )
     caption = f"{clean(title, 60)}: two single runs, described and not judged"
-    return table(("measure", "first run", "second run", "ratio"), rows, caption)
+    return table(("measure", Number("first run"), Number("second run"), Number("ratio")), rows, caption, "narrow")
 
 
 def culprits(found: Sequence[Culprits], runs: Sequence[ReportedRun]) -> Html:

@@ -82,8 +82,8 @@ def changes(document: ReportDocument) -> Html:
         heads = ("setting", "path", "before", "after", "read back", "what became of it")
         caption = f"{many(len(found), 'write')} of this session, oldest first"
         parts.append(_foldable(heads, rows, caption, "changes"))
-    else:
-        parts.append(tag("p", "This session set nothing on the host that is known here."))
+    elif not document.events:
+        parts.append(tag("p", "This session changed no setting of a host."))
     if document.events:
         lines = [_event(one) for one in document.events]
         heads = ("when", "what", "setting", "path", "before → after", "why")
@@ -192,7 +192,12 @@ def _unknown(document: ReportDocument, *keys: str) -> Html:
     return join(told)
 
 
-_KINDS = {"standing": "still set", "reboot": "waits for a reboot", "check": "could be better", "chapter": "chapter"}
+_KINDS = {
+    "standing": "still set",
+    "reboot": "waiting for a reboot",
+    "check": "could be better",
+    "chapter": "chapters not done",
+}
 
 
 def still_open(points: Sequence[OpenPoint]) -> Html:

@@ -7,6 +7,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement, Verdict, VerdictWord
 from jitter_workshop.report.html_write import (
     Html,
+    Number,
     bullets,
     cell,
     code,
@@ -91,13 +92,14 @@ def _made(proof: Proof) -> Html:
     ]
     if orders:
         parts.append(f"orders {clean(orders, 400)} (seed {proof.seed})")
-    stopped = f" Ended early: {clean(proof.stopped, 300)}." if proof.stopped else ""
-    return tag("p", join(parts, " · "), stopped, class_="dim")
+    stopped = tag("p", f"Ended early: {clean(proof.stopped, 300)}.", class_="attention") if proof.stopped else None
+    return join([tag("p", join(parts, " · "), class_="dim"), stopped])
 
 
 def _table(judged: Judgement, subject: str) -> Html:
     on = strip.axis_of(judged.rows)
-    heads = ("measure", "without", "with", "ratio", join(["interval", _axis_picture(on)]), "verdict")
+    interval = join(["interval", _axis_picture(on)])
+    heads = ("measure", "verdict", Number("ratio"), interval, Number("without"), Number("with"), "in words")
     return table(
         heads,
         (_row(one, on) for one in judged.rows),
@@ -107,16 +109,17 @@ def _table(judged: Judgement, subject: str) -> Html:
 
 
 def _row(one: Verdict, on: strip.Axis) -> Html:
-    span = f"{times(one.low)} to {times(one.high) if one.high is not None else 'any'}"
-    said = one.words.partition(": ")[2] or one.words
-    small = tag("span", said.removeprefix("cannot tell").lstrip(": ") or said, class_="dim small")
+    span = f"{times(one.low)} to {times(one.high) if one.high is not None else 'any ratio'}"
+    # The words say the interval, which has a column of its own here, and the verdict, which has a badge.
+    said = one.words.partition(": ")[2].replace(f" ({span})", "")
     return row(
         measure_name(one.measure),
+        cell(badge(one.verdict)),
+        figure_cell(times(one.ratio)),
+        cell(join([_strip_picture(one, on), tag("span", span, class_="dim small nowrap")])),
         figure_cell(amount(one.measure, one.without)),
         figure_cell(amount(one.measure, one.with_it)),
-        figure_cell(times(one.ratio)),
-        cell(join([_strip_picture(one, on), tag("span", span, class_="dim small nowrap")]), "strip-cell"),
-        cell(join([badge(one.verdict), " ", small])),
+        cell(said.removeprefix("cannot tell").lstrip(":; "), "small"),
     )
 
 

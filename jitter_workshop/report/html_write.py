@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from jitter_workshop.model.text import clean
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.model.text import called, clean
 
 LONG = 2_000
 """Characters of a text that a page shows."""
@@ -27,8 +26,13 @@ Child = Html | str | None
 
 
 def shown(text: str, limit: int = LONG) -> Html:
-    """A text as it may stand between tags or inside an attribute."""
-    return text if isinstance(text, Html) else Html(escape(clean(text, limit), quote=True))
+    """A text as it may stand between tags or inside an attribute; a blank at either end stays."""
+    if isinstance(text, Html):
+        return text
+    found = clean(text, limit)
+    if not found:
+        return Html(" " if text == " " else "")
+    return Html(" " * text.startswith(" ") + escape(found, quote=True) + " " * text.endswith(" "))
 
 
 def tag(element: str, /, *children: Child, **attributes: str | int | float | None) -> Html:
@@ -56,7 +60,7 @@ def join(parts: Iterable[Child], between: str = "") -> Html:
 
 def name(text: str, limit: int = 80) -> Html:
     """What somebody else named, kept from turning round the text beside it."""
-    return tag("bdi", shown(text, limit) or shown("(no visible name)"))
+    return tag("bdi", called(text, limit))
 
 
 def code(text: str | None, limit: int = 200) -> Html:
@@ -77,12 +81,22 @@ def bullets(items: Iterable[Child], class_: str | None = None) -> Html:
     return tag("ul", *found, class_=class_) if found else Html("")
 
 
+class Number(str):
+    """The head of a column of numbers."""
+
+    __slots__ = ()
+
+
 def table(heads: Sequence[Child], rows: Iterable[Html], caption: str, class_: str | None = None) -> Html:
     """A table that scrolls sideways where there is no room. ``rows``: made by :func:`row`; "" for an empty head."""
-    first = tag("tr", *(tag("th", head, scope="col") if head else tag("td") for head in heads))
+    first = tag("tr", *map(_head, heads))
     inner = tag("table", tag("caption", caption), tag("thead", first), tag("tbody", *rows), class_=class_)
     # Without a stop for the tab key a keyboard could not scroll it.
     return tag("div", inner, class_="wide", tabindex=0, role="region", aria_label=caption)
+
+
+def _head(head: Child) -> Html:
+    return tag("th", head, scope="col", class_="n" if isinstance(head, Number) else None) if head else tag("td")
 
 
 def row(head: Child, *cells: Html, **attributes: str | None) -> Html:
@@ -97,11 +111,6 @@ def cell(child: Child, class_: str | None = None, title: str | None = None) -> H
 def figure_cell(text: str, class_: str = "") -> Html:
     """A number, set flush right in digits of one width."""
     return cell(text, f"n {class_}".strip())
-
-
-def time_ns(value: float | None) -> str:
-    """A time in ns for a person; the value and its unit stay on one line."""
-    return nice_ns(value)
 
 
 def when(stamp: str | None, seconds: bool = False) -> Html:
