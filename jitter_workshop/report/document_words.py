@@ -1,0 +1,139 @@
+"""Words that a report uses in each of its forms: what became of a write, what is open, what is known of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Literal
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.history import CheckState, Snapshot
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.report import Fate
+from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Standing
+
+FATES: dict[Fate, str] = {
+    "standing": "stands",
+    "kept": "kept",
+    "restored": "given back",
+    "left_alone": "left alone",
+    "refused": "refused",
+    "gone": "gone",
+    "rebooted": "gone with a reboot",
+    "unknown": "not known",
+}
+
+KINDS: dict[Literal["check", "chapter", "standing", "reboot"], str] = {
+    "standing": "still set",
+    "reboot": "waits for a reboot",
+    "check": "could be better",
+    "chapter": "chapter",
+}
+"""What a point is that is still open, the host's own state first."""
+
+EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
+    "trace": "by the kernel's trace",
+    "counters": "by counters: there is no trace of this run, so nobody is named for a stall",
+    "none": "not known",
+}
+
+OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})
+"""Notes that stand in their part of a report; the others stand at its end."""
+
+HOW_CURVES = (
+    "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line is "
+    "solid where at least ten samples lie beyond it and dotted where fewer do."
+)
+HOW_VERDICTS = (
+    "Each line was measured in pairs of fresh runs, with the change and without, in an order drawn by chance. A line "
+    "is called lower or higher only where chance alone would hardly do it (5 % over all lines together), and no "
+    f"verdict stands on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
+    f"{CONFIDENCE * 100:.0f} % interval; the band around 1 is ±10 %."
+)
+NOTHING_PROVEN = (
+    "Nothing was proven in this session. Single runs differ by chance alone, so what is said of them here describes "
+    "them and judges nothing; 'jitter-workshop prove' compares rounds of fresh runs with a change and without it."
+)
+HOW_IT_COUNTS = (
+    "A stall is a time in which a measured thread did not do its work. A percentile counts messages, a stall is one "
+    "event: a single long one makes many messages late. Times are shown to three digits; the raw data have all of "
+    "them. All moments are in UTC."
+)
+
+FEW_SAMPLES, FEW_STALLS = "°", "†"
+"""What stands behind a percentile that stands on little."""
+
+HEADLINE_STALL_NS = 100_000
+"""The stalls of which a table of runs gives the rate."""
+
+_CPU_LISTS = frozenset({"cpus_online", "cpus_allowed", "isolated", "nohz_full"})
+_FACTS = {
+    "kernel": "kernel",
+    "architecture": "architecture",
+    "cpu_model": "CPU",
+    "hypervisor": "hypervisor",
+    "packages": "sockets",
+    "smt": "SMT",
+    "cpus_online": "CPUs online",
+    "cpus_allowed": "CPUs allowed",
+    "isolated": "isolated",
+    "nohz_full": "tickless",
+    "governors": "governors",
+    "cpuidle_driver": "idle driver",
+    "clocksource": "clock source",
+    "realtime_kernel": "real-time kernel",
+    "steal_percent": "stolen since boot, %",
+    "cpu_max_quota_us": "CPU limit, µs",
+    "cpu_max_period_us": "CPU limit's period, µs",
+    "on_battery": "on battery",
+    "hottest_celsius": "hottest, °C",
+    "memlock_limit_bytes": "lockable memory, bytes",
+    "boot_id": "boot",
+}
+
+
+def mark_of(standing: Standing | None) -> str:
+    """The mark of a percentile: fewer than ten samples beyond it, or beyond p99 fewer than ten distinct stalls; ""."""
+    if standing is None or standing.proof or (standing.solid and float(standing.percentile) <= 99):
+        return ""
+    return FEW_STALLS if standing.solid else FEW_SAMPLES
+
+
+def host_facts(host: HostSummary) -> Iterator[tuple[str, str | None, str]]:
+    """(what, its value or None where it is not known, why) of each fact of a host. Values are untrusted text."""
+    for field in fields(host):
+        if field.name in _FACTS:
+            yield _FACTS[field.name], _fact(field.name, getattr(host, field.name)), host.notes.get(field.name, "")
+
+
+def _fact(field: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return (str(CpuSet(value)) if field in _CPU_LISTS else ", ".join(map(str, value))) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+Pair = tuple[CheckState | None, CheckState | None]
+"""A check before and after."""
+
+
+def checks(before: Snapshot | None, after: Snapshot | None) -> tuple[list[Pair], list[Pair]]:
+    """The checks that differ in state or value, and the others, each in the order of the later look. With one look
+    alone none differs."""
+    was = {check.id: check for check in before.checks} if before is not None else {}
+    now = {check.id: check for check in after.checks} if after is not None else {}
+    differ, same = list[Pair](), list[Pair]()
+    for ident in dict.fromkeys((*now, *was)):
+        pair = was.get(ident), now.get(ident)
+        both = before is not None and after is not None
+        (differ if both and _telling(pair[0]) != _telling(pair[1]) else same).append(pair)
+    return differ, same
+
+
+def _telling(check: CheckState | None) -> tuple[str, str | None] | None:
+    return None if check is None else (check.state, check.value)
