@@ -88,8 +88,8 @@ def run(args: argparse.Namespace) -> int:
         hands.close()
         hands.diary.end()
         session.close()
-    if hands.trouble:
-        say(hands.trouble)
+    if hands.trouble and not proof.restored:
+        say(hands.trouble)  # of a host that was looked at after that and is as it was, nothing is to be said
     _print(proof, args.json)
     if not args.json:
         named = f" --session {shlex.quote(name)}" if args.session is not None else ""

@@ -4,7 +4,8 @@
   sessions show ID       one session: its chapters and its runs; with --profile what it has applied, for apply --profile
   sessions use ID        work in this session from now on
   sessions import FILE…  lay curves of other tools beside this session's runs: HdrHistogram's .hlog and .hgrm,
-                         histograms of cyclictest (-h, --histfile, --json) and oslat (also --json)
+                         histograms of cyclictest (-h, --histfile, --json) and oslat (also --json);
+                         of a report in HTML the session that is in it comes back, bit for bit
   sessions remove ID     remove a session with all its runs (asks; --yes does not)
 
 ID is an id, the unique beginning of one, a name (the newest session that has it), or @1 for the newest.
@@ -26,6 +27,7 @@ from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
 
 if TYPE_CHECKING:
     from jitter_workshop.model.imported import ImportedRun
+    from jitter_workshop.model.proof import Proof
     from jitter_workshop.model.run import Run
     from jitter_workshop.model.session import Session
 
@@ -74,7 +76,7 @@ def _list(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace, wanted: str) -> int:
     store = SessionStore()
     with store.open(wanted) as opened:
-        session, runs, imported = opened.session, opened.runs(), opened.imports()
+        session, runs, imported, proofs = opened.session, opened.runs(), opened.imports(), opened.proofs()
         notices = tuple(opened.notices)
     if args.profile:
         from jitter_workshop.tuning.journal import profile
@@ -89,6 +91,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
                 "chapters": session.chapters,
                 "run_list": [_run_json(r) for r in runs],
                 "imports": [_import_json(r) for r in imported],
+                "proofs": [_proof_json(p) for p in proofs],
                 "notices": notices,
             }
         )
@@ -101,7 +104,9 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
         f"  {clean(ident, 30):<16} {'done' if progress.done else 'at ' + clean(progress.step, 20)}"
         for ident, progress in session.chapters.items()
     ]
-    lines += ["", *_run_lines(runs)]
+    # The runs of proofs are told by what was proven with them: they would bury the others.
+    lines += ["", *_run_lines(tuple(run for run in runs if run.proof is None))]
+    lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):", *map(_proof_line, proofs)] if proofs else []
     lines += ["", "From elsewhere:", *(f"  {_import_line(r)}" for r in imported)] if imported else []
     lines += [f"note: {clean(notice, 300)}" for notice in notices]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -119,14 +124,31 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     """All files are read before anything is kept: a mistake in the last one leaves nothing half done."""
-    from jitter_workshop.session.foreign import read_file
+    from jitter_workshop.commands import brought_back
+    from jitter_workshop.session import foreign, reportfile
 
     if not args.id:
         raise UsageError("'sessions import' takes files", "see 'jitter-workshop sessions --help'")
     if args.root != Path("/"):
         raise UsageError("'sessions import' reads no recorded host", "leave out --root")
-    found = [run for file in args.id for run in read_file(Path(file), unit=args.unit, label=args.label)]
+    read = [(Path(file), foreign.content(Path(file))) for file in args.id]
+    pages = [brought_back.read(path, data) for path, data in read if reportfile.is_page(data)]
+    if pages and (args.unit or args.label or args.session):
+        raise UsageError(
+            "a report brings its whole session back, as it was", "leave out --unit, --label and --session for it"
+        )
+    others = [(path, data) for path, data in read if not reportfile.is_page(data)]
+    found = [run for path, data in others for run in foreign.parse(data, path.name, unit=args.unit, label=args.label)]
     store = SessionStore()
+    back = [(page, brought_back.keep(store, page)) for page in pages]
+    told = [brought_back.as_json(*one) for one in back]
+    if back and not others:
+        if args.json:
+            sessions = tuple(store.find(one.session) for _, one in back)
+            print_json({**_as_json(sessions, (), store.current_id()), "imported": [], "brought_back": told})
+        else:
+            sys.stdout.writelines(f"{line}\n" for one in back for line in brought_back.lines(*one))
+        return 0
     with _session_for(store, args) as opened:
         kept = [opened.add_import(run) for run in found]
         notices, session = tuple(opened.notices), opened.session
@@ -134,8 +156,9 @@ def _import(args: argparse.Namespace) -> int:
         say(f"note: {clean(notice, 300)}")
     if args.json:
         payload = _as_json((session,), (), store.current_id())
-        print_json({**payload, "imported": [_import_json(run) for run in kept]})
+        print_json({**payload, "imported": [_import_json(run) for run in kept], "brought_back": told})
         return 0
+    sys.stdout.writelines(f"{line}\n" for one in back for line in brought_back.lines(*one))
     for run in kept:
         sys.stdout.write(f"{_import_line(run)}\n")
         sys.stdout.writelines(f"  {clean(note, 300)}\n" for note in run.notes)
@@ -206,7 +229,28 @@ def _run_json(run: Run) -> dict[str, Any]:
         "mean": main.mean if main else None,
         "count": main.count if main else None,
         "applied": run.applied,
+        "proof": run.proof,
     }
+
+
+def _proof_json(proof: Proof) -> dict[str, Any]:
+    from jitter_workshop.model.codec import to_plain
+
+    return {
+        "id": proof.id,
+        "tunable": proof.subject,
+        "started_at": proof.started_at,
+        "rounds": len(proof.rounds),
+        "planned": proof.planned,
+        "headline": to_plain(proof.judgement.headline) if proof.judgement is not None else None,
+        "restored": proof.restored,
+    }
+
+
+def _proof_line(proof: Proof) -> str:
+    from jitter_workshop.report.proof_text import headline
+
+    return f"  {proof.id:<21} {clean(proof.subject, 40)} · {headline(proof)}"
 
 
 def _import_json(run: ImportedRun) -> dict[str, Any]:

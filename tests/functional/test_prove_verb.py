@@ -187,6 +187,21 @@ def test_old_proofs_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert (second["headline"], second["notes"]["headline"]) == (None, "no round was finished")
 
 
+@pytest.mark.usefixtures("scripted")
+def test_a_session_tells_its_proofs_and_not_their_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*YES, "--rounds", "2"]) == 0
+    capsys.readouterr()
+    assert main(["sessions", "show", "@1"]) == 0
+    told = capsys.readouterr().out
+    assert "No runs yet." in told
+    assert "placement · Not proven: " in told
+    assert main(["sessions", "show", "@1", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    (proof,) = value["proofs"]
+    assert (proof["tunable"], proof["rounds"]) == ("placement", 2)
+    assert {run["proof"] for run in value["run_list"]} == {proof["id"]}
+
+
 def test_every_field_of_a_proof_is_in_its_json() -> None:
     proof: Proof = make_proof(rounds=3)
     value = prove.as_json(proof)
