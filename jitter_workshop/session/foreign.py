@@ -30,13 +30,16 @@ FORMATS = (foreign_hlog, foreign_oslat, foreign_cyclictest, foreign_hgrm)
 
 _ENDINGS = (".hlog", ".hgrm", ".hist", ".json", ".txt", ".log", ".out", ".csv", ".enc", ".report")
 
-KNOWN = "HdrHistogram's .hlog and .hgrm, and the histograms of cyclictest and oslat, as text or JSON"
+KNOWN = (
+    "this tool's own reports (HTML), HdrHistogram's .hlog and .hgrm, and the histograms of cyclictest and oslat, as "
+    "text or JSON"
+)
 
 
 def read_file(path: Path, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
     """The runs in a file: one, or one for each tag of a log. ``unit``: what its values are in, where the user knows
     better than the file (ns | us | ms | s). ``label``: instead of the file's name. Raises SessionError."""
-    return parse(_bytes(path), path.name, unit=unit, label=label)
+    return parse(content(path), path.name, unit=unit, label=label)
 
 
 def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
@@ -71,7 +74,8 @@ def _stem(name: str) -> str:
     return stem.strip() or name
 
 
-def _bytes(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """A file that is to be imported. Raises SessionError where it cannot be read or is larger than any of them."""
     shown = clean(path, 200)
     try:
         # A pipe or a device must neither block nor be read for ever.

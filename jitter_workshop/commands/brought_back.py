@@ -1,0 +1,79 @@
+"""``sessions import REPORT.html``: the session in a report comes back. What ``commands.sessions`` asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.session import reportfile
+from jitter_workshop.session.store import SessionStore
+from jitter_workshop.session.unpack import BroughtBack, Unpacked, bring_back, unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A report that was read: nothing of it is on disk yet. ``as_written``: nobody changed its words since."""
+
+    file: str
+    unpacked: Unpacked
+    as_written: bool
+
+
+def read(path: Path, data: bytes) -> Page:
+    """The session in a page. Raises SessionError naming the file."""
+    shown = clean(path.name, 100) or "the file"
+    try:
+        found = reportfile.archive_in(data)
+        return Page(shown, unpack(found.archive), found.page_as_written)
+    except SessionError as error:
+        raise SessionError(f"{shown} is not imported: {error.message}", error.advice) from error
+
+
+def keep(store: SessionStore, page: Page) -> BroughtBack:
+    """Put it among the sessions. Raises SessionError; then nothing was written."""
+    return bring_back(store.folder, page.unpacked)
+
+
+def lines(page: Page, back: BroughtBack) -> list[str]:
+    """What became of it, a sentence a line."""
+    name = f"{clean(back.name, 60) or 'without a name'} ({back.session})"
+    if back.already:
+        said = [f"Session {name} is here already, with the same content: nothing was written."]
+    else:
+        how = "all but its id and name as it was, bit for bit" if back.old_id else "bit for bit"
+        said = [f"Session {name} is back with {many(back.runs, 'run')}, {how}."]
+    if back.old_id:
+        said.append(f"Another session has its id {back.old_id} here, so it has a new one.")
+    if back.left_out:
+        number = len(back.left_out)
+        were = "was" if number == 1 else "were"
+        said.append(
+            f"{many(number, 'file')} of it {were} left out of the report to keep it small; 'sessions import --json' "
+            "lists them."
+        )
+    if back.anew:
+        said.append(
+            f"{many(len(back.anew), 'log')} of histograms came out in other bytes, because this host has another kind "
+            "of zlib: every histogram is the same, count for count."
+        )
+    if not page.as_written:
+        said.append(f"The words of {page.file} were changed since it was written; what came back is what was measured.")
+    return [*said, f"Work in it: jitter-workshop sessions use {back.session}"]
+
+
+def as_json(page: Page, back: BroughtBack) -> dict[str, Any]:
+    """The same for a script."""
+    return {
+        "file": page.file,
+        "session": back.session,
+        "name": back.name,
+        "runs": back.runs,
+        "already_here": back.already,
+        "old_id": back.old_id or None,
+        "compressed_anew": back.anew,
+        "left_out": back.left_out,
+        "page_as_written": page.as_written,
+    }
