@@ -1,0 +1,185 @@
+"""What a workshop, and the verbs, did to a made host is in the session's history, and in its report."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop import cli
+from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.flow import changing, reporting
+from jitter_workshop.flow.diary import Diary
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.session import history
+from jitter_workshop.session.store import SessionStore
+from tests import hosttrees, livehost, madecourse, tuned_tree
+from tests.fakehands import LiveTree
+from tests.fakes import FakeWorkshop
+from tests.functional.test_agent_client import command
+from tests.madeup import make_run
+
+HOST = "a-host-in-a-class"
+
+
+def told(folder: Path) -> list[tuple[str, str, str, bool]]:
+    events, notices = history.read(folder)
+    assert notices == ()
+    return [(e.did, e.tunable, e.chapter, e.kept) for e in events]
+
+
+# -- in the workshop --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
+    """The workshop on a made host, with the real hands and a real agent, and its session's diary."""
+    tree = tuned_tree.make(tmp_path / "tree")
+    name = (tree / "proc/sys/kernel/hostname").read_text().strip()
+    SessionStore().create(livehost.SESSION, name).close()
+    workshop = livehost.open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
+    livehost.give_agent(workshop, tree, monkeypatch)
+    workshop._desk.hands.diary = Diary(workshop._desk.handle, LiveTree(tree))
+    workshop._desk.handle.add_run(*make_run(host={"name": name, "boot_id": hosttrees.BOOT_ID}))
+    yield workshop
+    workshop.close()
+
+
+def report(workshop: FakeWorkshop) -> ReportDocument:
+    return reporting.build(workshop)
+
+
+def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
+    live.walk(live.course.chapters[0].id).apply()
+    folder = live._desk.handle.folder
+    ident = live.course.chapters[0].id
+    before, _ = history.first(folder)
+    assert before is not None
+    assert before.applied == ()
+    applied = [e for e in told(folder) if e[0] == "applied"]
+    assert applied
+    assert {e[2] for e in applied} == {ident}
+    document = report(live)
+    assert {c.fate for c in document.changes} == {"standing"}
+    assert [p.kind for p in document.still_open][: len(applied)] == ["standing"] * len({e[1] for e in applied})
+    live.close()
+    given = [e for e in told(folder) if e[0] == "restored"]
+    assert len(given) == len(applied)
+    after, _ = history.last(folder)
+    assert after is not None
+    assert after.applied == ()
+    with SessionStore().open(livehost.SESSION) as session:
+        live._desk.handle = session
+        document = report(live)
+    assert {c.fate for c in document.changes} == {"restored"}
+    assert {c.chapter for c in document.changes} == {ident}
+    assert not [p for p in document.still_open if p.kind == "standing"]
+
+
+def test_what_is_kept_is_told_as_kept(live: FakeWorkshop) -> None:
+    live.walk(live.course.chapters[0].id).apply()
+    live.hands.keep()
+    assert "kept" in {c.fate for c in report(live).changes}
+    live.close()
+    folder = live._desk.handle.folder
+    assert "restored" not in {e[0] for e in told(folder)}
+
+
+def test_what_a_killed_agent_gave_back_is_said_to_be_gone(live: FakeWorkshop) -> None:
+    live.walk(live.course.chapters[0].id).apply()
+    agent = live.hands._agent
+    assert agent is not None
+    agent.close()  # as after a kill: the agent gives back by itself, and nobody is there to be told
+    live.hands._agent = None
+    document = report(live)
+    assert {c.fate for c in document.changes} == {"gone"}
+    assert all("did not see it given back" in c.text for c in document.changes)
+
+
+def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
+    chapter, diary = live.walk(live.course.chapters[0].id), live.hands.diary
+    chapter.apply()
+    with diary.during(chapter.chapter.id, "20260101-000000-beef"):
+        chapter.undo()
+        chapter.apply()
+        chapter.undo()
+    events, _ = history.read(live._desk.handle.folder)
+    assert {e.proof for e in events} == {"", "20260101-000000-beef"}
+    document = report(live)
+    assert {c.proof for c in document.changes} == {""}
+    assert {c.fate for c in document.changes} == {"restored"}
+    assert "within proofs" in document.notes["changes"]
+
+
+# -- by verbs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def say(tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., int]:
+    monkeypatch.setattr(changing, "HERE", tree)
+    monkeypatch.setattr(changing, "HostRoot", lambda *_: LiveTree(tree))
+    monkeypatch.setattr(changing, "connect", lambda: AgentClient(command(tree)))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+
+    def run(*words: str) -> int:
+        code = cli.main(words)
+        capfd.readouterr()
+        return code
+
+    return run
+
+
+def test_verbs_write_down_what_they_did(say: Callable[..., int], tree: Path) -> None:
+    with SessionStore().create("verbs", HOST) as session:
+        folder = session.folder
+    assert say("apply", "thp=never", "--cpus", "2-3", "--yes") == 0
+    assert told(folder) == [("applied", "thp", "", True)]
+    assert history.first(folder)[0] is not None
+    assert say("restore", "thp") == 0
+    assert told(folder)[1:] == [("restored", "thp", "", False)]
+    assert say("apply", "thp=never", "--cpus", "2-3", "--yes", "--", "true") == 0
+    assert told(folder)[2:] == [("applied", "thp", "", False), ("restored", "thp", "", False)]
+    last, _ = history.last(folder)
+    assert last is not None
+
+
+def test_a_workshop_that_has_the_session_open_keeps_nobody_from_writing_down(
+    say: Callable[..., int], tree: Path
+) -> None:
+    with SessionStore().create("verbs", HOST) as session:
+        assert say("apply", "thp=never", "--cpus", "2-3", "--yes") == 0
+        assert [e[0] for e in told(session.folder)] == ["applied"]
+
+
+def test_without_a_session_nothing_is_written_down_and_nothing_is_kept_from_happening(
+    say: Callable[..., int], tree: Path
+) -> None:
+    assert say("apply", "thp=never", "--cpus", "2-3", "--yes") == 0
+    assert say("restore") == 0
+    assert SessionStore().list() == ((), ())
+
+
+def test_a_history_that_cannot_be_written_is_told_and_no_more(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], say: Callable[..., int]
+) -> None:
+    with SessionStore().create("verbs", HOST) as session:
+        (session.folder / history.FILE).mkdir()
+    capfd.readouterr()
+    assert cli.main(["apply", "thp=never", "--cpus", "2-3", "--yes"]) == 0
+    assert "what happened to this host is not written down" in capfd.readouterr().err
+
+
+def test_a_recorded_host_has_no_diary(tmp_path: Path, tree: Path) -> None:
+    with SessionStore().create("recorded", HOST, recorded=True) as session:
+        diary = Diary(session, HostRoot(tree))
+        diary.begin()
+        diary.end()
+        assert history.first(session.folder)[0] is None
