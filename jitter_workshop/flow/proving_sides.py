@@ -17,7 +17,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, LeftAlone
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import UNSTEADY, Run
-from jitter_workshop.model.text import clean, fell_away
+from jitter_workshop.model.text import clean, fell_away, many
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import digest
@@ -117,6 +117,7 @@ class TunableSides:
         self._root = root
         self._made: dict[str, tuple[str, str]] = {}
         self._notes: dict[str, None] = {}
+        self._ended = self._left_out = 0
         self._standing = False
 
     @property
@@ -154,6 +155,10 @@ class TunableSides:
             where = clean(missing[0].path, 120)
             raise HostError(f"{where} was set meanwhile by somebody else, to what was to be proven", _AGAIN)
         self._remember(result)
+        if any(kind_of(change.kind).of_task for change in self._changes):
+            # What would be written still is of tasks that began after the plan was shown: nobody agreed to those.
+            rest = self._hands.plan(self._words, self._hot).changes
+            self._left_out = max(self._left_out, sum(kind_of(change.kind).of_task for change in rest))
 
     def drifted(self) -> str:
         for path, (name, said) in self._made.items():
@@ -179,7 +184,13 @@ class TunableSides:
         return _unsteady(without, with_it) or _unlike(without, with_it) or _another_stack(without, with_it, self._ids)
 
     def notes(self) -> tuple[str, ...]:
-        return tuple(self._notes)
+        tasks = []
+        if self._ended:
+            tasks.append(f"in a round up to {fell_away(self._ended)[:-1]}")
+        if self._left_out:
+            stayed = "stayed as it was" if self._left_out == 1 else "stayed as they were"
+            tasks.append(f"up to {many(self._left_out, 'task')} that began after the plan was shown {stayed}")
+        return (*self._notes, *tasks)
 
     def _must_be_back(self, left: Sequence[LeftAlone]) -> None:
         if left:
@@ -198,8 +209,7 @@ class TunableSides:
         odd = [p for p, (kind, said) in self._made.items() if not self._as_written(p, kind, said)]
         if odd:
             self._notes[f"the host says something else than was written: {clean(odd[0], 120)}"] = None
-        if result.ended:
-            self._notes[f"in some rounds {fell_away(result.ended)[:-1]}"] = None
+        self._ended = max(self._ended, result.ended)
 
     def _as_written(self, path: str, kind: str, said: str) -> bool:
         last = [change.after for change in self._changes if change.path == path][-1]

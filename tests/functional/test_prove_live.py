@@ -1,0 +1,84 @@
+"""A setting of this very host, proven by the real agent and given back, also after kill -9. As root; left out, with the
+reason, where that is not to be had. The setting is how often the kernel folds its memory statistics: harmless."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.bench.lock import TURN_VARIABLE
+from jitter_workshop.flow.checkup import draw_up
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.session.proofs import CUT_OFF
+from jitter_workshop.session.store import SessionStore
+from jitter_workshop.tuning.journal import read_journals
+
+STAT = Path("/proc/sys/vm/stat_interval")
+PATIENCE_S = 60.0
+
+
+def _why_not() -> str:
+    if os.geteuid() != 0:
+        return "only root may change a host"
+    if read_journals(HostRoot()):
+        return "something is applied here"
+    if not os.access(STAT, os.W_OK):
+        return "this kernel's settings cannot be written"
+    if not draw_up(Path("/"), ("stat-interval",)).plan.changes:
+        return "it is so here already"
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")
+
+
+def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "jitter_workshop", "prove", "stat-interval", "--yes", "--json", *words]
+    environment = os.environ | {TURN_VARIABLE: f"jitter-workshop.test.{tmp_path}"}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+
+
+def test_it_is_set_for_one_run_of_a_round_and_given_back(tmp_path: Path) -> None:
+    before = STAT.read_text()
+    told, said = start(tmp_path, "--rounds", "1", "--duration", "0.05").communicate(timeout=PATIENCE_S)
+    value = json.loads(told)
+    assert value["restored"] is True, said
+    assert [one["tunable"] for one in value["changes"]] == ["stat-interval"]
+    assert STAT.read_text() == before
+    assert not read_journals(HostRoot())
+    with SessionStore().open("@1") as session:
+        (one,) = value["rounds"]
+        assert session.find(one["without"]).applied == ()
+        assert [item["id"] for item in session.find(one["with"]).applied] == ["stat-interval"]
+
+
+def test_kill_9_in_the_middle_gives_it_back_and_keeps_the_finished_rounds(tmp_path: Path) -> None:
+    before = STAT.read_text()
+    proving = start(tmp_path, "--rounds", "50", "--duration", "0.05")
+    try:
+        proofs = SessionStore().folder
+        wait_until(lambda: any(proofs.glob("*/proofs/*.json")))
+        wait_until(lambda: STAT.read_text() != before)
+    finally:
+        proving.send_signal(signal.SIGKILL)
+        proving.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
+    with SessionStore().open("@1") as session:
+        (proof,) = session.proofs()
+    assert 1 <= len(proof.rounds) < 50
+    assert (proof.stopped, proof.complete) == (CUT_OFF, False)
