@@ -118,7 +118,7 @@ def _nothing_proven(document: ReportDocument) -> Html:
 
 
 def _or_why(document: ReportDocument, key: str, told: Html) -> Html:
-    return told if told.strip() else join([tag("p", "Nothing is known."), _notes(document, key)])
+    return told if told.strip() else tag("p", f"Not known: {clean(document.notes.get(key, 'nothing was kept'), 400)}.")
 
 
 _OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})

@@ -95,7 +95,8 @@ def changes(document: ReportDocument) -> Html:
 def _change(one: ReportedChange) -> Html:
     fate = [tag("strong", _FATES[one.fate])]
     fate += [join([" ", when(one.fate_at)])] if one.fate_at else []
-    fate += [tag("span", shown(one.text, 400), class_="below")] if one.text else []
+    told = one.text.removeprefix(f"{_FATES[one.fate]}: ")
+    fate += [tag("span", shown(told, 400), class_="below")] if told else []
     said = code(one.read_back)
     differs = one.read_back is not None and one.after is not None and one.read_back != one.after
     if differs:
@@ -131,18 +132,30 @@ def status(document: ReportDocument) -> Html:
     idents = list(dict.fromkeys((*now, *was)))
     differ = [i for i in idents if before and after and _telling(was.get(i)) != _telling(now.get(i))]
     same = [i for i in idents if i not in differ]
-    heads = ("check", join(["before", _moment(before)]), join(["after", _moment(after)]))
     parts = [_unknown(document, "before", "after"), _other_boot(before, after)]
-    if before is not None and after is not None:
-        told = f"{many(len(differ), 'check')} differ." if len(differ) != 1 else "One check differs."
-        parts.append(tag("p", told))
+    if before is None or after is None:
+        return join([*parts, *_one_status(before or after, "before" if after is None else "after")])
+    told = "One check differs." if len(differ) == 1 else f"{many(len(differ), 'check')} differ."
+    heads = ("check", join(["before", _moment(before)]), join(["after", _moment(after)]))
+    parts.append(tag("p", told[0].upper() + told[1:]))
     if differ:
-        lines = [_check(was.get(i), now.get(i)) for i in differ]
+        lines = [_check(was.get(i) or now[i], _state(was.get(i)), _state(now.get(i))) for i in differ]
         parts.append(table(heads, lines, "Checks that differ between before and after", "status"))
-    lines = [_check(was.get(i), now.get(i)) for i in same]
-    rest = table(heads, lines, "Checks that are the same" if differ else "Every check", "status")
-    parts.append(folded(f"{many(len(same), 'check')} the same", rest) if before and after and same else rest)
-    return join(parts)
+    lines = [_check(was.get(i) or now[i], _state(was.get(i)), _state(now.get(i))) for i in same]
+    rest = table(heads, lines, "Checks that are the same", "status")
+    return join([*parts, folded(f"{many(len(same), 'check')} the same", rest) if same else None])
+
+
+def _one_status(snapshot: Snapshot | None, called: str) -> list[Html]:
+    """The only status that is known: what could be better stands open, the rest is folded."""
+    checks = snapshot.checks if snapshot is not None else ()
+    heads = ("check", join([called, _moment(snapshot)]))
+    better = [_check(one, _state(one)) for one in checks if one.state == "improve"]
+    others = [_check(one, _state(one)) for one in checks if one.state != "improve"]
+    parts = [table(heads, better, "Checks that could be better", "status")] if better else []
+    if others:
+        parts.append(folded(f"{many(len(others), 'other check')}", table(heads, others, "Other checks", "status")))
+    return parts
 
 
 def _telling(check: CheckState | None) -> tuple[str, str | None] | None:
@@ -162,14 +175,8 @@ def _other_boot(before: Snapshot | None, after: Snapshot | None) -> Html | None:
     return tag("p", "The host was booted between the two.", class_="dim")
 
 
-def _check(was: CheckState | None, now: CheckState | None) -> Html:
-    one = now or was
-    assert one is not None
-    return row(
-        join([shown(one.title, 80), tag("span", code(one.id, 40), class_="below")]),
-        cell(_state(was)),
-        cell(_state(now)),
-    )
+def _check(one: CheckState, *states: Html) -> Html:
+    return row(join([shown(one.title, 80), tag("span", code(one.id, 40), class_="below")]), *map(cell, states))
 
 
 def _state(check: CheckState | None) -> Html:
