@@ -31,7 +31,9 @@ T = TypeVar("T")
 
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
-_NOT_WHILE_MEASURING = frozenset({"command_palette", "curves", "settings", "status", "summary", "theme", "help"})
+_NOT_WHILE_MEASURING = frozenset(
+    {"command_palette", "curves", "report", "settings", "status", "summary", "theme", "help"}
+)
 """What would paint, or start a timer, while a block is measured."""
 
 
@@ -107,11 +109,11 @@ class WorkshopApp(App[None]):
         """End; a run under way is stopped first, so that nothing waits for its next block. What is being written to
         the host is written to its end."""
         self.leaving = True
+        if self.stop_run is not None:
+            self.stop_run()
         if self.at_work:
             self._after_work = self.leave
             return
-        if self.stop_run is not None:
-            self.stop_run()
         self.exit()
 
     # -- changing the host -----------------------------------------------------------------------------------------
@@ -272,6 +274,12 @@ class WorkshopApp(App[None]):
 
         if not isinstance(self.screen, SummaryScreen) and not self.screen.is_modal:
             self.push_screen(SummaryScreen())
+
+    def action_report(self) -> None:
+        from jitter_workshop.tui.screens.report import ReportScreen
+
+        if not isinstance(self.screen, ReportScreen) and not self.screen.is_modal:
+            self.push_screen(ReportScreen())
 
     def action_settings(self) -> None:
         from jitter_workshop.tui.screens.settings import SettingsPage

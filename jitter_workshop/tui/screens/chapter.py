@@ -139,10 +139,26 @@ class ChapterScreen(ChapterHunt):
             self._tell("The commands are in the clipboard, where this terminal allows it.")
 
     def action_cpus(self) -> None:
-        if self.run_under_way is None and self.walk.chapter.changes == "placement":
+        """The same key proves at the compare step, where CPUs are chosen no more."""
+        if self.step == "compare":
+            self.action_prove()
+        elif self.run_under_way is None and self.walk.chapter.changes == "placement":
             from jitter_workshop.tui.screens.cpus import CpuPicker
 
             self.app.push_screen(CpuPicker(self.walk, self.workshop.topology))
+
+    def action_prove(self) -> None:
+        """The newest proof of this chapter, or what a first one costs."""
+        if self.run_under_way is not None or self.workshop_app.at_work or self.step != "compare":
+            return
+        from jitter_workshop.flow.proving_chapter import why_not
+        from jitter_workshop.tui.screens.proving import ProvingScreen
+
+        reason = why_not(self.workshop, self.walk)
+        if reason and self.proof is None:
+            self._tell(f"Nothing to prove: {reason}.")
+        else:
+            self.app.push_screen(ProvingScreen(self.walk, self.proof))
 
     def _vertical(self, direction: int) -> None:
         task = self.walk.chapter.prediction

@@ -10,10 +10,11 @@ from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow import cure, traced
+from jitter_workshop.flow.samples import reach
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import BootWay, CureView
-from jitter_workshop.tui import focus_words, hunt_words
+from jitter_workshop.model.walk import BootWay, CompareView, CureView
+from jitter_workshop.tui import focus_words, hunt_words, proof_words
 from jitter_workshop.tui.screens import chapter_views as views
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.base import TALL
@@ -54,11 +55,13 @@ class ChapterShow(ChapterState):
         self._show()
 
     def on_screen_resume(self) -> None:
+        self.look_for_proof()
         self._show()
 
     def _enter_step(self) -> None:
         self._message = ""
         self._tried = self._planned = None
+        self.look_for_proof()
         # Of two recordings the settings are what was compared; where there is room their curves stand above.
         small = self.size.height < TALL
         self._table = self.walk.rehearsed and self.step == "compare" and small and bool(self._recorded()[0])
@@ -163,7 +166,8 @@ class ChapterShow(ChapterState):
         if step in SLOTS and walk.rehearsed:
             return settings_views.nothing_measured(self._curves(), width, palette)
         if step in SLOTS:
-            return views.about_to_measure(self._request(step), bool(self.workshop.host.on_battery), width, palette)
+            request, battery = self._request(step), bool(self.workshop.host.on_battery)
+            return views.about_to_measure(request, battery, width, palette, reach(request, self.workshop.runs()))
         if step in ("plan", "apply"):
             return self._plan_figures(width, palette)
         if step == "compare" and walk.rehearsed:
@@ -222,7 +226,8 @@ class ChapterShow(ChapterState):
         if self.step == "compare":
             cured = self._cured()
             compared = self.walk.compare() if cured is None else None
-            told += [cured.text] if cured else [compared.headline] if compared else []
+            told += [cured.text] if cured else [self._compared(compared)] if compared else []
+            told += [proof_words.remembered(self.proof)] if self.proof is not None else []
         if outcome is not None:
             near = {True: "✓ near: ", False: "✗ not near: ", None: ""}[outcome.near]
             told.append(near + outcome.text)
@@ -238,6 +243,11 @@ class ChapterShow(ChapterState):
         told += [hunt] if (hunt := self._said_of_hunt()) else []
         told += [warning] if (warning := self.walk.warning(self.step)) else []
         return told
+
+    def _compared(self, view: CompareView) -> str:
+        """How two runs differ, and the key that proves it, where they were made for a change and it was not tried."""
+        offered = not view.same_state and self.offers_proof
+        return f"{view.headline} {proof_words.OFFER}" if offered else view.headline
 
     def _said_of_plan(self) -> str:
         if not self._sets:
@@ -347,6 +357,8 @@ class ChapterShow(ChapterState):
             return ()
         step = self.step
         shown: list[Shown] = [("chapter.enter", self._enter_label()), *self._hunt_keys()]
+        if self.proof is not None or self.offers_proof:
+            shown.append(("chapter.prove", "the proof" if self.proof is not None else ""))
         if step == "apply" and self.walk.chapter.changes == "placement" and not self.walk.rehearsed:
             shown.append(("chapter.cpus", ""))
         if step in ("plan", "apply") and self._other_boots:

@@ -15,6 +15,7 @@ from jitter_workshop.tui.widgets.chart import Mark
 if TYPE_CHECKING:
     from jitter_workshop.flow.measure import MeasureRequest
     from jitter_workshop.flow.walk import Walk
+    from jitter_workshop.model.proof import Proof
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
 AFTER: tuple[StepName, ...] = ("again", "compare", "explain")
@@ -48,6 +49,8 @@ class ChapterState(HandWork):
         self._tried: Tried | None = None
         self._planned: PlanView | None = None
         self._choice = 0
+        self.proof: Proof | None = None
+        """The chapter's newest one, where it is at its compare step."""
         self.mark_ns = FIRST_MARK_NS
 
     @property
@@ -131,6 +134,19 @@ class ChapterState(HandWork):
     def _of_transit(self) -> bool:
         """Does the chapter measure messages, so that its curves compare with the published ones?"""
         return all(m.workload == "ring" for m in self.walk.chapter.measurements)
+
+    def look_for_proof(self) -> None:
+        """Read which proof there is to tell of: on entering the step, and on coming back from proving."""
+        from jitter_workshop.flow.proving_chapter import newest
+
+        self.proof = newest(self.workshop, self.walk) if self.step == "compare" and not self.walk.rehearsed else None
+
+    @property
+    def offers_proof(self) -> bool:
+        """Can what this chapter changes be proven here, and was it not yet?"""
+        from jitter_workshop.flow.proving_chapter import why_not
+
+        return self.step == "compare" and self.proof is None and not why_not(self.workshop, self.walk)
 
     def _recorded(self) -> tuple[tuple[RunCurve, ...], str]:
         """A rehearsed chapter's curves of another machine, and which that was."""

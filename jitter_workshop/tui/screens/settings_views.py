@@ -40,13 +40,12 @@ def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palet
     rights. Of many writes the first few, and below all that every one of them."""
     count = len(view.changes)
     files = f" in {view.host_files} {'file' if view.host_files == 1 else 'files'}" if view.host_files != count else ""
-    groups = [list(group) for _, group in groupby(view.changes, key=lambda change: change.tunable)]
+    groups = _by_tunable(view.changes)
     shortened = any(in_short(group)[1] for group in groups)
     order = ". Every one of them stands below." if shortened else ", in this order."
     what = f"{many(count, 'write')}{files}{order}" if count else "Nothing."
     lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette), *wrap(Text(what, style=palette.text), width)]
-    for group in groups:
-        lines += [Text(), *_in_short(group, width, palette)]
+    lines += writes(view.changes, width, palette)
     said, *left_out = view.text.split(_LEFT_OUT)
     lines += [Text(), *wrap(styled(said, palette), width)]
     if left_out:
@@ -57,11 +56,24 @@ def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palet
     lines += [Text(f"Then, once: {clean(command, 200)}", style=palette.text) for command in then]
     if count and not recorded:
         lines += [Text(), *no_rights(words, width, palette)]
-    if shortened:
-        lines += [Text(), heading("EVERY WRITE, IN ITS ORDER", palette)]
-        for group in groups:
-            lines += [Text(), _head(group, palette), *_one_by_one(group, width, palette)]
+    return lines + every_write(view.changes, width, palette) if shortened else lines
+
+
+def writes(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """Writes under their tunable, an empty line before each; of many the first few."""
+    return [line for group in _by_tunable(changes) for line in (Text(), *_in_short(group, width, palette))]
+
+
+def every_write(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """Each one in its order, however many."""
+    lines: Lines = [Text(), heading("EVERY WRITE, IN ITS ORDER", palette)]
+    for group in _by_tunable(changes):
+        lines += [Text(), _head(group, palette), *_one_by_one(group, width, palette)]
     return lines
+
+
+def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
+    return [list(group) for _, group in groupby(changes, key=lambda change: change.tunable)]
 
 
 def _in_short(changes: Sequence[Change], width: int, palette: Palette) -> Lines:

@@ -1,0 +1,491 @@
+"""Proving a chapter's change from its compare step: what it costs, the rounds as they are made, the verdict."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from jitter_workshop.bench.cancel import stop_this_process
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow import proving_chapter
+from jitter_workshop.flow.proving import ProofStep, Prover
+from jitter_workshop.model.observe import RunObserver
+from jitter_workshop.model.proof import Proof, ProofPlan
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.verdict import Order, Round
+from jitter_workshop.stats.sofar import SoFar, so_far
+from jitter_workshop.tui import proof_words as words
+from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Queued, Watching
+from jitter_workshop.tui.screens import proof_views as views
+from jitter_workshop.tui.screens.handwork import HandWork
+from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.prose import styled, wrap
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.walk import Walk
+
+_FRAME = 13
+"""Lines of the running page that are not the picture of its rounds."""
+_LEAST_ROWS, _MOST_ROWS = 5, 21
+
+
+@dataclass
+class SideBegins(Message):
+    """A run of a round is about to begin; the handler sets ``painted`` once that is on the terminal."""
+
+    step: ProofStep
+    painted: threading.Event
+
+
+@dataclass
+class RoundDone(Message):
+    """A round is finished. ``seen``: the figures so far, reckoned on the thread that proves."""
+
+    seen: SoFar | None
+    orders: tuple[Order, ...]
+    left_s: float
+    painted: threading.Event
+
+
+class Restoring(Message):
+    """No run follows; what was set is given back."""
+
+
+@dataclass
+class PlanChanged(Message):
+    """What would be written is not what was shown any more."""
+
+    prover: Prover
+    plan: ProofPlan
+
+
+@dataclass
+class ProofDone(Message):
+    """There is a proof, perhaps of fewer rounds than were wanted."""
+
+    proof: Proof
+
+
+@dataclass
+class ProofFailed(Message):
+    """There is none."""
+
+    error: WorkshopError
+
+
+class Proving(Watching):
+    """A proof under way: the observer that the prover calls between runs, and its runs between blocks."""
+
+    def __init__(self, target: MessagePump, workload: str) -> None:
+        super().__init__(target)
+        self._workload = workload
+
+    def side_begins(self, step: ProofStep) -> RunObserver:
+        self.show(SideBegins(step, self._painted))
+        return self
+
+    def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
+        orders = tuple(one.order for one in rounds)
+        self.show(RoundDone(so_far(rounds, self._workload), orders, left_s, self._painted))
+
+    def restoring(self) -> None:
+        self._target.post_message(Restoring())
+
+    def stop(self) -> None:
+        self.cancel.cancel("hand")
+        self._painted.set()
+
+
+class ProvingScreen(HandWork):
+    """One proof of a chapter. With ``proof``, its verdict is what is seen first."""
+
+    scope: ClassVar[Scope] = "proving"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("proving"))
+
+    def __init__(self, walk: Walk, proof: Proof | None = None) -> None:
+        super().__init__()
+        self.walk = walk
+        self.proof = proof
+        """The newest one of this chapter."""
+        self._page: Literal["cost", "rounds", "verdict"] = "cost" if proof is None else "verdict"
+        self.under_way: Proving | None = None
+        self._prover: Prover | None = None
+        self._plan: ProofPlan | None = None
+        self._why_no_plan = ""
+        self._chosen = 0
+        self._message = ""
+        self._forget_rounds()
+
+    def _forget_rounds(self) -> None:
+        self._step: ProofStep | None = None
+        self._seen: SoFar | None = None
+        self._orders: tuple[Order, ...] = ()
+        self._left_s, self._left_at = 0.0, 0.0
+        self._restoring = False
+        self._in_block = False
+        self._asking: Literal["", "due", "shown"] = ""
+        self._asked = False
+        """Is the question on the terminal?"""
+
+    def body(self) -> ComposeResult:
+        with Vertical(id="proof-main"), Pane(id="proof-pane"):
+            yield Sheet(self._lines, id="proof-sheet")
+        yield Sheet(self._progress, id="proof-progress")
+        yield Sheet(self._say, id="say")
+
+    def heading(self) -> str:
+        return f"{clean(self.walk.chapter.title, 50)} · prove it"
+
+    def on_mount(self) -> None:
+        if self._page == "cost":
+            self._read_plan()
+        else:
+            self._show()
+
+    def on_resize(self) -> None:
+        self._show()
+
+    def on_screen_resume(self) -> None:
+        self._show()
+
+    # -- what is shown -------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        if not self.is_mounted:
+            return
+        running = self.under_way is not None
+        self.set_class(running, "-measuring")
+        self.sheet("#proof-sheet").show(self._lines)
+        self.sheet("#proof-progress").show(self._progress)
+        self._show_said()
+
+    def _show_said(self) -> None:
+        self.sheet("#say").show(self._say)
+        self.sheet("#say").set_class(not self._said(), "-empty")
+        self.refresh_keys()
+
+    def _tell(self, text: str) -> None:
+        self._message = text
+        self._show()
+
+    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._page == "verdict" and self.proof is not None:
+            return views.verdict(self.proof, width, palette)
+        if self._page == "rounds" and self._plan is not None:
+            rows = min(max(self.size.height - _FRAME, _LEAST_ROWS), _MOST_ROWS)
+            planned = self._rounds
+            return views.rounds_so_far(self._seen, self._orders, self._step, planned, rows, width, palette)
+        if self._plan is None:
+            told = f"Cannot be proven now: {self._why_no_plan}." if self._why_no_plan else "Reading what it would take…"
+            return wrap(Text(told, style=palette.text), width)
+        return views.cost(self._plan, self._choices, self._chosen, self.proof, width, palette)
+
+    def _progress(self, width: int, palette: Palette) -> Iterable[Text]:
+        running = self.under_way
+        if running is None:
+            return ()
+        if running.stopping or self._restoring:
+            what = "Stopping, and giving back what is set…" if running.stopping else "Giving back what is set…"
+            return [Text(what, style=palette.accent)]
+        if running.waiting:
+            return wrap(Text(f"{clean(running.waiting, 300)} Esc stops waiting.", style=palette.text), width)
+        left_s = max(self._left_s - (time.monotonic() - self._left_at), 0.0)
+        return views.progress(self._step, running.progress, self._rounds, left_s, width, palette)
+
+    def _said(self) -> str:
+        if self._asking == "shown":
+            return words.stop_question(len(self._orders))
+        return self._message
+
+    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+        said = self._said()
+        return wrap(styled(said, palette, palette.text), width, "▸ ", "  ") if said else ()
+
+    def keys(self) -> Sequence[Shown]:
+        if self.under_way is not None:
+            if self.under_way.stopping:
+                return ()
+            if self._asking == "shown":
+                return (("proving.enter", "stop and keep"), ("proving.close", "go on"))
+            return (("proving.close", "stop waiting" if self.under_way.waiting else "stop…"),)
+        if self.workshop_app.at_work:
+            return ()
+        if self._page == "verdict":
+            more = "more rounds" if words.asked_for(self.proof) else "prove again"
+            return (("proving.again", more), ("proving.copy", ""), ("app.help", ""), ("proving.close", ""))
+        if self._plan is None:
+            return (("app.help", ""), ("proving.close", ""))
+        return (("proving.enter", ""), ("proving.up", "rounds"), ("app.help", ""), ("proving.close", ""))
+
+    @property
+    def _choices(self) -> tuple[int, ...]:
+        return words.choices(self.proof)
+
+    @property
+    def _rounds(self) -> int:
+        """How many rounds are chosen, or are made."""
+        return self._choices[self._chosen]
+
+    # -- the cost ------------------------------------------------------------------------------------------------------
+
+    def _read_plan(self) -> None:
+        """Have the plan drawn on a thread: of settings root is asked, and sudo may have to ask for a password."""
+        self._page = "cost"
+        self._plan = self._prover = None
+        self._why_no_plan = ""
+        asked = words.asked_for(self.proof)
+        self._chosen = self._choices.index(asked) if asked is not None else 0
+        self._show()
+        self.have_done(partial(self._draw, self._rounds), self._drawn, self._not_drawn)
+
+    def _draw(self, rounds: int) -> tuple[Prover, ProofPlan]:
+        prover = proving_chapter.prover(self.workshop, self.walk, rounds)
+        return prover, prover.plan()
+
+    def _drawn(self, made: tuple[Prover, ProofPlan]) -> None:
+        self._prover, self._plan = made
+        self._show()
+        self.query_one(Pane).scroll_home(animate=False)
+
+    def _not_drawn(self, error: WorkshopError) -> None:
+        self._why_no_plan = clean(error.sentence(), 600)
+        self._show()
+
+    def _choose(self, index: int) -> None:
+        if self._page == "cost" and self._plan is not None and 0 <= index < len(self._choices):
+            self._chosen = index
+            self._show()
+
+    # -- the rounds ----------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        prover, shown = self._prover, self._plan
+        if prover is None or shown is None:
+            return
+        self._message = ""
+        self._forget_rounds()
+        self._left_s, self._left_at = words.seconds(shown, self._rounds), time.monotonic()
+        self._page = "rounds"
+        running = Proving(self, shown.workload)
+        self.under_way = running
+        app = self.workshop_app
+        app.stop_run, app.suspend_run, app.run_goes_on = running.stop, running.suspend, self._goes_on
+        # The host is changed on this thread, too: leaving waits until it is given back.
+        app.begin_work()
+        self._show()
+        self.query_one(Pane).scroll_home(animate=False)
+        self.run_worker(partial(self._prove, running, prover, shown, self._rounds), thread=True, group="prove")
+
+    def _prove(self, running: Proving, prover: Prover, shown: ProofPlan, rounds: int) -> None:
+        """On the worker's thread: prove what was shown, and post what came of it."""
+        try:
+            if rounds != shown.rounds:
+                prover, fresh = self._draw(rounds)
+                if fresh.changes != shown.changes:
+                    self.post_message(PlanChanged(prover, fresh))
+                    return
+                shown = fresh
+            proof = prover.prove(shown, running, running.cancel, running.queued)
+        except WorkshopError as error:
+            self.post_message(ProofFailed(error))
+        else:
+            self.post_message(ProofDone(proof))
+
+    @on(Queued)
+    def _queued(self, message: Queued) -> None:
+        if self.under_way is not None:
+            self.under_way.waiting = message.sentence
+            self._show()
+
+    @on(SideBegins)
+    def _side_begins(self, message: SideBegins) -> None:
+        running = self.under_way
+        self._in_block = False
+        if running is None:
+            message.painted.set()
+            return
+        running.progress = None
+        self._step = message.step
+        self._left_s, self._left_at = message.step.left_s, time.monotonic()
+        self._show()
+        self.workshop_app.when_painted(self, message.painted.set)
+
+    @on(Calibrated)
+    def _calibrated(self) -> None:
+        # From here on until the first block is over nothing is painted.
+        self._in_block = True
+
+    @on(BlockMeasured)
+    def _block_measured(self, message: BlockMeasured) -> None:
+        running = self.under_way
+        if running is None:
+            message.painted.set()
+            return
+        running.progress = message.progress
+        self.sheet("#proof-progress").show(self._progress)
+        self._settle_question()
+        self.workshop_app.when_painted(self, message.painted.set)
+
+    @on(RoundDone)
+    def _round_done(self, message: RoundDone) -> None:
+        self._in_block = False
+        if self.under_way is None:
+            message.painted.set()
+            return
+        self._seen, self._orders = message.seen, message.orders
+        self._left_s, self._left_at = message.left_s, time.monotonic()
+        self._settle_question()
+        self._show()
+        self.workshop_app.when_painted(self, message.painted.set)
+
+    @on(Restoring)
+    def _gives_back(self) -> None:
+        self._in_block = False
+        self._restoring = True
+        self._show()
+
+    def _settle_question(self) -> None:
+        """Show the question that was asked for, or take it away: in a frame between two blocks."""
+        if self._asking == "due":
+            self._asking = "shown"
+        if (self._asking == "shown") != self._asked:
+            self._asked = self._asking == "shown"
+            self._show_said()
+
+    def _goes_on(self) -> None:
+        """After a stop (Ctrl-Z) and SIGCONT."""
+        running = self.under_way
+        if running is not None and running.suspended:
+            running.suspended = False
+            self._message = "It was stopped and goes on; what the stop cut is measured again."
+            self.call_next(self._show)
+
+    def _over(self) -> bool:
+        """The thread has ended. Was it stopped by its learner?"""
+        running, app = self.under_way, self.workshop_app
+        self.under_way = None
+        app.stop_run = app.suspend_run = app.run_goes_on = None
+        self._forget_rounds()
+        if running is not None and running.suspended:
+            # It ended before its runner could heed the wish: the terminal is given back already.
+            stop_this_process()
+        try:
+            proving_chapter.over(self.workshop, self.walk)
+        except WorkshopError as error:
+            self._message = error.sentence()
+        app.end_work()
+        return running is not None and running.stopping
+
+    @on(ProofDone)
+    def _done(self, message: ProofDone) -> None:
+        self.proof = message.proof
+        self._page = "verdict"
+        self._over()
+        self.sheet("#title").show(self.title_lines)
+        self._show()
+        self.query_one(Pane).scroll_home(animate=False)
+        self.workshop_app.run_over()
+
+    @on(ProofFailed)
+    def _failed(self, message: ProofFailed) -> None:
+        stopped = self._over()
+        app = self.workshop_app
+        if app.leaving:
+            return
+        self.sheet("#title").show(self.title_lines)
+        self._message = "Stopped before a round was finished: there is nothing to judge." if stopped else ""
+        if not isinstance(message.error, Cancelled):
+            app.show_error(message.error)
+        app.run_over()
+        if not app.leaving:
+            self._read_plan()
+
+    @on(PlanChanged)
+    def _other_plan(self, message: PlanChanged) -> None:
+        self._over()
+        self._prover, self._plan = message.prover, message.plan
+        self._page = "cost"
+        self._tell("What would be written is something else now: look at it again. Enter begins.")
+        self.workshop_app.run_over()
+
+    # -- keys ----------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if self.under_way is not None and action in ("enter", "close"):
+            return True
+        return super().check_action(action, parameters)
+
+    def action_enter(self) -> None:
+        running = self.under_way
+        if running is not None:
+            if self._asking == "shown" and not running.stopping:
+                running.stop()
+                self._asking = ""
+                self._show()
+        elif self._page == "cost" and self._plan is not None:
+            self._begin()
+
+    def action_close(self) -> None:
+        running = self.under_way
+        if running is None:
+            self.app.pop_screen()
+        elif running.waiting and not running.stopping:
+            running.stop()
+            self._show()
+        elif not running.stopping and not self._restoring and self._asking != "due":
+            self._asking = "" if self._asking == "shown" else "due"
+            # In a block nothing is painted: then it is shown when that is over, a quarter of a second later.
+            if not self._in_block:
+                self._settle_question()
+
+    def action_again(self) -> None:
+        if self.under_way is None and self._page == "verdict":
+            self._message = ""
+            self._read_plan()
+
+    def action_copy(self) -> None:
+        if self.under_way is None and self._page == "verdict":
+            self.app.copy_to_clipboard(self.sheet("#proof-sheet").plain())
+            self._tell("The verdict is in the clipboard, where this terminal allows it.")
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character is not None and event.character in "123456789" and not self.workshop_app.at_work:
+            self._choose(int(event.character) - 1)
+
+    def _move(self, by: int) -> None:
+        if self.under_way is not None:
+            return
+        if self._page == "cost":
+            self._choose(self._chosen + by)
+        else:
+            self.query_one(Pane).scroll_relative(y=by, animate=False)
+
+    def action_up(self) -> None:
+        self._move(-1)
+
+    def action_down(self) -> None:
+        self._move(+1)
+
+    def action_page_up(self) -> None:
+        if self.under_way is None:
+            self.query_one(Pane).scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        if self.under_way is None:
+            self.query_one(Pane).scroll_page_down(animate=False)
