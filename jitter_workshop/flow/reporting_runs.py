@@ -70,8 +70,14 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         complete=run.complete,
         curve=curve,
         proof=run.proof or "",
-        notes=tuple(clean(run.notes[key], 400) for key in _TOLD if key in run.notes),
+        notes=_notes(run),
     )
+
+
+def _notes(run: Run) -> tuple[str, ...]:
+    """What its reader must know, and why a figure of it is not known."""
+    unknown = ("steal_ns",) if run.steal_ns is None else ()
+    return tuple(clean(run.notes[key], 400) for key in (*_TOLD, *unknown) if key in run.notes)
 
 
 def _longest(run: Run) -> tuple[Stall, ...]:
