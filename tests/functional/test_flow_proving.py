@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from jitter_workshop.flow import proving_plan
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
+from jitter_workshop.flow.proving_sides import TunableSides
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import read_topology
+from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import RunObserver, SilentObserver
 from jitter_workshop.model.proof import Proof
@@ -491,6 +493,36 @@ def test_sides_on_different_cpus_are_told(session: OpenSession, hands: Hands, me
     measured.spoil[0] = lambda run: dataclasses.replace(run, placement=place)
     proof = prove(words("thp", rounds=2), session, hands)
     assert any("not measured on the same CPUs" in note for note in proof.notes)
+
+
+class Threads(Hands):
+    """A host whose kernel threads come and go: one of those that were shown has ended, three are new."""
+
+    def __init__(self, shown: Change) -> None:
+        super().__init__()
+        self.shown = shown
+
+    def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
+        new = tuple(dataclasses.replace(self.shown, path=f"sched_setaffinity({n}@{n})") for n in (7, 8, 9))
+        return Plan(None, cpus.cpus, new)
+
+    def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
+        return ApplyResult("one", (), (), False, ended=1)
+
+    def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
+        return RestoreResult((), (), False)
+
+
+def test_tasks_that_come_and_go_stop_nothing_and_are_counted(tree: Path) -> None:
+    change = Change(1, "kernel-threads", "sched_setaffinity(5@5)", "0-3", "0-1", "runtime", "low", "", kind="affinity")
+    hot = CpuSet((2, 3))
+    sides = TunableSides(Threads(change), ("kernel-threads",), hot, (change,), MeasureRequest(), HostRoot(tree))
+    sides.begin()
+    sides.apply()
+    assert sides.notes() == (
+        "in a round up to 1 write fell away: the task had ended",
+        "up to 3 tasks that began after the plan was shown stayed as they were",
+    )
 
 
 # -- after a kill ------------------------------------------------------------------------------------------------------
