@@ -34,3 +34,20 @@ def config_file() -> Path:
 def cache_dir() -> Path:
     """Where the benchmark's unlinked record and journal files are made, and packed recordings are unpacked."""
     return _xdg("XDG_CACHE_HOME", ".cache") / APP
+
+
+def documents_dir() -> Path | None:
+    """The user's documents, by xdg-user-dirs (``$XDG_CONFIG_HOME/user-dirs.dirs``: ``XDG_DOCUMENTS_DIR="$HOME/…"``);
+    None where nothing says where they are."""
+    try:
+        text = (_xdg("XDG_CONFIG_HOME", ".config") / "user-dirs.dirs").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    for line in text.splitlines():
+        name, _, value = line.strip().partition("=")
+        place = value.strip('"')
+        if name == "XDG_DOCUMENTS_DIR" and place.startswith("$HOME/"):
+            return Path.home() / place.removeprefix("$HOME/")
+        if name == "XDG_DOCUMENTS_DIR" and place.startswith("/"):
+            return Path(place)
+    return None

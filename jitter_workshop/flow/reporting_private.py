@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from jitter_workshop.host.private import Scrubber
@@ -20,7 +20,7 @@ from jitter_workshop.model.history import Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Stalls
+from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
 from jitter_workshop.model.verdict import Judgement, Standing
 
 PRIVATE_NOTE = "names of hosts, users and tasks are replaced; the raw data, which have them, are left out"
@@ -31,9 +31,10 @@ T = TypeVar("T")
 _NAMELESS = Judgement | HistogramSummary | Standing | Stalls
 """Thousands of figures in a large report, and the tool's own words."""
 
-_NAMING_KINDS = frozenset({"task", "migration", "around"})
-"""Kinds of causes whose name can be a task's."""
+_NAMING_KINDS = frozenset({"task", "migration"})
+"""Kinds of causes whose name is a task's. What is around one has its name, too, and is replaced where it is known."""
 
+AROUND = "around"
 _KERNEL_TASK = re.compile(
     r"(?:kworker|ksoftirqd|migration|cpuhp|idle_inject|irq|rcuo?[a-z]*|rcu_\w+|swapper|watchdog|irq_work|jbd2|ktimers"
     r"|backlog_napi|pr|khungtaskd|kthreadd|khugepaged|ksmd|kauditd|kdevtmpfs|kswapd\d*|kcompactd\d*|oom_reaper|writeback"
@@ -47,7 +48,7 @@ _HOME = re.compile(r"/home/([^/\s'\"]+)")
 _OWN_WORDS = """
     id run session_id subject tunable workload pacing preset placement main_histogram percentile measure kind did fate
     when risk order verdict origin unit chapter proof tool_version made_at started_at ended_at at fate_at evidence clock
-    thread main_thread
+    thread main_thread sched noise pause source mode state
 """
 _AS_THEY_ARE = frozenset(_OWN_WORDS.split())
 """Fields of the tool's own words, ids and times."""
@@ -99,6 +100,11 @@ def for_others(document: ReportDocument) -> ReportDocument:
         return document
     made = _Hider(names_in(document)).hidden(document)
     return dataclasses.replace(made, private=True, notes={**made.notes, "private": PRIVATE_NOTE})
+
+
+def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Runs for the formats that are made of them, without the names that ``document`` (with its names) knows."""
+    return _Hider(names_in(document)).hidden(tuple(runs))
 
 
 def _task_of(value: object) -> str | None:
@@ -165,8 +171,12 @@ class _Hider:
             own["notes"] = {**self.hidden(value.notes, "notes"), "boot_id": "left out: this report is for others"}
         elif isinstance(value, Snapshot):
             own = {"host": self._hosts.get(value.host, value.host), "boot_id": None}
-        elif (task := _task_of(value)) is not None:
-            own = {"who" if isinstance(value, Deed) else "name": self._tasks.get(task, task)}
+        elif isinstance(value, Deed):
+            own = {"who": self._tasks.get(value.who, value.who)}
+        elif _task_of(value) is not None or (
+            isinstance(value, Cause | Part | Slice | Visitor) and value.kind == AROUND
+        ):
+            own = {"name": self._tasks.get(value.name, value.name)}
         for field in dataclasses.fields(value):
             one = getattr(value, field.name)
             if field.name not in own and not (isinstance(one, str) and field.name in _AS_THEY_ARE):

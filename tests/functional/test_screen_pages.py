@@ -236,6 +236,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter import ChapterScreen
     from jitter_workshop.tui.screens.cures import CuresPage
     from jitter_workshop.tui.screens.dialog import ErrorDialog
+    from jitter_workshop.tui.screens.report import ReportScreen
     from jitter_workshop.tui.screens.suspects import SuspectsPage
 
     screens = {
@@ -248,6 +249,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "settings": SettingsPage,
         "status": StatusScreen,
         "summary": SummaryScreen,
+        "report": ReportScreen,
         "dialog": ErrorDialog,
         "question": Question,
         "suspects": SuspectsPage,

@@ -110,6 +110,10 @@ class ChapterHunt(ChapterSettings):
         self._tell("" if words.unanswered(hunt) else over)
         self.sheet("#title").show(self.title_lines)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        # Where nothing can be hidden the key of a cure is that of everywhere else: the report.
+        return False if action == "cure" and not self.walk.hunts else super().check_action(action, parameters)
+
     def action_cure(self) -> None:
         """Measure once more, with what the learner did against the noise."""
         from jitter_workshop.tui.screens.cures import CuresPage

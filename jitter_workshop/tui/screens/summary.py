@@ -69,6 +69,7 @@ class SummaryScreen(WorkshopScreen):
         curves = (("summary.right", "curve"), ("summary.table", "chart" if self._numbers else "table"))
         return (
             *(curves if self._summary is not None and self._summary.steps else ()),
+            ("app.report", ""),
             ("app.status", ""),
             ("app.curves", ""),
             ("app.help", ""),
