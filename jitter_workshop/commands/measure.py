@@ -5,6 +5,9 @@ CPU for it), in 20 blocks of a quarter of a second, on CPUs chosen for you. 'spi
 records each gap, 'wakeup' sleeps until a time and records how late it wakes, 'ack' records the intervals between the
 answers of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
 the run and keeps the finished blocks; Ctrl-Z suspends it.
+
+'--solid 99.999' measures for as long as that percentile needs to stand on ten events on this host, and says before it
+starts how long that is. In the table · marks what fewer than ten samples lie beyond, ~ what fewer than ten stalls do.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.measure import MeasureRequest
     from jitter_workshop.model.observe import Progress, RunStarted
     from jitter_workshop.model.run import Run
+    from jitter_workshop.session.store import OpenSession
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
     what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
     what.add_argument("--duration", type=number, metavar="S", help="measure for this many seconds instead")
+    what.add_argument("--solid", metavar="P", help="measure for as long as the percentile P needs instead")
     what.add_argument(
         "--interval-us", type=number, metavar="U", help="between messages (10), wake-ups (1000), ACKs (100)"
     )
@@ -72,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     for warning in flow.warnings(host):
         say(warning)
     session, not_kept = session_for_runs(args.session, host.name)
+    request = _told(request, args.solid, session)
     progress = ProgressLine()
     token = flow.CancelToken()
     hands = Hands()
@@ -173,6 +179,25 @@ def _request(args: argparse.Namespace) -> MeasureRequest:
     )
 
 
+def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> MeasureRequest:
+    """Say how far the run will reach, where a person looks on; where a percentile was asked for, make the run as long
+    as that needs, and say how long. Raises UsageError."""
+    from jitter_workshop.flow import samples
+
+    try:
+        runs = session.runs() if session is not None else ()
+        if solid is not None:
+            request, said = samples.until(request, solid, runs)
+            say(said)
+        elif sys.stderr is not None and sys.stderr.isatty():
+            say(samples.sentence(samples.outlook(request, runs)))
+    except BaseException:
+        if session is not None:
+            session.close()
+        raise
+    return request
+
+
 def _say_queued(sentence: str) -> None:
     if sentence:
         say(sentence)
@@ -185,7 +210,10 @@ def _say_stopped(run: Run, kept: bool, not_kept: str) -> None:
 
 def _print(run: Run, as_json: bool) -> None:
     if as_json:
-        print_json(run)
+        from jitter_workshop.model.codec import to_plain
+        from jitter_workshop.stats.budget import standings
+
+        print_json({**to_plain(run), "standings": to_plain(standings(run))})
         return
     from jitter_workshop.report.text import render
 

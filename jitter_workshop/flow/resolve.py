@@ -21,6 +21,7 @@ from jitter_workshop.model.spec import (
     PRESETS,
     THRESHOLDS_NS,
     TWO_THREADS,
+    Pacing,
     Pause,
     RunSpec,
     WorkloadName,
@@ -129,6 +130,11 @@ def interval_ns(request: MeasureRequest) -> int:
     return INTERVALS_NS[request.workload] if request.interval_ns is None else request.interval_ns
 
 
+def pacing(request: MeasureRequest) -> Pacing:
+    """As asked, or the workload's own."""
+    return request.pacing or ("schedule" if request.workload in ("wakeup", "ack") else "spin")
+
+
 def threshold_ns(request: MeasureRequest) -> int:
     """From how long on it is a stall: as asked, or the workload's own. Of ``ack`` five intervals at least."""
     if request.threshold_ns is not None:
@@ -171,7 +177,7 @@ def resolve(
         blocks=cut.count,
         block_ns=cut.block_ns,
         messages=cut.messages,
-        pacing=request.pacing or ("schedule" if request.workload in ("wakeup", "ack") else "spin"),
+        pacing=pacing(request),
         interval_ns=interval_ns(request),
         threshold_ns=threshold_ns(request),
         threshold_gives_way=request.threshold_ns is None,

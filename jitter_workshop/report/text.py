@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 from jitter_workshop.model.run import HUNTED, PERCENTILES, UNSTEADY, GapBucket, HistogramSummary, Run, ThreadRecord
 from jitter_workshop.model.text import clean
+from jitter_workshop.stats import footing
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 WIDTH = 80
@@ -103,20 +104,32 @@ def _tables(run: Run) -> list[str]:
             groups[-1].append(name)
         else:
             groups.append([name])
-    return [_table([(name, run.histograms[name]) for name in group]) for group in groups]
+    marks = {name: footing.of_count(summary.count) for name, summary in run.histograms.items()}
+    marks |= {run.main_histogram: footing.of_run(run)} if run.main_histogram in marks else {}
+    for name, summary in run.histograms.items():
+        marks[name] = {p: mark for p, mark in marks[name].items() if summary.percentiles.get(p) is not None}
+    legend = footing.legend(mark for some in marks.values() for mark in some.values())
+    tables = [_table([(n, run.histograms[n], marks[n]) for n in group], bool(legend)) for group in groups]
+    return [*tables, "\n".join(f"  {line}" for line in legend)]
 
 
-def _table(columns: Sequence[tuple[str, HistogramSummary]]) -> str:
-    words = [clean(name, 40).rpartition("_") for name, _ in columns]
-    lines = [_row("", [first for first, _, _ in words]), _row("", [last for _, _, last in words])]
-    summaries = [summary for _, summary in columns]
-    lines.append(_row("mean", [nice_ns(s.mean) for s in summaries]))
-    lines.append(_row("min", [nice_ns(s.min) for s in summaries]))
-    lines += [_row(f"{p} %", [nice_ns(s.percentiles.get(p)) for s in summaries]) for p in PERCENTILES]
-    lines.append(_row("max", [nice_ns(s.max) for s in summaries]))
-    lines.append(_row("count", [f"{s.count:,}" for s in summaries]))
+def _table(columns: Sequence[tuple[str, HistogramSummary, Mapping[str, str]]], marked: bool) -> str:
+    """A column a histogram, with its percentiles' marks."""
+    words = [clean(name, 40).rpartition("_") for name, _, _ in columns]
+    summaries = [summary for _, summary, _ in columns]
+    percentiles = [(p, [m.get(p, "") for _, _, m in columns]) for p in PERCENTILES]
+
+    def row(label: str, cells: Sequence[str], marks: Sequence[str] = ()) -> str:
+        return _row(label, footing.marked(cells, marks or [""] * len(cells)) if marked else cells)
+
+    lines = [row("", [first for first, _, _ in words]), row("", [last for _, _, last in words])]
+    lines.append(row("mean", [nice_ns(s.mean) for s in summaries]))
+    lines.append(row("min", [nice_ns(s.min) for s in summaries]))
+    lines += [row(f"{p} %", [nice_ns(s.percentiles.get(p)) for s in summaries], marks) for p, marks in percentiles]
+    lines.append(row("max", [nice_ns(s.max) for s in summaries]))
+    lines.append(row("count", [f"{s.count:,}" for s in summaries]))
     if any(s.overflow for s in summaries):
-        lines.append(_row("beyond range", [f"{s.overflow:,}" for s in summaries]))
+        lines.append(row("beyond range", [f"{s.overflow:,}" for s in summaries]))
     return "\n".join(line for line in lines if line)
 
 

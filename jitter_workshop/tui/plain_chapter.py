@@ -296,9 +296,7 @@ class PlainChapter:
         if walk.run_in(step) is not None:
             self._after_run(step)
         elif walk.measures(step):
-            request = walk.request(step)
-            noise = f", with {request.noise}" if request.noise else ""
-            talk.tell(f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}.")
+            talk.tell(views.to_be_measured(walk.request(step), self._workshop.runs()))
             if warning := walk.warning(step):
                 talk.tell(f"! {warning}", "", "  ")
             talk.say("")

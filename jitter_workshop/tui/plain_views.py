@@ -6,11 +6,13 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import in_groups
+from jitter_workshop.flow.samples import reach
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.fences import split_code
-from jitter_workshop.model.run import PERCENTILES, WORK_DONE
+from jitter_workshop.model.run import PERCENTILES, WORK_DONE, Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
     STEP_SIGNS,
@@ -23,8 +25,8 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
-from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.tui.curve_rows import UNKNOWN, curve_rows
 from jitter_workshop.tui.trace import trace_lines
 
 WIDEST = 100
@@ -153,27 +155,21 @@ def fact_lines(facts: Sequence[Fact], width: int) -> list[str]:
     return lines
 
 
+def to_be_measured(request: MeasureRequest, runs: Sequence[Run]) -> str:
+    """What a run will be, and which percentiles it will know."""
+    noise = f", with {request.noise}" if request.noise else ""
+    what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
+    return f"{what} {reach(request, runs)}".rstrip()
+
+
 def curve_table(curves: Sequence[RunCurve]) -> list[str]:
     """The numbers of the chart: a row a percentile, a column a curve; – where there are too few messages."""
-    rows = [["", *(clean(c.label, 22) for c in curves)]]
+    found = curve_rows(curves)
+    rows = [["", *(clean(c.label, 22) + found.beside for c in curves)]]
     if any(c.curve.origin for c in curves):
-        rows.append(["", *(clean(c.curve.origin, 22) for c in curves)])
-    for percentile in PERCENTILES:
-        values = []
-        for curve in curves:
-            summary = curve.run.histograms.get(curve.run.main_histogram) if curve.run else None
-            found = summary.percentiles.get(percentile) if summary else value_at(curve.curve, float(percentile))
-            values.append(nice_ns(found))
-        if any(v != "–" for v in values):
-            rows.append([f"p{percentile}", *values])
-    largest = []
-    for curve in curves:
-        summary = curve.run.histograms.get(curve.run.main_histogram) if curve.run else None
-        points = curve.curve.points
-        largest.append(nice_ns(summary.max if summary else points[-1].value_ns if points else None))
-    rows.append(["max", *largest])
-    rows.append(["count", *(f"{c.curve.count:,}" for c in curves)])
-    return ["  " + line for line in table(rows, right=range(1, len(curves) + 1))]
+        rows.append(["", *(clean(c.curve.origin, 22) + found.beside for c in curves)])
+    rows += [row for row in found.rows if any(cell.strip() != UNKNOWN for cell in row[1:])]
+    return ["  " + line for line in (*table(rows, right=range(1, len(curves) + 1)), *found.legend)]
 
 
 def plan_lines(plan: PlanView, width: int) -> list[str]:

@@ -99,8 +99,8 @@ def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int,
     return [*lines, line]
 
 
-def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, palette: Palette) -> Lines:
-    """What a run will do, before it is started."""
+def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, palette: Palette, reach: str = "") -> Lines:
+    """What a run will do, before it is started. ``reach``: which percentiles it will know (``flow.samples``)."""
     preset = PRESETS.get(request.preset)
     length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
     cpus = (
@@ -120,6 +120,7 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, pale
         ("length", f"{length} ({clean(request.preset, 20)})"),
         ("threads", where),
         ("thief", thief),
+        *((("reach", reach),) if reach else ()),
     ]
     lines: Lines = [heading("THIS RUN", palette)]
     for name, value in rows:

@@ -16,12 +16,13 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.actions import Scope, bindings
+from jitter_workshop.tui.curve_rows import value_at
 from jitter_workshop.tui.screens.base import two_ends
 from jitter_workshop.tui.screens.chapter_views import host_column
 from jitter_workshop.tui.screens.home_settings import HomeSettings
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.chart import ChartView
-from jitter_workshop.tui.widgets.figures import label_of, log_bar, value_at
+from jitter_workshop.tui.widgets.figures import label_of, log_bar
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.path_list import PathList
 from jitter_workshop.tui.widgets.prose import wrap
@@ -67,7 +68,7 @@ class HomeScreen(HomeSettings):
             *self.hands_keys(),
             ("app.status", ""),
             ("app.curves", ""),
-            ("app.settings", ""),
+            ("app.report", "") if self.workshop.runs() else ("app.settings", ""),
             ("app.help", ""),
             ("home.quit", ""),
         )

@@ -8,28 +8,10 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.curve_rows import curve_rows
 from jitter_workshop.tui.theme import Palette
-
-
-def value_at(shown: RunCurve, percentile: str) -> int | None:
-    """A curve's value: from the run's own table, else the first point that reaches the percentile."""
-    if shown.run is not None:
-        summary = shown.run.histograms.get(shown.run.main_histogram)
-        if summary is not None:
-            return summary.max if percentile == "100" else summary.percentiles.get(percentile)
-    wanted = float(percentile)
-    if shown.curve.count and 1 - wanted / 100 < 1 / shown.curve.count and wanted < 100:
-        return None
-    if shown.curve.known_to is not None and shown.curve.known_to < wanted < 100:
-        return None
-    # A published curve gives its percentiles exactly: tolerate the rounding of 99.9999 and the like.
-    points = shown.curve.points
-    found = next((p.value_ns for p in points if p.percentile >= wanted - 1e-9), None)
-    return points[-1].value_ns if found is None and wanted >= 100 and points else found
 
 
 def label_of(shown: RunCurve) -> str:
@@ -87,16 +69,11 @@ def percentile_table(curves: Sequence[RunCurve], palette: Palette, width: int) -
     def head(texts: Iterable[str]) -> list[str]:
         return ["", *(t if cell_len(t) <= name_width else set_cell_size(t, name_width - 1) + "…" for t in texts)]
 
+    found = curve_rows(curves)
     rows = [head(clean(c.label, 40) for c in curves)]
     if any(c.curve.origin for c in curves):
         rows.append(head(clean(c.curve.origin, 24) for c in curves))
-    for percentile in PERCENTILES:
-        rows.append([f"p{percentile}", *(nice_ns(value_at(c, percentile)) for c in curves)])
-    rows.append(["max", *(nice_ns(value_at(c, "100")) for c in curves)])
-    rows.append(["count", *(f"{c.curve.count:,}" for c in curves)])
+    rows = [[row[0], *(cell + found.beside for cell in row[1:])] for row in rows] + found.rows
     lines = table(rows, palette, right=range(1, len(curves) + 1), width=width)
-    if any("–" in row[1:] for row in rows):
-        lines += [Text(), Text("–  too few samples to say", style=palette.dim)]
-        if any(c.curve.known_to is not None for c in curves):
-            lines.append(Text("   or beyond the other tool's histogram", style=palette.dim))
-    return lines
+    told = [Text(line[:width], style=palette.dim) for line in found.legend]
+    return [*lines, Text(), *told] if told else lines

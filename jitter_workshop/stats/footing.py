@@ -1,0 +1,50 @@
+"""What a percentile in a table stands on, as a mark beside it: nothing where that is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jitter_workshop.model.run import PERCENTILES, Run
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.stats.budget import standings
+from jitter_workshop.stats.curve import SOLID_BEYOND
+
+FEW_SAMPLES, FEW_STALLS = "·", "~"
+LEGEND = {
+    FEW_SAMPLES: "fewer than ten samples beyond it: the chart draws it dotted",
+    FEW_STALLS: "fewer than ten distinct stalls beyond it: luck moves it from run to run",
+}
+_RARE = 99.0
+"""Beyond this percentile a handful of stalls decides (DESIGN §6)."""
+
+
+def of_count(count: int) -> dict[str, str]:
+    """Percentile → mark, by the number of samples alone; "" for a curve whose number is not known (0)."""
+    return {p: FEW_SAMPLES if count and count * (100 - float(p)) / 100 < SOLID_BEYOND else "" for p in PERCENTILES}
+
+
+def of_run(run: Run) -> dict[str, str]:
+    """Percentile → mark, of a run's main histogram, by its samples and its distinct stalls. A value shorter than what
+    the run counts as a stall is not judged by stalls."""
+    marks = {}
+    for one in standings(run):
+        few = one.solid and not one.proof and float(one.percentile) > _RARE
+        stalls = few and one.value_ns is not None and one.value_ns >= run.stalls.threshold_ns
+        marks[one.percentile] = FEW_STALLS if stalls else "" if one.solid else FEW_SAMPLES
+    return marks
+
+
+def of_curve(shown: RunCurve) -> dict[str, str]:
+    """The same of a curve in a chart: of the run that it is of, else by its samples."""
+    return of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
+
+
+def marked(cells: Iterable[str], marks: Iterable[str]) -> list[str]:
+    """Cells with their marks behind them, and as much blank behind those that have none."""
+    return [f"{cell} {mark or ' '}" for cell, mark in zip(cells, marks, strict=True)]
+
+
+def legend(marks: Iterable[str]) -> list[str]:
+    """A line for each mark that occurs."""
+    present = set(marks)
+    return [f"{mark}  {said}" for mark, said in LEGEND.items() if mark in present]

@@ -1,0 +1,61 @@
+"""measure says how far it will reach, is made as long as a percentile needs, and says what its own stand on."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from jitter_workshop.cli import main
+from jitter_workshop.commands import measure
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.model.run import PERCENTILES
+
+
+@pytest.mark.native
+def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "--solid", "p99", "--placement", "none", "--wait", "120", "--json"]) == 0
+    captured = capsys.readouterr()
+    run = json.loads(captured.out)
+    assert captured.err.startswith("p99 needs 1,000 messages (ten of them beyond it): 1 s.\n")
+    assert [s["percentile"] for s in run["standings"]] == list(PERCENTILES)
+    by_name = {s["percentile"]: s for s in run["standings"]}
+    assert by_name["99"]["solid"] is True
+    assert by_name["99"]["value_ns"] == run["histograms"]["accumulator_transit"]["percentiles"]["99"]
+    assert by_name["99.9999"] == {
+        "percentile": "99.9999",
+        "value_ns": None,
+        "samples_beyond": by_name["99.9999"]["samples_beyond"],
+        "stalls_beyond": 0,
+        "solid": False,
+        "proof": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--solid", "95"], "choose one of 50, 90"),
+        (["--solid", ""], "choose one of 50, 90"),
+        (["--solid", "99", "--messages", "10"], "leave out --messages and --duration"),
+        (["--solid", "99", "--workload", "spin"], "measure once without --solid"),
+        (["--solid", "99.999", "--interval-us", "1000000"], "a run lasts a day at most"),
+    ],
+)
+def test_what_cannot_be_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err.splitlines()[-1]
+
+
+def test_on_a_terminal_one_line_says_how_far_a_preset_reaches(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = MeasureRequest()
+    assert measure._told(request, None, None) == request
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert measure._told(request, None, None) == request
+    assert capsys.readouterr().err == "5 s, about 500,000 messages: solid to p99.99.\n"

@@ -1,0 +1,135 @@
+"""Before a run: how far it will reach, and how long a percentile takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow import samples
+from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.resolve import blocks
+from jitter_workshop.model.run import PERCENTILES, Stall
+from tests import madeup
+
+MakeRun = Callable[..., tuple[Any, Any]]
+
+
+def placed(made: tuple[Any, Any]) -> Any:
+    run, _ = made
+    return dataclasses.replace(run, placement=dataclasses.replace(run.placement, mode="auto"))
+
+
+def stalled(run: Any, values_ns: list[int], messages: int) -> Any:
+    """A run whose listed stalls made so many messages late each."""
+    worst = tuple(Stall(0, "accumulator", None, n, n + value, messages) for n, value in enumerate(values_ns))
+    return dataclasses.replace(run, stalls=dataclasses.replace(run.stalls, worst=worst, rates=()))
+
+
+def test_a_preset_is_reckoned_by_its_interval() -> None:
+    found = samples.outlook(MeasureRequest(), ())
+    assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
+    assert samples.sentence(found) == "5 s, about 500,000 messages: solid to p99.99."
+    sleeper = samples.outlook(MeasureRequest(workload="wakeup"), ())
+    assert (sleeper.messages, sleeper.solid) == (5_000, "99")
+    assert "wake-ups" in samples.sentence(sleeper)
+
+
+def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
+    request = MeasureRequest(workload="spin")
+    assert "shows the first run" in samples.sentence(samples.outlook(request, ()))
+    with pytest.raises(UsageError, match="not known before its first run"):
+        samples.until(request, "99.9", ())
+    run = placed(make_run([[20] * 10_000], name="spin_gap", workload="spin"))
+    assert samples.outlook(request, (run,)).messages == pytest.approx(5 * 10_000 / run.duration_s)
+
+
+def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_run: MakeRun) -> None:
+    run = placed(make_run([[100] * 24_000 + [50_000] * 1_000], label="mine"))
+    run = stalled(run, [50_000] * 25, 40)
+    found = samples.outlook(MeasureRequest(), (run,))
+    assert found.like == "'mine'"
+    assert found.messages == pytest.approx(500_000, rel=0.01)
+    assert (found.solid, found.distinct) == ("99.99", "99.9")
+    assert "ten distinct stalls to p99.9 if it stalls as 'mine' did" in samples.sentence(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "asked"),
+    [
+        ({"interval_ns": 50_000}, {}),
+        ({"noise": "spinners"}, {}),
+        ({"complete": False}, {}),
+        ({}, {"placement": "none"}),
+        ({}, {"workload": "ack"}),
+        ({}, {"pacing": "schedule"}),
+    ],
+)
+def test_a_run_of_another_kind_says_nothing(make_run: MakeRun, change: dict[str, Any], asked: dict[str, Any]) -> None:
+    run = placed(make_run([[100] * 1_000]))
+    run = dataclasses.replace(run, **change)
+    request = MeasureRequest(**asked)
+    assert samples.like(request, (run,)) is None
+    assert samples.like(MeasureRequest(), (placed(make_run([[100] * 9])), run)) is not None
+
+
+def test_until_a_percentile_is_solid() -> None:
+    request, said = samples.until(MeasureRequest(), "p99.999%", ())
+    assert said == "p99.999 needs 1,000,000 messages (ten of them beyond it): 10 s."
+    assert request.duration_s == pytest.approx(10.5)
+    assert samples.until(MeasureRequest(), "50", ())[0].duration_s == 1.0
+    long, _ = samples.until(MeasureRequest(), "99.9999", ())
+    assert long.preset == "standard"
+    assert blocks(long).count < 200
+
+
+def test_until_counts_stalls_where_they_are_known(make_run: MakeRun) -> None:
+    run = placed(make_run([[100] * 24_000 + [50_000] * 1_000], label=""))
+    run = stalled(run, [50_000] * 25, 40)
+    request, said = samples.until(MeasureRequest(), "99.9", (run,))
+    plain, _ = samples.until(MeasureRequest(), "99.9", ())
+    assert request.duration_s is not None
+    assert plain.duration_s is not None
+    assert f"ten stalls like those of {run.id}" in said
+    assert samples.until(MeasureRequest(), "99", (run,))[1].count("ten of them beyond it") == 1
+
+
+@pytest.mark.parametrize("percentile", ["", "95", "max", "-1", "100", "nan", "99.99999", "p", "\x1b[31m"])
+def test_what_is_no_percentile_of_the_report_is_refused(percentile: str) -> None:
+    with pytest.raises(UsageError, match="--solid takes no") as caught:
+        samples.until(MeasureRequest(), percentile, ())
+    assert "\x1b" not in caught.value.sentence()
+
+
+def test_lengths_that_contradict_and_lengths_beyond_a_day_are_refused() -> None:
+    for other in ({"messages": 5}, {"duration_s": 3.0}):
+        with pytest.raises(UsageError, match="sets the duration itself"):
+            samples.until(MeasureRequest(**other), "99", ())
+    with pytest.raises(UsageError, match="a run lasts a day at most"):
+        samples.until(MeasureRequest(workload="wakeup", interval_ns=1_000_000_000), "99.999", ())
+
+
+@given(
+    st.sampled_from(PERCENTILES),
+    st.integers(100, 1_000_000),
+    st.sampled_from(["ring", "ack", "wakeup"]),
+    st.integers(1, 50),
+)
+def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workload: Any, late: int) -> None:
+    request = MeasureRequest(workload=workload, interval_ns=max(interval_ns, 10_000))
+    made = placed(madeup.make_run([[100] * 9_000], workload="ring", interval_ns=request.interval_ns))
+    runs = (stalled(made, [5_000] * 3, late),) if workload == "ring" else ()
+    try:
+        longer, _ = samples.until(request, percentile, runs)
+    except UsageError:
+        return
+    found = samples.outlook(longer, runs)
+    assert found.solid is not None
+    assert float(found.solid) >= float(percentile)
+    if found.distinct is not None:
+        assert float(found.distinct) >= float(percentile)

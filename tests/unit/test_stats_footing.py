@@ -1,0 +1,77 @@
+"""The marks of percentiles that too little stands behind, the same in every table."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.run import PERCENTILES, Stall
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.report.text import render
+from jitter_workshop.stats import footing
+from jitter_workshop.stats.budget import standings
+from jitter_workshop.tui import plain_views
+from jitter_workshop.tui.curve_rows import curve_rows
+from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.widgets.figures import percentile_table
+
+MakeRun = Callable[..., tuple[Any, Any]]
+
+
+@pytest.fixture
+def run(make_run: MakeRun) -> Any:
+    """20,000 messages, 60 of 50 µs in three stalls: p99.9 has samples enough and stalls too few, p99.99 neither."""
+    made, _ = make_run([[100] * 19_940 + [50_000] * 60], label="mine")
+    worst = tuple(Stall(0, "accumulator", None, n, n + 50_000, 20) for n in range(3))
+    return dataclasses.replace(made, stalls=dataclasses.replace(made.stalls, worst=worst, rates=()))
+
+
+def test_a_run_is_marked_by_samples_and_by_stalls(run: Any) -> None:
+    assert footing.of_run(run) == {
+        "50": "", "90": "", "99": "", "99.9": "~", "99.99": "·", "99.999": "·", "99.9999": "·",
+    }  # fmt: skip
+    assert [s.proof for s in standings(run)] == [False] * 7
+
+
+def test_what_is_shorter_than_a_stall_is_not_judged_by_stalls(make_run: MakeRun) -> None:
+    quiet, _ = make_run([[100] * 20_000])
+    assert footing.of_run(quiet)["99.9"] == ""
+
+
+@given(st.integers(0, 10**9))
+def test_more_samples_never_stand_on_less(count: int) -> None:
+    marks = footing.of_count(count)
+    if not count:
+        assert set(marks.values()) == {""}
+        return
+    for percentile in PERCENTILES:
+        enough = count * (100 - float(percentile)) / 100 >= 10
+        assert marks[percentile] == ("" if enough else "·")
+    assert sorted(marks[p] for p in PERCENTILES) == [marks[p] for p in PERCENTILES]
+
+
+def test_every_table_says_the_same(run: Any) -> None:
+    curve = PercentileCurve("mine", (CurvePoint(0.0, 100, True), CurvePoint(100.0, 50_000, False)), 20_000)
+    published = PercentileCurve("laptop", (CurvePoint(0.0, 168, True), CurvePoint(100.0, 900, False)), 0, "2015")
+    shown = [RunCurve("x", "mine", curve, run), RunCurve("y", "laptop", published, None)]
+    screen = [line.plain for line in percentile_table(shown, next(iter(PALETTES.values())), 80)]
+    for lines in (render(run).splitlines(), plain_views.curve_table(shown), screen):
+        (marked,) = [line for line in lines if "99.9 " in line or line.strip().startswith("p99.9 ")]
+        assert "50 µs ~" in marked
+        assert any("fewer than ten distinct stalls beyond it" in line for line in lines)
+        assert any("fewer than ten samples beyond it" in line for line in lines)
+        assert max(map(len, lines)) <= 80
+    assert [len(row) for row in curve_rows(shown).rows] == [3] * 9
+
+
+def test_a_table_without_marks_has_no_room_for_them(make_run: MakeRun) -> None:
+    text = render(dataclasses.replace(make_run([[100] * 5])[0], histograms={}))
+    assert "·  fewer" not in text
+    nothing = RunCurve("y", "laptop", PercentileCurve("laptop", (), 0, "2015"), None)
+    assert curve_rows([nothing]).beside == ""
