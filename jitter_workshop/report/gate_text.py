@@ -9,12 +9,10 @@ from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.report.comparison_text import amount, measure_name, ratio_text
+from jitter_workshop.stats import footing
 from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.comparison import higher_at, stall_measure
 from jitter_workshop.stats.curve import SOLID_BEYOND
-
-_RARE = 99.0
-"""Beyond this percentile a handful of stalls decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,8 @@ def _few(gate: Gate, other: Run) -> int | None:
     for rate in other.stalls.rates:
         if stall_measure(rate.threshold_ns) == gate.measure and rate.count < SOLID_BEYOND:
             return rate.count
+    marks = footing.of_run(other)
     for one in standings(other):
-        if f"p{one.percentile}" == gate.measure and float(one.percentile) > _RARE and not one.proof:
+        if f"p{one.percentile}" == gate.measure and marks[one.percentile]:
             return one.stalls_beyond
     return None
