@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.shared import open_session
-    from jitter_workshop.flow.causes import explain
+    from jitter_workshop.flow.explaining import explained
     from jitter_workshop.report.explained import render
     from jitter_workshop.report.progress import LateLine
     from jitter_workshop.report.terminal import output_style
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         measured = session.find(args.run)
         late = LateLine("explaining")
         try:
-            report = explain(session, measured, args.top, late)
+            report = explained(session, measured, args.top, late)
         finally:
             late.close()
         notices = tuple(session.notices)

@@ -15,8 +15,9 @@ from typing import Any
 from jitter_workshop import __version__, evidence
 from jitter_workshop.errors import SessionError
 from jitter_workshop.evidence.summary import TOP
-from jitter_workshop.flow import causes
+from jitter_workshop.flow import causes, counted
 from jitter_workshop.flow.causes import Progress, unheard
+from jitter_workshop.model import evidence as types
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.evidence import EvidenceReport
@@ -56,7 +57,8 @@ def is_kept(session: OpenSession, run: Run) -> bool:
 def made_by() -> str:
     """Which code explains: the version, and a digest of the modules that decide, which change between versions too."""
     digest = hashlib.sha256()
-    for path in sorted([*Path(str(evidence.__file__)).parent.glob("*.py"), Path(causes.__file__)]):
+    modules = [Path(str(one.__file__)) for one in (causes, counted, types)]
+    for path in sorted([*Path(str(evidence.__file__)).parent.glob("*.py"), *modules]):
         digest.update(path.read_bytes())
     return f"{__version__}-{digest.hexdigest()[:16]}"
 

@@ -89,7 +89,8 @@ class NothingToReport(SessionError):
 def _summary(subject: Subject, standing: reporting_host.Standing) -> Iterator[str]:
     """The first lines: what is proven and what is not, what was walked, what stands. No more than the data says."""
     if subject.recorded:
-        yield f"This is about a recorded host, {subject.recorded}: it was looked at, and nothing was measured on it."
+        looked = "" if subject.runs else ": it was looked at, and nothing was measured on it"
+        yield f"This is about a recorded host, {subject.recorded}{looked}."
     yield from _verdicts(subject)
     yield _measured(subject)
     done = [walk.chapter.title for walk in subject.walks() if walk.progress.done]
@@ -97,6 +98,9 @@ def _summary(subject: Subject, standing: reporting_host.Standing) -> Iterator[st
         begun = len(subject.walks())
         every = many(len(subject.workshop.course.chapters), "chapter")
         yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} done."
+    near = [o.near for walk in subject.walks() if (o := walk.outcome()) is not None and o.near is not None]
+    if near:
+        yield f"Of {many(len(near), 'prediction')} {sum(near) or 'none'} {'was' if sum(near) == 1 else 'were'} near."
     if standing.stands:
         stands = ", ".join(dict.fromkeys(entry.tunable for entry in standing.stands))
         yield f"Still set on this host by this tool: {clean(stands, 300)}."
@@ -125,8 +129,11 @@ def _measured(subject: Subject) -> str:
     when = f"on {clean(first, 10)}" if first == last else f"from {clean(first, 10)} to {clean(last, 10)}"
     kinds = ", ".join(dict.fromkeys(clean(run.workload, 20) for run in runs))
     proving = sum(run.proof is not None for run in runs)
-    of_proofs = f", {proving} of them for proofs" if proving else ""
-    return f"{many(len(runs), 'run')} of {kinds} {when}{of_proofs}."
+    told = f"{many(len(runs), 'run')} of {kinds} {when}" + (f", {proving} of them for proofs" if proving else "")
+    disturbed, stopped = sum(bool(run.disturbed) for run in runs), sum(not run.complete for run in runs)
+    said = [f"others used the CPUs of {disturbed}"] if disturbed else []
+    said += [f"{stopped} stopped early"] if stopped else []
+    return "; ".join([told, *said]) + "."
 
 
 def _hosts(subject: Subject) -> tuple[HostSummary, ...]:

@@ -43,7 +43,7 @@ def _chapter(subject: Subject, walk: Walk) -> ReportedChapter:
         setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
         curve=progress.marks.get("curve", False),
         done=progress.done,
-        rehearsed=not progress.runs and not subject.elsewhere and walk.rehearsed,
+        rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.rehearsed)),
         learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -132,6 +132,11 @@ def _workshop_of(session: OpenSession, root: Path, course_dir: Path | None) -> W
     return Workshop(course, Desk(session, place, host, topology, course_dir=course.source, course_id=course.id))
 
 
+def _ours_before_a_reboot(root: HostRoot, known: Collection[str | None]) -> bool:
+    """Whether something stands on this host that was written in a boot that the session knows: boot parameters do."""
+    return any(entry.boot_id in known for entry in journal.active(root))
+
+
 def _elsewhere(subject: Subject) -> str:
     """Why this host, as it is now, is not what the session is about; "" where it is: the same host in a boot that the
     session knows."""
@@ -147,6 +152,6 @@ def _elsewhere(subject: Subject) -> str:
     boots |= {s.boot_id for s in (subject.first, subject.last) if s is not None}
     known = boots - {None}
     now = journal.current_boot(root)
-    if known and now is not None and now not in known:
+    if known and now is not None and now not in known and not _ours_before_a_reboot(root, known):
         return f"{here} has been started again since, or another host has its name"
     return ""

@@ -14,8 +14,9 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow.causes import Progress, explain, unheard
+from jitter_workshop.flow.causes import Progress, unheard
 from jitter_workshop.flow.desk import Desk, current_chapter, look_at, recorded_session
+from jitter_workshop.flow.explaining import explained
 from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
@@ -300,7 +301,7 @@ class Workshop:
         """Who took the time of a run's stalls, or what was counted. Takes a second for every few hundred thousand
         events; the newest report is kept. Raises SessionError, and what ``progress`` raises."""
         if self._explained is None or self._explained[0] != run.id:
-            self._explained = run.id, explain(self._desk.handle, run, MOST_STALLS, progress)
+            self._explained = run.id, explained(self._desk.handle, run, MOST_STALLS, progress)
         return self._explained[1]
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
