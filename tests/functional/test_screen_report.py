@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import os
 import threading
@@ -24,10 +25,11 @@ from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.report import ReportScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.sheet import Sheet
+from tests import madereports
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.madereports import rich
 from tests.screens import settled, text_of
 
+rich = functools.cache(madereports.rich)
 SIZES = [(60, 16), (80, 24), (160, 48)]
 
 
