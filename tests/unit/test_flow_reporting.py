@@ -1,0 +1,273 @@
+"""A report as plain data: what is in it of a session with chapters, without, of another host, of a recorded one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.errors import LessonError
+from jitter_workshop.flow import reporting, reporting_files
+from jitter_workshop.flow.reporting import NothingToReport, build
+from jitter_workshop.flow.reporting_runs import told_apart
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.session import ChapterProgress, HuntOutcome, Prediction
+from jitter_workshop.session import history
+from jitter_workshop.session.store import OpenSession, SessionStore
+from tests import fakes, madereports
+
+MakeRun = Callable[..., tuple[Any, Any]]
+SLOW, FAST = [100] * 1000 + [3_000_000] * 100, [100] * 1000 + [4_000] * 100
+GUESS = Prediction(percentile="99.9", value_ns=2_500_000)
+
+
+@pytest.fixture
+def session(make_run: MakeRun, tmp_path: Path) -> OpenSession:
+    """On another host: two chapters with their runs, one begun without, one of another course, and three runs more."""
+    opened = SessionStore(tmp_path / "sessions").create("monday", "lab03")
+    host = {"name": "lab03", "boot_id": "boot-of-lab03"}
+    for number in range(7):
+        values = FAST if number % 2 else SLOW
+        ident = f"2026010{number + 1}-000000-aaaa"
+        label = ("baseline", "pinned")[number % 2]
+        applied = ({"id": "thp", "value": "never"},) if number == 3 else ()
+        started = f"2026-01-0{number + 1}T00:00:00.000Z"
+        opened.add_run(*make_run([values], run_id=ident, label=label, host=host, applied=applied, started_at=started))
+    ids = opened.session.runs
+    chapters = {
+        "baseline": ChapterProgress("explain", GUESS, runs={"measure": ids[0]}, marks={"curve": True}, done=True),
+        "pinning": ChapterProgress("compare", runs={"measure": ids[2], "again": ids[3]}, marks={"setting": True}),
+        "hunt": ChapterProgress("look", hunts=(HuntOutcome("greedy", True),)),
+        "theirs/first": ChapterProgress("look", hints=1),
+    }
+    opened.save(dataclasses.replace(opened.session, chapters=chapters))
+    return opened
+
+
+def test_chapters_are_told_as_the_session_keeps_them(session: OpenSession) -> None:
+    document = build(session)
+    assert [chapter.id for chapter in document.chapters] == ["baseline", "pinning", "hunt"]
+    first, second, third = document.chapters
+    assert first.guess == "2.5 ms at p99.9"
+    assert first.outcome is not None
+    assert first.outcome.near is True
+    assert (first.done, first.curve, first.comparison) == (True, True, None)
+    assert first.learnt
+    assert second.comparison is not None
+    assert second.comparison.rows
+    assert second.setting is True
+    assert "cannot prove" in second.comparison_text or "prove" in second.comparison_text
+    assert third.learnt[0].startswith("1 of 1 hidden noise caught")
+    assert "theirs/first" in document.notes["chapters"]
+    roles = {run.id: run.role for run in document.runs}
+    assert list(roles.values())[:4] == ["Why so slow? · measure", "", "Pinning · measure", "Pinning · again"]
+
+
+def test_what_is_still_open_is_of_the_course_that_was_begun(session: OpenSession) -> None:
+    document = build(session)
+    points = {point.id: point.text for point in document.still_open if point.kind == "chapter"}
+    assert "baseline" not in points
+    assert points["pinning"] == "at its step 'compare'"
+    assert points["governor"] == "not begun"
+    session.save(dataclasses.replace(session.session, chapters={}))
+    assert [point for point in build(session).still_open if point.kind == "chapter"] == []
+
+
+def test_charts_have_what_belongs_together_and_no_two_curves_of_one_name(session: OpenSession) -> None:
+    document = build(session)
+    titles = [chart.title for chart in document.overlays]
+    assert titles[:3] == ["From first to last", "Why so slow?", "Pinning"]
+    assert "Messages through the ring" in titles
+    assert "Beside a laptop of 2015" in titles
+    for chart in document.overlays:
+        labels = [curve.label for curve in chart.curves]
+        assert len(set(labels)) == len(labels)
+    published = next(chart for chart in document.overlays if "2015" in chart.title)
+    assert [curve.origin for curve in published.curves].count("published 2015") == 3
+    # Only what is drawn has its curve with it: a session may have hundreds of runs.
+    assert {run.id for run in document.runs if run.curve is None} < {run.id for run in document.runs}
+
+
+def test_of_another_host_nothing_is_said_of_now(session: OpenSession) -> None:
+    document = build(session)
+    assert (document.host_name, document.recorded) == ("lab03", "")
+    assert document.after is None
+    assert "the session was made on lab03, and this host is" in document.notes["after"]
+    assert not [point for point in document.still_open if point.kind in ("check", "standing", "reboot")]
+    assert not any("stands on this host" in sentence for sentence in document.summary)
+    kept = madereports.made_snapshot(after=True)
+    history.keep_last(session.folder, kept)
+    document = build(session)
+    assert document.after == kept
+    assert "the last status that was kept" in document.notes["after"]
+
+
+def test_this_host_is_read_only_in_a_boot_that_the_session_knows(make_run: MakeRun, tmp_path: Path) -> None:
+    from jitter_workshop.flow.desk import look_at
+
+    _, here = look_at(HostRoot())
+    for boot, known in ((here.boot_id, True), ("another", False)):
+        with SessionStore(tmp_path / f"of-{known}").create("here", here.name) as opened:
+            opened.add_run(*make_run(host={"name": here.name, "boot_id": boot}))
+            document = build(opened)
+            assert (document.after is not None) is known
+            assert ("after" in document.notes) is not known
+            assert (history.last(opened.folder)[0] is not None) is known
+
+
+def test_without_a_chapter_it_is_a_good_report_too(make_run: MakeRun, tmp_path: Path) -> None:
+    with SessionStore(tmp_path).create("only measured", "lab03") as opened:
+        opened.add_run(*make_run([SLOW], disturbed=(), complete=False, notes={"complete": "2 of 20 blocks, stopped"}))
+        document = build(opened)
+    assert document.chapters == ()
+    assert [chart.title for chart in document.overlays] == ["Messages through the ring", "Beside a laptop of 2015"]
+    assert document.runs[0].notes == ("2 of 20 blocks, stopped",)
+    assert document.summary == ("1 run of ring on 2026-01-01; 1 stopped early.",)
+    assert document.commands[-1].command == f"jitter-workshop report --session {document.session_id}"
+    assert "nobody is named" in document.notes["culprits"]
+
+
+def test_imports_are_shown_and_never_counted(session: OpenSession) -> None:
+    what = ("x", "theirs", "by cyclictest 2.40", "cyclictest", "2.40", "wake-up latency", "us", True)
+    theirs = ImportedRun(1, *what, 20, 1_000, 9_000, ((1_000, 1_999, 19), (9_000, 9_999, 1)))
+    session.add_import(theirs)
+    document = build(session)
+    chart = next(one for one in document.overlays if one.title == "Beside other tools")
+    assert chart.curves[-1].origin == "by cyclictest 2.40"
+    assert document.imports == (
+        "theirs (by cyclictest 2.40): wake-up latency, p50 2 µs, p99.9 –, max 9 µs, 20 samples",
+    )
+    assert len(document.runs) == 7
+
+
+def test_picked_runs_stand_alone(session: OpenSession) -> None:
+    picked = session.session.runs[1:4]
+    document = build(session, runs=picked)
+    assert tuple(run.id for run in document.runs) == picked
+    assert (document.chapters, document.proofs, document.imports, document.changes) == ((), (), (), ())
+    assert [len(chart.curves) for chart in document.overlays] == [3]
+    assert not [point for point in document.still_open if point.kind == "chapter"]
+
+
+def test_a_proof_gives_its_verdict_the_first_line(session: OpenSession) -> None:
+    proof = madereports.made_proof()
+    session.add_proof(proof)
+    document = build(session)
+    assert proof.judgement is not None
+    assert document.summary[0].endswith(proof.judgement.headline.text)
+    assert document.proofs == (proof,)
+    assert not any("Nothing is proven" in sentence for sentence in document.summary)
+    (line,) = (one.command for one in document.commands if " prove " in one.command)
+    assert line.startswith(f"jitter-workshop prove {proof.subject} --rounds {proof.planned}")
+
+
+def test_no_runs_no_report(tmp_path: Path) -> None:
+    with SessionStore(tmp_path).create("empty", "lab03") as opened:
+        with pytest.raises(NothingToReport, match="session empty has no runs"):
+            build(opened)
+        with pytest.raises(LessonError):
+            build(opened, course_dir=tmp_path / "nowhere")
+
+
+def test_a_rehearsal_on_a_recorded_host_is_marked_everywhere(host_tree: Callable[[str], Path], tmp_path: Path) -> None:
+    tree = host_tree("guest")
+    workshop = fakes.open_workshop(tree)
+    try:
+        with pytest.raises(NothingToReport):
+            build(workshop)
+        workshop.walk(workshop.course.chapters[0].id).next()
+        document = build(workshop)
+    finally:
+        workshop.close()
+    assert document.recorded
+    assert document.summary[0].startswith(f"This is about a recorded host, {document.recorded}: it was looked at")
+    assert "Nothing was measured." in document.summary
+    assert document.hosts[0].recorded
+    assert document.chapters[0].rehearsed
+    assert document.after is not None
+    assert document.after.applied == ()
+    assert not [point for point in document.still_open if point.kind == "standing"]
+
+
+def test_progress_may_end_it(session: OpenSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Enough(Exception):
+        pass
+
+    def told(what: str, done: int, total: int) -> None:
+        raise Enough
+
+    monkeypatch.setattr(reporting, "culprits", lambda subject: subject.progress("explaining", 0, 1))
+    with pytest.raises(Enough):
+        build(session, progress=told)
+
+
+def test_curves_of_one_name_are_numbered() -> None:
+    curves = [PercentileCurve(label, (), 1) for label in ("a", "b", "a", "a")]
+    assert [curve.label for curve in told_apart(curves)] == ["a", "b", "a (2)", "a (3)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Monday", "jitter-workshop-monday-2026-01-02.html"),
+        ("Söhne & Co: ../../etc", "jitter-workshop-sohne-co-etc-2026-01-02.html"),
+        ("lab03 2026-01-02", "jitter-workshop-lab03-2026-01-02.html"),
+        ("\u202e\x1b[31m", "jitter-workshop-31m-2026-01-02.html"),
+        ("日本", "jitter-workshop-20260101-000000-aaaa-2026-01-02.html"),
+        ("x" * 100, f"jitter-workshop-{'x' * 40}-2026-01-02.html"),
+    ],
+)
+def test_the_name_of_a_report_has_letters_digits_and_dashes(name: str, expected: str) -> None:
+    made: ReportDocument = dataclasses.replace(
+        madereports.bare(), session_name=name, session_id="20260101-000000-aaaa", made_at="2026-01-02T10:00:00Z"
+    )
+    assert reporting_files.default_name(made, ".html") == expected
+
+
+def test_a_free_name_is_the_next_number(tmp_path: Path) -> None:
+    path = tmp_path / "report.pyperf.json"
+    for number in ("", "-2", "-3"):
+        found = reporting_files.free(path)
+        assert found.name == f"report{number}.pyperf.json"
+        found.write_text("")
+    (tmp_path / "link.md").symlink_to("nowhere")
+    assert reporting_files.free(tmp_path / "link.md").name == "link-2.md"
+
+
+def test_all_files_of_a_report_or_none(tmp_path: Path) -> None:
+    (tmp_path / "b.svg").write_text("there")
+    with pytest.raises(reporting_files.NotWritten, match=r"b\.svg is there already"):
+        reporting_files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["b.svg"]
+    made = reporting_files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path, force=True)
+    assert [path.read_bytes() for path in made] == [b"1", b"2"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "b.svg"]
+
+
+def test_one_that_came_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill = reporting_files._fill
+
+    def slow(path: Path, content: bytes) -> None:
+        fill(path, content)
+        (tmp_path / "b.svg").write_text("somebody's")
+
+    monkeypatch.setattr(reporting_files, "_fill", slow)
+    with pytest.raises(reporting_files.NotWritten, match="is there already"):
+        reporting_files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b.svg": "somebody's"}
+
+
+def test_a_file_system_without_hard_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(reporting_files.os, "link", no_links)
+    reporting_files.write({"a.md": b"1"}, tmp_path)
+    assert (tmp_path / "a.md").read_bytes() == b"1"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.md"]
