@@ -1,8 +1,8 @@
 """Percentile distributions (``.hgrm``) as ``outputPercentileDistribution`` of HdrHistogram prints them, for plotters.
 
 A file holds one distribution: the main histogram of one run, values in ns. The rows are those that the library itself
-would print (five steps to each half of what is left to 100 %). Mean and Max of the footer are the exact ones that the
-benchmark kept, which a histogram knows to three digits only.
+would print (five steps to each half of what is left to 100 %), and one more for each percentile of a report. Mean and
+Max of the footer are the exact ones that the benchmark kept; a histogram knows them to three digits only.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 import decimal
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.run import HistogramSummary, Run
+from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run
 from jitter_workshop.report.formats import Files, as_shown, beside, beyond_range, described, run_names
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.geometry import Bin, Geometry
-from jitter_workshop.stats.histogram import geometry, non_zero
+from jitter_workshop.stats.histogram import geometry, non_zero, samples_needed
 
 ENDING = ".hgrm"
 TICKS = 5
@@ -56,12 +57,11 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
     if more := beyond_range(run, name):
         lines.append(f"#[{more}]")
     lines += [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
-    digits = space.digits
-    for value, level, total in rows(bins):
+    digits, count = space.digits, sum(b.samples for b in bins)
+    for value, level, total in rows(bins, _known(count)):
         last = "" if level == 100.0 else f" {_fixed(1 / (1 - level / 100), 2):>14}"
         lines.append(f"{value:12.{digits}f} {_fixed(level / 100, 12)} {total:10d}{last}")
     mean, deviation, longest = _footer(run.histograms[name], bins)
-    count = sum(b.samples for b in bins)
     half = space.sub_bucket_half_count
     lines += [
         f"#[Mean    = {mean:12.{digits}f}, StdDeviation   = {deviation:12.{digits}f}]",
@@ -71,18 +71,30 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode("ascii")
 
 
-def rows(bins: Sequence[Bin], ticks: int = TICKS) -> Iterator[tuple[int, float, int]]:
+def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) -> Iterator[tuple[int, float, int]]:
     """(value, percentile, samples up to it) as HdrHistogram's PercentileIterator steps through a histogram: a level is
-    reported at the first counter that reaches it, one counter serves many levels, and the last row is at 100 %."""
+    reported at the first counter that reaches it, one counter serves many levels, and the last row is at 100 %.
+
+    ``also``: percentiles (0..100, ascending) that have a row although no step leads there."""
     count = sum(b.samples for b in bins)
     if not count:
         return
-    level, at = 0.0, 0
     reached = list(itertools.accumulate(b.samples for b in bins))
-    while level < 100.0:
-        while 100.0 * reached[at] / count < level:
+    more = deque(also)
+    at, level = 0, 0.0
+
+    def row(wanted: float) -> tuple[int, float, int]:
+        nonlocal at
+        while 100.0 * reached[at] / count < wanted:
             at += 1
-        yield bins[at].high, level, reached[at]
+        return bins[at].high, wanted, reached[at]
+
+    while level < 100.0:
+        while more and more[0] < level:
+            yield row(more.popleft())
+        if more and more[0] == level:
+            more.popleft()
+        yield row(level)
         if reached[at] == count:
             break
         # The library's own arithmetic, so that every digit of it is the library's.
@@ -91,7 +103,13 @@ def rows(bins: Sequence[Bin], ticks: int = TICKS) -> Iterator[tuple[int, float, 
         if level == before:
             # Of more samples than a float tells apart, no further level is another one.
             break
+    yield from (row(one) for one in more)
     yield bins[-1].high, 100.0, count
+
+
+def _known(count: int) -> list[float]:
+    """The percentiles of every report that so many samples can tell."""
+    return [float(p) for p in PERCENTILES if count >= samples_needed(p)]
 
 
 def _fixed(value: float, places: int) -> str:

@@ -1,6 +1,7 @@
 """A report as Markdown, with its charts as SVG beside it: for a wiki, a pull request, or a terminal as it is.
 
-What the page says (``report.html``), in its order; what is folded or drawn there stands here as tables and strips.
+What the page says (``report.html``), in its order; what is drawn there stands here as tables and strips, and what is
+folded there at the end.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
     parts += markdown_host.commands(document)
     parts += _runs(document)
     parts += markdown_host.hosts(document)
+    parts += markdown_host.status_in_full(document)
     parts += _notes(document)
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -26,6 +26,8 @@ from jitter_workshop.report.markdown_write import (
 from jitter_workshop.report.markdown_write import when as moment
 from jitter_workshop.report.status_text import MARKS
 
+IN_FULL = "Status in full"
+
 
 def changes(document: ReportDocument) -> Iterator[str]:
     """Each write, and what became of it."""
@@ -77,8 +79,15 @@ def status(document: ReportDocument) -> Iterator[str]:
     if differ:
         rows = ([_title(pair), _state(pair[0]), _state(pair[1])] for pair in differ)
         yield table(("check", "before", "after"), rows)
+    if both and same:
+        yield line(f"{many(len(same), 'check')} the same: see {IN_FULL} at the end.")
+
+
+def status_in_full(document: ReportDocument) -> Iterator[str]:
+    """The checks that did not differ, of which there can be many."""
+    _, same = checks(document.before, document.after)
     if same:
-        yield line(f"{many(len(same), 'check')} the same:" if both else f"{many(len(same), 'check')}:")
+        yield heading(2, IN_FULL)
         yield table(("check", "state"), ([_title(pair), _state(pair[1] or pair[0])] for pair in same))
 
 

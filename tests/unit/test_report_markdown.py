@@ -149,6 +149,7 @@ def test_the_parts_stand_in_the_order_of_the_page(text: str) -> None:
         "How to get there again",
         "Runs",
         "Host",
+        "Status in full",
         "About this report",
     ]
     assert text.count("\n# ") == 0
