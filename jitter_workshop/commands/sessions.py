@@ -6,7 +6,8 @@
   sessions import FILE…  lay curves of other tools beside this session's runs: HdrHistogram's .hlog and .hgrm,
                          histograms of cyclictest (-h, --histfile, --json) and oslat (also --json);
                          of a report in HTML the session that is in it comes back, bit for bit
-  sessions remove ID     remove a session with all its runs (asks; --yes does not)
+  sessions remove ID     remove a session with all its runs (asks; --yes does not); with --import LABEL instead of
+                         ID only that curve, of the session in use or of --session
 
 ID is an id, the unique beginning of one, a name (the newest session that has it), or @1 for the newest.
 Imported curves are drawn with 'chart --imported' or by their label, marked with the tool they are from. They are
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="*", metavar="ID", help="the session that is meant, or the files to import")
     parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="what an imported file's values are in")
     parser.add_argument("--label", default="", metavar="L", help="a name for what is imported (default: the file's)")
+    parser.add_argument("--import", dest="imported", metavar="LABEL", help="the imported curve that is to be removed")
     parser.add_argument("--profile", action="store_true", help="show only what is applied, one ID=VALUE a line")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     add_json(parser)
@@ -46,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 done; 1 where a file was damaged."""
+    if args.imported is not None and args.action != "remove":
+        raise UsageError(f"'sessions {args.action}' takes no --import", "it is for 'sessions remove'")
     if args.action == "import":
         return _import(args)
     if args.unit or args.label:
@@ -54,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
         if args.id:
             raise UsageError("'sessions list' takes no ID", f"try 'sessions show {clean(args.id[0], 40)}'")
         return _list(args)
+    if args.imported is not None:
+        return _remove_import(args)
     if len(args.id) != 1:
         raise UsageError(f"'sessions {args.action}' takes one ID", "see 'jitter-workshop sessions'")
     return {"show": _show, "use": _use, "remove": _remove}[args.action](args, args.id[0])
@@ -178,13 +184,8 @@ def _session_for(store: SessionStore, args: argparse.Namespace) -> OpenSession:
 def _remove(args: argparse.Namespace, wanted: str) -> int:
     store = SessionStore()
     session = store.find(wanted)
-    if not args.yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError(f"session {session.id} is not removed without being asked for", "add --yes")
-        sys.stderr.write(f"Remove {clean(session.name)} with {len(session.runs)} runs? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise UsageError("nothing was removed")
+    what = f"{clean(session.name)} with {len(session.runs)} runs"
+    _ask(args, f"session {session.id} is not removed without being asked for", what)
     removed = store.remove(session.id)
     if args.json:
         sessions, damaged = store.list()
@@ -192,6 +193,38 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
     else:
         sys.stdout.write(f"Removed {clean(removed.name)} ({removed.id}) with {len(removed.runs)} runs.\n")
     return 0
+
+
+def _remove_import(args: argparse.Namespace) -> int:
+    """One imported curve; of several with that label the newest."""
+    from jitter_workshop.commands.shared import open_session
+
+    if args.id:
+        raise UsageError("--import removes a curve, not a session", "leave out the ID; say which session by --session")
+    with open_session(args) as opened:
+        run = opened.find_import(args.imported)
+        what = f"{clean(run.label, 60)} ({clean(run.origin, 40)}) from {clean(opened.session.name)}"
+        _ask(args, f"import {run.id} is not removed without being asked for", what)
+        opened.remove_import(run)
+        left, session = opened.imports(), opened.session
+    if args.json:
+        payload = _as_json((session,), (), SessionStore().current_id())
+        print_json({**payload, "removed": _import_json(run), "imports": [_import_json(one) for one in left]})
+    else:
+        sys.stdout.write(f"Removed {what}.\n")
+    return 0
+
+
+def _ask(args: argparse.Namespace, refusal: str, what: str) -> None:
+    """Go on only after a yes, or with --yes. Raises UsageError."""
+    if args.yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(refusal, "add --yes")
+    sys.stderr.write(f"Remove {what}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was removed")
 
 
 def _as_json(sessions: tuple[Session, ...], damaged: tuple[Damaged, ...], current: str | None) -> dict[str, Any]:

@@ -67,8 +67,16 @@ def find(runs: tuple[ImportedRun, ...], wanted: str) -> ImportedRun:
     if wanted.startswith("@"):
         # @1 is the newest run that was measured here; what others measured has no such number.
         raise SessionError(f"there is no import {clean(wanted)}", "name it by its label")
-    ident = ids.lookup("run", wanted, [(r.id, r.label) for r in runs], "see 'jitter-workshop sessions show'")
+    ident = ids.lookup("import", wanted, [(r.id, r.label) for r in runs], "see 'jitter-workshop sessions show'")
     return next(r for r in runs if r.id == ident)
+
+
+def remove(session: Path, run: ImportedRun) -> None:
+    """Take a curve out of a session's folder. Raises SessionError."""
+    path = session / FOLDER / f"{run.id}.json"
+    with files.explained("remove", path):
+        path.unlink(missing_ok=True)
+        files.sync_folder(path.parent)
 
 
 def _check(run: ImportedRun) -> None:

@@ -152,13 +152,23 @@ class OpenSession:
                 self._notice(notice)
         return self._imports
 
+    def remove_import(self, run: ImportedRun) -> None:
+        """Take a curve of another tool out of the session. Raises SessionError."""
+        self._writable()
+        imports.remove(self.folder, run)
+        self._imports = tuple(one for one in self.imports() if one.id != run.id)
+
+    def find_import(self, wanted: str) -> ImportedRun:
+        """The imported curve of an id, the unique beginning of one, or a label. Raises SessionError."""
+        return imports.find(self.imports(), wanted)
+
     def find_any(self, wanted: str) -> Run | ImportedRun:
         """:meth:`find`, and where no run is meant the imported curve of this id or label. Raises SessionError."""
         try:
             return self.find(wanted)
         except SessionError:
             try:
-                return imports.find(self.imports(), wanted)
+                return self.find_import(wanted)
             except SessionError:
                 pass
             raise

@@ -157,3 +157,55 @@ def test_percentiles_alone_make_no_histogram(session: Path, capsys: pytest.Captu
     assert "imported percentiles" in capsys.readouterr().out
     assert main(["chart", "java", "--kind", "histogram"]) == 2
     assert "has percentiles only" in capsys.readouterr().err
+
+
+def test_one_curve_is_removed_and_nothing_else(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "import", CYCLICTEST]) == 0
+    capsys.readouterr()
+    before = {path.name: path.read_bytes() for path in (session / "imports").iterdir()}
+    newest = max(path for path in before if b'"cyclictest"' in before[path])
+    assert main(["sessions", "remove", "--import", "cyclictest", "--yes"]) == 0
+    assert capsys.readouterr().out == "Removed cyclictest (by cyclictest 2.40) from monday.\n"
+    left = {path.name: path.read_bytes() for path in (session / "imports").iterdir()}
+    assert left == {name: content for name, content in before.items() if name != newest}
+    assert main(["sessions", "remove", "--import", "oslat", "--yes", "--json", "--session", "monday"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert (value["removed"]["label"], [one["label"] for one in value["imports"]]) == ("oslat", ["cyclictest"])
+    with SessionStore().open("monday") as opened:
+        assert [run.label for run in opened.runs()] == ["baseline"]
+        assert [run.label for run in opened.imports()] == ["cyclictest"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["remove", "--import", "cyclictest"], "add --yes"),
+        (["remove", "--import", "baseline", "--yes"], "there is no import baseline"),
+        (["remove", "--import", "@1", "--yes"], "there is no import @1"),
+        (["remove", "--import", "", "--yes"], "there is no import"),
+        (["remove", "--import", "../session", "--yes"], "there is no import ../session"),
+        (["remove", "monday", "--import", "cyclictest", "--yes"], "say which session by --session"),
+        (["remove", "--import", "cyclictest", "--session", "nope", "--yes"], "there is no session nope"),
+        (["list", "--import", "cyclictest"], "it is for 'sessions remove'"),
+        (["import", OSLAT, "--import", "x"], "it is for 'sessions remove'"),
+    ],
+)
+def test_a_wrong_removal_is_one_line(
+    session: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["sessions", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+    assert len(list((session / "imports").iterdir())) == 2
+
+
+def test_a_session_that_another_process_writes_keeps_its_curves(
+    session: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with SessionStore().open("monday") as other:
+        assert not other.read_only
+        assert main(["sessions", "remove", "--import", "oslat", "--yes"]) == 2
+        assert len(other.imports()) == 2
