@@ -1,0 +1,150 @@
+"""``sessions import REPORT.html``: the session comes back, or one line says why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jitter_workshop.cli import main
+from jitter_workshop.report import html
+from jitter_workshop.session import archive
+from jitter_workshop.session.store import SessionStore
+from tests import madereports
+from tests.madeup import make_run
+from tests.unit.test_session_archive import content_of
+
+SAMPLES = Path(__file__).parents[1] / "imports"
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """A report with a session of two runs in it; that session lies elsewhere."""
+    with SessionStore(tmp_path / "theirs").create("monday <b>", "lab03") as opened:
+        for number in (1, 2):
+            opened.add_run(*make_run([[100] * 500 + [70_000] * 20] * 2, run_id=f"20260101-00000{number}-aaaa"))
+        folder = opened.folder
+    path = tmp_path / "report.html"
+    path.write_text(html.render(madereports.bare(), archive.pack(folder)), encoding="utf-8")
+    return path
+
+
+def theirs(report: Path) -> Path:
+    return next((report.parent / "theirs").glob("2*"))
+
+
+def ours() -> dict[str, dict[str, bytes]]:
+    """Every session here with its files."""
+    folder = SessionStore().folder
+    return {p.name: content_of(p) for p in folder.iterdir() if p.is_dir()} if folder.is_dir() else {}
+
+
+def test_it_comes_back_bit_for_bit(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "import", str(report)]) == 0
+    said = capsys.readouterr().out
+    assert "monday <b>" in said
+    assert "back with 2 runs, bit for bit" in said
+    assert ours() == {theirs(report).name: content_of(theirs(report))}
+    assert main(["sessions", "import", str(report)]) == 0
+    assert "is here already" in capsys.readouterr().out
+    assert len(ours()) == 1
+
+
+def test_its_json(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "import", str(report), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (back,) = told["brought_back"]
+    assert [one["id"] for one in told["sessions"]] == [back["session"]] == [theirs(report).name]
+    assert (back["runs"], back["already_here"], back["old_id"], back["page_as_written"]) == (2, False, None, True)
+    assert (back["left_out"], back["compressed_anew"], told["imported"]) == ([], [], [])
+
+
+def test_another_session_of_its_id_is_left_as_it_is(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "import", str(report)]) == 0
+    ident = theirs(report).name
+    with SessionStore().open(ident) as opened:
+        opened.add_run(*make_run(run_id="20260101-000009-aaaa"))
+    before = ours()[ident]
+    assert main(["sessions", "import", str(report)]) == 0
+    assert f"Another session has its id {ident} here" in capsys.readouterr().out
+    assert ours()[ident] == before
+    (new,) = set(ours()) - {ident}
+    assert SessionStore().find(new).name == "monday <b> (imported)"
+
+
+def test_whoever_edits_the_words_does_not_edit_what_was_measured(
+    report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.write_text(report.read_text().replace("Nothing was proven", "All was proven"))
+    assert main(["sessions", "import", str(report)]) == 0
+    assert "what came back is what was measured" in capsys.readouterr().out
+    assert ours() == {theirs(report).name: content_of(theirs(report))}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"<!doctype html><p>hello", "did not write"),
+        (b"<HTML>", "did not write"),
+        (html.render(madereports.bare(), None).encode(), "without its raw data"),
+    ],
+)
+def test_other_pages_are_refused(content: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.html"
+    path.write_bytes(content)
+    assert main(["sessions", "import", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert told in err
+    assert err.count("\n") == 1
+    assert ours() == {}
+
+
+@pytest.mark.parametrize("words", [["--unit", "us"], ["--label", "x"], ["--session", "y"]])
+def test_a_report_takes_no_names(words: list[str], report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "import", str(report), *words]) == 2
+    assert "brings its whole session back" in capsys.readouterr().err
+    assert ours() == {}
+
+
+def test_a_mistake_in_another_file_leaves_nothing_half_done(report: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_text("nothing")
+    assert main(["sessions", "import", str(report), str(bad)]) == 2
+    assert ours() == {}
+
+
+def test_a_report_and_a_curve_together(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with SessionStore().create("mine", "here"):
+        pass
+    assert main(["sessions", "import", str(report), str(SAMPLES / "oslat.txt")]) == 0
+    said = capsys.readouterr().out
+    assert "back with 2 runs" in said
+    assert "Kept in mine" in said
+    with SessionStore().open("mine") as opened:
+        assert len(opened.imports()) == 1
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_is_in_the_file_it_is_read_or_refused_in_a_line(
+    data: st.DataObject, report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = report.read_bytes()
+    first = whole.index(b"<!-- jitter")
+    place = data.draw(st.integers(first, len(whole) - 1) | st.integers(0, len(whole) - 1))
+    length = data.draw(st.integers(0, 40))
+    path = report.with_name("changed.html")
+    path.write_bytes(whole[:place] + data.draw(st.binary(max_size=40)) + whole[place + length :])
+    code = main(["sessions", "import", str(path)])
+    out, err = capsys.readouterr()
+    assert code in (0, 2)
+    if code == 2:
+        assert out == ""
+        assert err.count("\n") == 1
+    assert set(ours()) <= {theirs(report).name}
+    for found in ours().values():
+        assert found == content_of(theirs(report))
