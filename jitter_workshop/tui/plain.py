@@ -14,6 +14,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_chapter import PlainChapter
+from jitter_workshop.tui.plain_report import tell_report
 from jitter_workshop.tui.plain_status import status_lines
 from jitter_workshop.tui.plain_summary import summary_lines
 from jitter_workshop.tui.plain_talk import Leave, Talk
@@ -85,7 +86,12 @@ class PlainWalk:
                     self._sum_up()
                 done = all(entry.done for entry in path)
                 talk.tell("Every chapter is done." if done else "Every chapter that this host can do is done.")
-            menu = ("Enter go on" if following else "Enter leave", f"1-{len(path)} chapter", "c chart of all runs")
+            menu = (
+                "Enter go on" if following else "Enter leave",
+                f"1-{len(path)} chapter",
+                "c chart of all runs",
+                "r report",
+            )
             answer = talk.ask(" · ".join((*menu, "status", "summary", *commands, "q quit")))
             if answer == "" and following is None:
                 raise Leave
@@ -109,6 +115,8 @@ class PlainWalk:
         elif answer == "status":
             lines = status_lines(self._workshop.findings(), self._workshop.path(), self._talk.width)
             self._talk.say("", *lines)
+        elif answer in ("r", "report"):
+            tell_report(self._workshop, self._talk)
         elif answer == "summary":
             self._sum_up()
         elif answer == "undo":

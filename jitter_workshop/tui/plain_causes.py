@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -54,7 +54,7 @@ def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
         talk.tell(clean(run.notes.get("evidence", "this run has no trace"), 300))
         return
     try:
-        with _stopped_by_ctrl_c() as progress:
+        with _explaining() as progress:
             report = workshop.causes(run, progress)
     except Stopped:
         talk.tell("Stopped: v begins anew.")
@@ -67,22 +67,35 @@ def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
 
 
 @contextmanager
-def _stopped_by_ctrl_c() -> Iterator[Progress]:
+def _explaining() -> Iterator[Progress]:
     """While this is open, Ctrl-C ends the explaining at the next block and not the workshop."""
     late = LateLine("explaining (Ctrl-C stops it)")
+    with stopped_by_ctrl_c() as look:
+
+        def progress(done: int, total: int) -> None:
+            look()
+            late(done, total)
+
+        try:
+            yield progress
+        finally:
+            late.close()
+
+
+@contextmanager
+def stopped_by_ctrl_c() -> Iterator[Callable[[], None]]:
+    """While this is open, Ctrl-C does not end the workshop: what it gives raises Stopped from then on."""
     pressed: list[int] = []
 
     def press(signum: int, _: FrameType | None) -> None:
         pressed.append(signum)
 
-    def progress(done: int, total: int) -> None:
+    def look() -> None:
         if pressed:
-            raise Stopped("explaining was stopped")
-        late(done, total)
+            raise Stopped("it was stopped")
 
     before = signal.signal(signal.SIGINT, press)
     try:
-        yield progress
+        yield look
     finally:
         signal.signal(signal.SIGINT, before)
-        late.close()

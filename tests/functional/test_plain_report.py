@@ -1,0 +1,131 @@
+"""The report line by line: shown, then written to a new file."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.flow import reporting_draft
+from jitter_workshop.model.observe import SilentObserver
+from jitter_workshop.model.report import ReportDocument
+from tests import madereports
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.talking import talk
+
+rich = functools.cache(madereports.rich)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, and no other place that a report could go to."""
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HOME", str(place))
+    return place
+
+
+def measured() -> FakeWorkshop:
+    workshop = open_workshop()
+    walk = workshop.walk("baseline")
+    walk.record("measure", workshop.measure(walk.request("measure"), SilentObserver(), CancelToken()))
+    return workshop
+
+
+def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*_: Any, **__: Any) -> ReportDocument:
+        return rich()
+
+    monkeypatch.setattr(reporting_draft, "build", made)
+
+
+def test_it_is_shown_and_written_as_what_is_asked_for(folder: Path) -> None:
+    workshop = measured()
+    said = talk(workshop, "r|json|q")
+    (path,) = folder.iterdir()
+    assert json.loads(path.read_text())["session_id"] == workshop.session.id
+    assert f"Written: {path}\n" in said
+    assert f"open it:   xdg-open {path}\n" in said
+    assert f"fetch it:  scp {workshop.host.name}:{path} .\n" in said
+    heads = ("THE REPORT: ", "WHO STOLE THE TIME", "CHANGED ON THE HOST", "RUNS: 1", "WHAT OTHERS WILL SEE IN IT")
+    assert [said.index(head) for head in heads] == sorted(said.index(head) for head in heads)
+
+
+def test_enter_writes_a_page_and_a_second_one_gets_another_name(folder: Path) -> None:
+    workshop = measured()
+    talk(workshop, "r||q")
+    (first,) = folder.iterdir()
+    assert first.suffix == ".html"
+    before = first.read_bytes()
+    with workshop._desk.handle:
+        talk(open_workshop(), "report||q")
+    assert {path.name for path in folder.iterdir()} == {first.name, f"{first.stem}-2.html"}
+    assert first.read_bytes() == before
+
+
+def test_names_can_be_left_out_and_going_back_writes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_made_report(monkeypatch)
+    workshop = measured()
+    said = talk(workshop, "r|n|nonsense|json|q")
+    assert "Names of hosts: lab03" in said
+    assert "'nonsense' is none of these." in said
+    (path,) = folder.iterdir()
+    assert "lab03" not in path.read_text()
+    path.unlink()
+    talk(workshop, "r|b|q")
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_no_line_of_it_is_wider_than_the_terminal(width: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_made_report(monkeypatch)
+    said = talk(measured(), "r|b|q", width=width)
+    part = said[said.index("THE REPORT: ") : said.index("WHAT OTHERS WILL SEE")]
+    assert max(map(len, part.split("\n"))) < width
+    assert "\x1b" not in part
+
+
+def test_without_runs_it_says_what_to_do_first(folder: Path) -> None:
+    said = " ".join(talk(open_workshop(), "r|q").split())
+    assert "has no runs to report on; measure first" in said
+    assert not list(folder.iterdir())
+
+
+def test_where_nothing_can_be_written_another_folder_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir("/proc")
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    workshop = measured()
+    said = "".join(talk(workshop, "r|json|no|b|q").split())
+    assert "cannotwrite/proc/" in said
+    assert f"Entertries{home}" in said
+    assert not list(home.iterdir())
+    with workshop._desk.handle:
+        talk(open_workshop(), "r|json||q")
+    assert len(list(home.iterdir())) == 1
+
+
+def test_ctrl_c_stops_the_report_and_not_the_workshop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(workshop: Any, progress: Any) -> ReportDocument:
+        progress("explaining", 0, 2)
+        os.kill(os.getpid(), signal.SIGINT)
+        progress("explaining", 1, 2)
+        raise AssertionError("it was stopped")
+
+    monkeypatch.setattr(reporting_draft, "build", pressed)
+    before = signal.getsignal(signal.SIGINT)
+    said = talk(measured(), "r|status|q")
+    assert "Stopped: r begins anew." in said
+    assert "Everything is kept." in said
+    assert signal.getsignal(signal.SIGINT) == before
