@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.walk import SLOTS, Walk
 from jitter_workshop.flow.workshop import Workshop
@@ -14,41 +12,16 @@ from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui import plain_causes as causes
 from jitter_workshop.tui import plain_hunt as hunting
+from jitter_workshop.tui import plain_proving as proving
 from jitter_workshop.tui import plain_rehearsal as rehearsal
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
+from jitter_workshop.tui.plain_help import chapter_help
 from jitter_workshop.tui.plain_input import parse_cpus, parse_time_ns
 from jitter_workshop.tui.plain_run import run_plainly
 from jitter_workshop.tui.plain_talk import Talk
 
 _LETTERS = "abcdefghi"
-
-
-def _help(walk: Walk) -> Iterator[tuple[str, str]]:
-    """What can be typed in a chapter, and what it does."""
-    yield "Enter", "the next useful step"
-    yield "b", "one step back"
-    yield f"1-{len(walk.chapter.steps)}", "go to a step by its number"
-    yield "h", "a hint"
-    yield "c", "the chart of this chapter"
-    yield "o", "the chart with the laptop of 2015"
-    yield "t", "the numbers as a table"
-    if any(walk.measures(step) for step in SLOTS):
-        yield "m", "measure anew (in a measuring step)"
-        yield "v", "who took the time (one more run makes a trace, where none has one)"
-        yield "w", "wake a thief, or let it sleep"
-    yield from hunting.HELP if walk.hunts else ()
-    if walk.chapter.changes == "tunables" and not walk.rehearsed:
-        yield "undo", "give back what this chapter applied"
-    if walk.chapter.reboot and not walk.rehearsed:
-        yield "every", "plan boot parameters for every boot"
-        yield "once", "plan them for the next boot alone"
-    yield "anew" if walk.hunts else "r", "begin this chapter anew"
-    yield "p", "the path, out of this chapter; status and summary are there"
-    yield "q", "leave the workshop (progress is kept; the next start goes on here)"
-    yield "✓", "behind a step: done"
-    if walk.rehearsed:
-        yield "◌", "behind a step: seen on a recording, where nothing is measured or written"
 
 
 class PlainChapter:
@@ -84,12 +57,16 @@ class PlainChapter:
             watch.look(anew)
             answer = talk.ask(self._menu(step))
             try:
-                if answer == "p" or (answer == "" and not self._enter(step)):
+                if self._out(step, answer) or (answer == "" and not self._enter(step)):
                     return
                 if answer and self._command(step, answer):
                     shown = None
             except WorkshopError as error:
                 talk.refused(error)
+
+    def _out(self, step: StepName, answer: str) -> bool:
+        """Whether an answer leads back to the path: ``p`` does, but where it proves."""
+        return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- what can be done ---------------------------------------------------------------------------------------------
 
@@ -107,7 +84,8 @@ class PlainChapter:
 
     def _menu(self, step: StepName) -> str:
         walk = self._walk
-        rest = f"{hunting.menu(self._workshop, walk)}? help · q quit"
+        proof = proving.menu(self._workshop, walk, step)
+        rest = f"{proof}{hunting.menu(self._workshop, walk)}? help · q quit"
         if self._is_open(step):
             return f"Enter {'hide a noise' if hunting.to_hide(self._workshop, walk, step) else 'measure'} · {rest}"
         if step == "predict" and self._can_predict():
@@ -172,7 +150,7 @@ class PlainChapter:
             # Before the commands: b and c are answers, too, where there are that many.
             self._predict(answer)
         elif answer in ("?", "help"):
-            for key, does in _help(walk):
+            for key, does in chapter_help(walk, not proving.why_not(self._workshop, walk)):
                 talk.tell(f"{key:<8}{does}", "  ", "          ")
         elif answer == "b":
             walk.back()
@@ -186,6 +164,8 @@ class PlainChapter:
             self._measure(step)
         elif hunting.heard(self._workshop, walk, talk, answer):
             pass
+        elif answer == "p":
+            proving.prove(self._workshop, walk, talk)
         elif answer == "w":
             return self._wake()
         elif answer in ("r", "anew"):
@@ -317,6 +297,7 @@ class PlainChapter:
             return
         talk.chart(walk.curves())
         talk.say(*views.compare_lines(view, first.label, talk.width), "")
+        proving.tell_newest(self._workshop, walk, view, talk)
         if (outcome := walk.outcome()) is not None:
             talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
             talk.say("")

@@ -52,8 +52,8 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width
     token = CancelToken()
     pending: list[int] = []
     try:
-        with _signals(token, pending):
-            run = workshop.measure(request, PlainObserver(write, width), token, _queued(write, width))
+        with stopped_by_signals(token, pending):
+            run = workshop.measure(request, PlainObserver(write, width), token, queued(write, width))
             if said := remark(run):
                 write("".join(f"{line}\n" for line in wrap(said, width, "  ")))
             return run
@@ -62,7 +62,7 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width
             signal.raise_signal(signum)
 
 
-def _queued(write: Write, width: int) -> Callable[[str], None]:
+def queued(write: Write, width: int) -> Callable[[str], None]:
     def say(sentence: str) -> None:
         for line in wrap(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", width, "  "):
             write(line + "\n")
@@ -71,7 +71,7 @@ def _queued(write: Write, width: int) -> Callable[[str], None]:
 
 
 @contextmanager
-def _signals(token: CancelToken, pending: list[int]) -> Iterator[None]:
+def stopped_by_signals(token: CancelToken, pending: list[int]) -> Iterator[None]:
     """While this is open, signals press the token; those that are meant for the whole program wait in ``pending``."""
 
     def stop(signum: int, _: FrameType | None) -> None:

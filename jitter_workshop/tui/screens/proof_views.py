@@ -26,8 +26,10 @@ from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.figures import bar
 from jitter_workshop.tui.widgets.prose import styled, wrap
 
-NAME, AMOUNT, RATIO, VERDICT = 18, 9, 7, 11
-"""Cells of the columns of a verdict's table; what is left is the strip's."""
+_HEADS = ("", "without", "with", "ratio")
+_VERDICT = len("cannot tell")
+_ROOMY = 70
+"""From this width on a table's columns stand further apart."""
 _LEAST_STRIP, _MOST_STRIP = 9, 61
 _LABEL = 7
 """Cells left of the picture of the rounds."""
@@ -77,7 +79,7 @@ def rounds_so_far(
 ) -> Lines:
     """The ratio of each round of the measure that is asked first, in order of time, and below which of its runs came
     first. ``orders``: of the finished rounds; ``height``: rows of the picture."""
-    name = seen.name if seen is not None else "the first figures come with the first round"
+    name = seen.name if seen is not None else "first figures after the first round"
     title = Text(f"{name}, with ÷ without" if seen is not None else name, style=f"bold {palette.text}")
     title.append(f"   {words.NOT_JUDGED}", palette.accent)
     if seen is not None:
@@ -114,8 +116,8 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int,
     for number, cells in enumerate(grid):
         line = Text(f"{labels.get(number, ''):>{_LABEL}} ", style=palette.dim)
         line.append("┤" if number in labels else "│", palette.faint)
-        for sign in cells:
-            line.append(sign, palette.faint if sign == "┄" else f"bold {palette.accent}")
+        for faint, signs in groupby(cells, key=lambda sign: sign in " ┄"):
+            line.append("".join(signs), palette.faint if faint else f"bold {palette.accent}")
         lines.append(line)
     return lines
 
@@ -207,22 +209,20 @@ def _headline(proof: Proof, palette: Palette) -> Text:
 
 
 def _table(rows: Sequence[Verdict], width: int, palette: Palette) -> Lines:
-    fixed = NAME + 2 * (AMOUNT + 1) + RATIO + 1
-    room = width - fixed - 2 - 2 - VERDICT
+    cells = [_figures(row) for row in rows]
+    sizes = [max(len(head), *(len(one[at]) for one in cells)) for at, head in enumerate(_HEADS)]
+    gap = " " * (2 if width >= _ROOMY else 1)
+    room = width - sum(sizes) - 3 * len(gap) - 4 - _VERDICT
     picture = min(room - (1 - room % 2), _MOST_STRIP) if room >= _LEAST_STRIP else 0
     shared = axis_of(rows)
-    head = Text(f"{'':<{NAME}} {'without':>{AMOUNT}} {'with':>{AMOUNT}} {'ratio':>{RATIO}}  ", style=palette.dim)
-    head.append(f"{scale(shared, picture)}  " if picture else "")
-    head.append("verdict")
+    head = Text(_columns(_HEADS, sizes, gap), style=palette.dim)
+    head.append(f"  {scale(shared, picture)}  verdict" if picture else "  verdict")
     lines: Lines = [head]
-    for row in rows:
-        strong = row.verdict in ("lower", "higher", "no_change")
-        line = Text(style=palette.text)
-        line.append(
-            f"{clean(measure_name(row.measure), NAME):<{NAME}} ", f"bold {palette.text}" if strong else palette.text
-        )
-        line.append(f"{amount(row.measure, row.without):>{AMOUNT}} {amount(row.measure, row.with_it):>{AMOUNT}} ")
-        line.append(f"{times(row.ratio):>{RATIO}}  ")
+    for row, figures in zip(rows, cells, strict=True):
+        strong = row.verdict != "cannot_tell"
+        line = Text(_columns(figures, sizes, gap), style=palette.text)
+        line.stylize(f"bold {palette.text}" if strong else palette.text, 0, sizes[0])
+        line.append("  ")
         if picture:
             line.append_text(_strip(row, shared, picture, palette))
             line.append("  ")
@@ -236,11 +236,21 @@ def _table(rows: Sequence[Verdict], width: int, palette: Palette) -> Lines:
     return lines
 
 
+def _figures(row: Verdict) -> tuple[str, ...]:
+    values = (amount(row.measure, value) for value in (row.without, row.with_it))
+    return clean(measure_name(row.measure), 24), *values, times(row.ratio)
+
+
+def _columns(cells: Sequence[str], sizes: Sequence[int], gap: str) -> str:
+    """The first one at its left edge, the figures at their right."""
+    figures = (cell.rjust(size) for cell, size in zip(cells[1:], sizes[1:], strict=True))
+    return gap.join((cells[0].ljust(sizes[0]), *figures))
+
+
 def _strip(row: Verdict, shared: Axis, width: int, palette: Palette) -> Text:
-    colour = _colour(row.verdict, palette)
     line = Text()
-    for sign in drawn(strip(row, shared), shared, width):
-        line.append(sign, palette.faint if sign in " │┊" else colour)
+    for faint, signs in groupby(drawn(strip(row, shared), shared, width), key=lambda sign: sign in " │┊"):
+        line.append("".join(signs), palette.faint if faint else _colour(row.verdict, palette))
     return line
 
 

@@ -1,0 +1,38 @@
+"""What can be typed in a chapter line by line, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jitter_workshop.flow.walk import SLOTS, Walk
+from jitter_workshop.tui import plain_hunt as hunting
+from jitter_workshop.tui import plain_proving as proving
+
+
+def chapter_help(walk: Walk, proves: bool) -> Iterator[tuple[str, str]]:
+    """Words and their meaning. ``proves``: whether this chapter's change can be proven."""
+    yield "Enter", "the next useful step"
+    yield "b", "one step back"
+    yield f"1-{len(walk.chapter.steps)}", "go to a step by its number"
+    yield "h", "a hint"
+    yield "c", "the chart of this chapter"
+    yield "o", "the chart with the laptop of 2015"
+    yield "t", "the numbers as a table"
+    if any(walk.measures(step) for step in SLOTS):
+        yield "m", "measure anew (in a measuring step)"
+        yield "v", "who took the time (one more run makes a trace, where none has one)"
+        yield "w", "wake a thief, or let it sleep"
+    yield from hunting.HELP if walk.hunts else ()
+    if walk.chapter.changes == "tunables" and not walk.rehearsed:
+        yield "undo", "give back what this chapter applied"
+    if walk.chapter.reboot and not walk.rehearsed:
+        yield "every", "plan boot parameters for every boot"
+        yield "once", "plan them for the next boot alone"
+    yield "anew" if walk.hunts else "r", "begin this chapter anew"
+    yield from proving.HELP if proves else ()
+    elsewhere = " (path at every step)" if proves else ""
+    yield "p", f"the path, out of this chapter; status and summary are there{elsewhere}"
+    yield "q", "leave the workshop (progress is kept; the next start goes on here)"
+    yield "✓", "behind a step: done"
+    if walk.rehearsed:
+        yield "◌", "behind a step: seen on a recording, where nothing is measured or written"
