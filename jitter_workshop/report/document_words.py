@@ -10,7 +10,11 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.history import CheckState, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.report import Fate
-from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Standing
+from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, VerdictWord
+from jitter_workshop.stats.footing import FEW_SAMPLES, FEW_STALLS
+
+SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
+"""A sign beside the word of each verdict: neither colour nor sign is needed alone."""
 
 FATES: dict[Fate, str] = {
     "standing": "stands",
@@ -25,9 +29,9 @@ FATES: dict[Fate, str] = {
 
 KINDS: dict[Literal["check", "chapter", "standing", "reboot"], str] = {
     "standing": "still set",
-    "reboot": "waits for a reboot",
+    "reboot": "waiting for a reboot",
     "check": "could be better",
-    "chapter": "chapter",
+    "chapter": "chapters not done",
 }
 """What a point is that is still open, the host's own state first."""
 
@@ -39,6 +43,12 @@ EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
 
 OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})
 """Notes that stand in their part of a report; the others stand at its end."""
+
+FEW = (
+    f"{FEW_SAMPLES} marks what fewer than ten samples lie beyond, {FEW_STALLS} what fewer than ten distinct stalls do. "
+    "–: too few samples to say. The maximum is one event."
+)
+"""What the marks in a table of runs mean."""
 
 HOW_CURVES = (
     "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line is "
@@ -59,9 +69,6 @@ HOW_IT_COUNTS = (
     "event: a single long one makes many messages late. Times are shown to three digits; the raw data have all of "
     "them. All moments are in UTC."
 )
-
-FEW_SAMPLES, FEW_STALLS = "°", "†"
-"""What stands behind a percentile that stands on little."""
 
 HEADLINE_STALL_NS = 100_000
 """The stalls of which a table of runs gives the rate."""
@@ -90,13 +97,6 @@ _FACTS = {
     "memlock_limit_bytes": "lockable memory, bytes",
     "boot_id": "boot",
 }
-
-
-def mark_of(standing: Standing | None) -> str:
-    """The mark of a percentile: fewer than ten samples beyond it, or beyond p99 fewer than ten distinct stalls; ""."""
-    if standing is None or standing.proof or (standing.solid and float(standing.percentile) <= 99):
-        return ""
-    return FEW_STALLS if standing.solid else FEW_SAMPLES
 
 
 def host_facts(host: HostSummary) -> Iterator[tuple[str, str | None, str]]:

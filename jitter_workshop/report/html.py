@@ -14,6 +14,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.report import html_charts, html_course, html_host, html_verdicts
+from jitter_workshop.report.document_words import HOW_IT_COUNTS, NOTHING_PROVEN, OWN_PLACE
 from jitter_workshop.report.html_write import Html, Number, bullets, folded, join, name, shown, table, tag, when
 from jitter_workshop.report.html_write import cell as table_cell
 from jitter_workshop.report.html_write import row as table_row
@@ -109,20 +110,11 @@ def _sections(document: ReportDocument) -> list[Section]:
 
 def _nothing_proven(document: ReportDocument) -> Html:
     why = document.notes.get("proofs", "")
-    text = (
-        "Nothing was proven in this session. Single runs differ by chance alone, so what is said of them here "
-        "describes them and judges nothing; 'jitter-workshop prove' compares rounds of fresh runs with a change and "
-        "without it."
-    )
-    return join([tag("p", text), tag("p", shown(why, 400), class_="unknown") if why else None])
+    return join([tag("p", NOTHING_PROVEN), tag("p", shown(why, 400), class_="unknown") if why else None])
 
 
 def _or_why(document: ReportDocument, key: str, told: Html) -> Html:
     return told if told.strip() else tag("p", f"Not known: {clean(document.notes.get(key, 'nothing was kept'), 400)}.")
-
-
-_OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})
-"""Notes that stand in their part of the page; the others stand at its end."""
 
 
 def _notes(document: ReportDocument, *keys: str) -> Html:
@@ -188,16 +180,11 @@ def _runs(document: ReportDocument) -> Html:
 
 def _about(document: ReportDocument, packed: bytes | None) -> Html:
     parts = [
-        tag(
-            "p",
-            "A stall is a time in which a measured thread did not do its work. A percentile counts messages, a stall "
-            "is one event: a single long one makes many messages late. Times are shown to three digits; the raw data "
-            "have all of them. All moments are in UTC.",
-        ),
+        tag("p", HOW_IT_COUNTS),
         tag("h3", "Raw data"),
         _raw_data(document, packed),
     ]
-    others = {key: text for key, text in document.notes.items() if key not in _OWN_PLACE and text}
+    others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
     if others:
         items = [join([tag("strong", clean(key, 40)), ": ", shown(text, 400)]) for key, text in others.items()]
         parts += [tag("h3", "Notes"), bullets(items)]

@@ -8,6 +8,7 @@ from jitter_workshop.model.report import Overlay, ReportedRun
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import Standing
+from jitter_workshop.report.document_words import FEW, HEADLINE_STALL_NS, HOW_CURVES
 from jitter_workshop.report.html_write import (
     UNKNOWN,
     Html,
@@ -26,21 +27,15 @@ from jitter_workshop.report.html_write import (
 )
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.footing import FEW_STALLS, of_standings
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
-FEW_SAMPLES, FEW_STALLS = "°", "*"
-"""What stands behind a percentile that stands on little."""
 _COLUMNS = ("50", "90", "99", "99.9", "99.99")
-_STALL_NS = 100_000
 
 
 def charts(overlays: Sequence[Overlay]) -> Html:
     """Every chart with what to look for, and the same as a table."""
-    how = (
-        "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line "
-        "is solid where at least ten samples lie beyond it and dotted where fewer do."
-    )
-    return join([tag("p", how, class_="dim"), *(_chart(one, n) for n, one in enumerate(overlays, 1))])
+    return join([tag("p", HOW_CURVES, class_="dim"), *(_chart(one, n) for n, one in enumerate(overlays, 1))])
 
 
 def _chart(overlay: Overlay, number: int) -> Html:
@@ -91,14 +86,10 @@ def runs_table(runs: Sequence[ReportedRun]) -> Html:
         "measured",
         *(Number(f"p{p}") for p in percentiles),
         Number("max"),
-        Number(f"stalls over {nice_ns(_STALL_NS)}"),
+        Number(f"stalls over {nice_ns(HEADLINE_STALL_NS)}"),
         Number("time stolen"),
     )
-    caption = (
-        f"{many(len(runs), 'run')}, oldest first. {FEW_SAMPLES} and dotted: fewer than ten samples lie beyond it. "
-        f"{FEW_STALLS}: ten samples do, and fewer than ten distinct stalls. {UNKNOWN}: too few samples to say. The "
-        "maximum is one event."
-    )
+    caption = f"{many(len(runs), 'run')}, oldest first. {FEW}"
     lines = (_run(run, percentiles, anchors[run.id]) for run in runs)
     return table(heads, lines, caption, "runs")
 
@@ -109,13 +100,14 @@ def _percentile(run: ReportedRun, percentile: str) -> int | None:
 
 def _run(run: ReportedRun, percentiles: Sequence[str], anchor: str) -> Html:
     standing = {one.percentile: one for one in run.standings}
-    rate = next((r for r in run.stalls.rates if r.threshold_ns == _STALL_NS), None)
+    marks = of_standings(run.standings, run.stalls.threshold_ns)
+    rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
     head = [name(run.label or run.id, 60)]
     small = [code(run.id, 40), *([shown(run.role, 120)] if run.role else [])]
     return row(
         join([*head, tag("span", join(small, " · "), class_="below"), _remarks(run)]),
         cell(join([_how(run), tag("span", _moment(run), class_="below")])),
-        *(_value(_percentile(run, p), standing.get(p)) for p in percentiles),
+        *(_value(_percentile(run, p), standing.get(p), marks.get(p, "")) for p in percentiles),
         figure_cell(nice_ns(run.histogram.max if run.histogram is not None else None)),
         figure_cell(UNKNOWN if rate is None else f"{nice_number(rate.per_second)}/s"),
         figure_cell(f"{nice_ns(run.stalls.stolen_ns_per_second)}/s"),
@@ -143,12 +135,10 @@ def _remarks(run: ReportedRun) -> Html | None:
     return tag("span", shown("; ".join(said), 1_200), class_="below remark") if said else None
 
 
-def _value(value: int | None, standing: Standing | None) -> Html:
-    if value is None:
-        return figure_cell(UNKNOWN)
-    if standing is None or standing.proof or (standing.solid and float(standing.percentile) <= 99):
+def _value(value: int | None, standing: Standing | None, mark: str) -> Html:
+    if value is None or standing is None or not mark:
         return figure_cell(nice_ns(value))
-    if standing.solid:
-        return cell(f"{nice_ns(value)}{FEW_STALLS}", "n", f"{many(standing.stalls_beyond, 'distinct stall')} beyond it")
+    if mark == FEW_STALLS:
+        return cell(f"{nice_ns(value)} {mark}", "n", f"{many(standing.stalls_beyond, 'distinct stall')} beyond it")
     few = f"{standing.samples_beyond:.3g} samples beyond it"
-    return cell(join([tag("span", nice_ns(value), class_="few"), FEW_SAMPLES]), "n", few)
+    return cell(join([tag("span", nice_ns(value), class_="few"), f" {mark}"]), "n", few)

@@ -10,6 +10,7 @@ from jitter_workshop.model.report import Culprits, ReportedChapter, ReportedRun
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.report import evidence_text
+from jitter_workshop.report.document_words import EVIDENCE
 from jitter_workshop.report.html_charts import run_anchors, run_link
 from jitter_workshop.report.html_write import (
     UNKNOWN,
@@ -106,13 +107,6 @@ def culprits(found: Sequence[Culprits], runs: Sequence[ReportedRun]) -> Html:
     return join(_culprits(one, run_link(one.run, by_id, anchors)) for one in found)
 
 
-_SOURCES = {
-    "trace": "by the kernel's trace",
-    "counters": "by counters: there is no trace of this run, so nobody is named for a stall",
-    "none": "not known",
-}
-
-
 def _culprits(one: Culprits, link: Html) -> Html:
     report = one.report
     # What follows a candidate's mark belongs into a list.
@@ -120,7 +114,7 @@ def _culprits(one: Culprits, link: Html) -> Html:
     items = [text.removeprefix(evidence_text.ITEM) for text in one.text if text.startswith(evidence_text.ITEM)]
     return tag(
         "section",
-        tag("h3", link, " ", tag("small", _SOURCES[one.evidence])),
+        tag("h3", link, " ", tag("small", EVIDENCE[one.evidence])),
         _causes(report) if report is not None else None,
         paragraphs(lead),
         bullets(shown(text, 400) for text in items),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.history import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.report import Command, Fate, OpenPoint, ReportDocument, ReportedChange
+from jitter_workshop.model.report import Command, OpenPoint, ReportDocument, ReportedChange
 from jitter_workshop.model.text import clean, many
+from jitter_workshop.report.document_words import FATES, KINDS, checks, host_facts
 from jitter_workshop.report.html_write import (
     UNKNOWN,
     Html,
@@ -27,16 +27,6 @@ from jitter_workshop.report.html_write import (
 )
 from jitter_workshop.report.status_text import MARKS
 
-_FATES: dict[Fate, str] = {
-    "standing": "stands",
-    "kept": "kept",
-    "restored": "given back",
-    "left_alone": "left alone",
-    "refused": "refused",
-    "gone": "gone",
-    "rebooted": "gone with a reboot",
-    "unknown": "not known",
-}
 _DID = {
     "applied": "applied",
     "refused": "refused",
@@ -46,31 +36,6 @@ _DID = {
 }
 LONG_LIST = 12
 """More rows than this are folded."""
-
-_CPU_LISTS = frozenset({"cpus_online", "cpus_allowed", "isolated", "nohz_full"})
-_HOST_NAMES = {
-    "kernel": "kernel",
-    "architecture": "architecture",
-    "cpu_model": "CPU",
-    "hypervisor": "hypervisor",
-    "packages": "sockets",
-    "smt": "SMT",
-    "cpus_online": "CPUs online",
-    "cpus_allowed": "CPUs allowed",
-    "isolated": "isolated",
-    "nohz_full": "tickless",
-    "governors": "governors",
-    "cpuidle_driver": "idle driver",
-    "clocksource": "clock source",
-    "realtime_kernel": "real-time kernel",
-    "steal_percent": "stolen since boot, %",
-    "cpu_max_quota_us": "CPU limit, µs",
-    "cpu_max_period_us": "CPU limit's period, µs",
-    "on_battery": "on battery",
-    "hottest_celsius": "hottest, °C",
-    "memlock_limit_bytes": "lockable memory, bytes",
-    "boot_id": "boot",
-}
 
 
 def changes(document: ReportDocument) -> Html:
@@ -93,9 +58,9 @@ def changes(document: ReportDocument) -> Html:
 
 
 def _change(one: ReportedChange) -> Html:
-    fate = [tag("strong", _FATES[one.fate])]
+    fate = [tag("strong", FATES[one.fate])]
     fate += [join([" ", when(one.fate_at)])] if one.fate_at else []
-    told = one.text.removeprefix(f"{_FATES[one.fate]}: ")
+    told = one.text.removeprefix(f"{FATES[one.fate]}: ")
     fate += [tag("span", shown(told, 400), class_="below")] if told else []
     said = code(one.read_back)
     differs = one.read_back is not None and one.after is not None and one.read_back != one.after
@@ -127,11 +92,7 @@ def status(document: ReportDocument) -> Html:
     before, after = document.before, document.after
     if before is None and after is None:
         return _unknown(document, "before", "after")
-    was = {check.id: check for check in before.checks} if before is not None else {}
-    now = {check.id: check for check in after.checks} if after is not None else {}
-    idents = list(dict.fromkeys((*now, *was)))
-    differ = [i for i in idents if before and after and _telling(was.get(i)) != _telling(now.get(i))]
-    same = [i for i in idents if i not in differ]
+    differ, same = checks(before, after)
     parts = [_unknown(document, "before", "after"), _other_boot(before, after)]
     if before is None or after is None:
         return join([*parts, *_one_status(before or after, "before" if after is None else "after")])
@@ -139,27 +100,23 @@ def status(document: ReportDocument) -> Html:
     heads = ("check", join(["before", _moment(before)]), join(["after", _moment(after)]))
     parts.append(tag("p", told[0].upper() + told[1:]))
     if differ:
-        lines = [_check(was.get(i) or now[i], _state(was.get(i)), _state(now.get(i))) for i in differ]
+        lines = [_pair(*pair) for pair in differ]
         parts.append(table(heads, lines, "Checks that differ between before and after", "status"))
-    lines = [_check(was.get(i) or now[i], _state(was.get(i)), _state(now.get(i))) for i in same]
+    lines = [_pair(*pair) for pair in same]
     rest = table(heads, lines, "Checks that are the same", "status")
     return join([*parts, folded(f"{many(len(same), 'check')} the same", rest) if same else None])
 
 
 def _one_status(snapshot: Snapshot | None, called: str) -> list[Html]:
     """The only status that is known: what could be better stands open, the rest is folded."""
-    checks = snapshot.checks if snapshot is not None else ()
+    found = snapshot.checks if snapshot is not None else ()
     heads = ("check", join([called, _moment(snapshot)]))
-    better = [_check(one, _state(one)) for one in checks if one.state == "improve"]
-    others = [_check(one, _state(one)) for one in checks if one.state != "improve"]
+    better = [_check(one, _state(one)) for one in found if one.state == "improve"]
+    others = [_check(one, _state(one)) for one in found if one.state != "improve"]
     parts = [table(heads, better, "Checks that could be better", "status")] if better else []
     if others:
         parts.append(folded(f"{many(len(others), 'other check')}", table(heads, others, "Other checks", "status")))
     return parts
-
-
-def _telling(check: CheckState | None) -> tuple[str, str | None] | None:
-    return None if check is None else (check.state, check.value)
 
 
 def _moment(snapshot: Snapshot | None) -> Html:
@@ -173,6 +130,12 @@ def _other_boot(before: Snapshot | None, after: Snapshot | None) -> Html | None:
     if before is None or after is None or before.boot_id == after.boot_id:
         return None
     return tag("p", "The host was booted between the two.", class_="dim")
+
+
+def _pair(was: CheckState | None, now: CheckState | None) -> Html:
+    one = now or was
+    assert one is not None
+    return _check(one, _state(was), _state(now))
 
 
 def _check(one: CheckState, *states: Html) -> Html:
@@ -199,20 +162,12 @@ def _unknown(document: ReportDocument, *keys: str) -> Html:
     return join(told)
 
 
-_KINDS = {
-    "standing": "still set",
-    "reboot": "waiting for a reboot",
-    "check": "could be better",
-    "chapter": "chapters not done",
-}
-
-
 def still_open(points: Sequence[OpenPoint]) -> Html:
     """What is still to do, the host's own state first."""
     if not points:
         return tag("p", "Nothing is open, as far as this report knows.")
     parts = []
-    for kind, word in _KINDS.items():
+    for kind, word in KINDS.items():
         items = [join([tag("strong", name(p.title, 80)), ": ", shown(p.text, 500)]) for p in points if p.kind == kind]
         if items:
             listed = bullets(items)
@@ -240,29 +195,20 @@ def hosts(found: Sequence[HostSummary]) -> Html:
 
 
 def _host(one: HostSummary) -> Html:
-    rows = []
-    for field in fields(one):
-        if field.name not in _HOST_NAMES:
-            continue
-        value = getattr(one, field.name)
-        why = one.notes.get(field.name, "")
-        told = _fact(field.name, value)
-        note = tag("span", shown(why, 300), class_="below") if why else None
-        rows.append(row(_HOST_NAMES[field.name], cell(join([told, note]))))
+    rows = [
+        row(
+            what,
+            cell(
+                join(
+                    [
+                        shown(UNKNOWN) if value is None else code(value, 300),
+                        tag("span", shown(why, 300), class_="below") if why else None,
+                    ]
+                )
+            ),
+        )
+        for what, value, why in host_facts(one)
+    ]
     recorded = [" ", tag("span", "recorded, not measured on", class_="origin")] if one.recorded else []
     head = tag("h3", name(one.name, 80), *recorded)
     return tag("section", head, table(("", "value"), rows, f"Host {clean(one.name, 80)}", "host"))
-
-
-def _fact(field: str, value: object) -> Html:
-    if value is None:
-        return shown(UNKNOWN)
-    if field in _CPU_LISTS and isinstance(value, tuple):
-        return code(str(CpuSet(value))) if value else shown("none")
-    if isinstance(value, tuple):
-        return code(", ".join(map(str, value))) if value else shown("none")
-    if isinstance(value, bool):
-        return shown("yes" if value else "no")
-    if isinstance(value, float):
-        return shown(f"{value:.3g}")
-    return shown(f"{value:,}" if isinstance(value, int) else str(value), 300)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement, Verdict, VerdictWord
+from jitter_workshop.model.verdict import Judgement, Verdict, VerdictWord
+from jitter_workshop.report.document_words import HOW_VERDICTS, SIGNS
 from jitter_workshop.report.html_write import (
     Html,
     Number,
@@ -28,8 +29,6 @@ from jitter_workshop.stats import strip
 from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import times
 
-SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
-"""Before a verdict's word: neither colour nor sign is needed alone."""
 
 WIDTH, HEIGHT = 260, 26
 _EDGE = 10
@@ -49,13 +48,7 @@ def anchor(number: int) -> str:
 
 def proofs(found: tuple[Proof, ...]) -> Html:
     """All proofs, oldest first, and how to read them."""
-    how = (
-        "Each line was measured in pairs of fresh runs, with the change and without, in an order drawn by chance. A "
-        "line is called lower or higher only where chance alone would hardly do it (5 % over all lines together), and "
-        f"no verdict stands on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
-        f"{CONFIDENCE:.0%} interval; the band around 1 is ±10 %.".replace("95%", "95 %")
-    )
-    return join([tag("p", how, class_="dim"), *(_proof(one, number) for number, one in enumerate(found, 1))])
+    return join([tag("p", HOW_VERDICTS, class_="dim"), *(_proof(one, number) for number, one in enumerate(found, 1))])
 
 
 def _proof(proof: Proof, number: int) -> Html:

@@ -16,15 +16,14 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement
 from jitter_workshop.report import markdown_course, markdown_host
 from jitter_workshop.report.document_words import (
-    FEW_SAMPLES,
-    FEW_STALLS,
+    FEW,
     HEADLINE_STALL_NS,
     HOW_CURVES,
     HOW_IT_COUNTS,
     HOW_VERDICTS,
     NOTHING_PROVEN,
     OWN_PLACE,
-    mark_of,
+    SIGNS,
 )
 from jitter_workshop.report.formats import Files, beside
 from jitter_workshop.report.markdown_write import (
@@ -46,11 +45,10 @@ from jitter_workshop.report.proof_text import WORDS, pictures
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.footing import of_standings
 from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
-SIGNS = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
-"""A sign beside the word of each verdict."""
 _COLUMNS = ("50", "90", "99", "99.9", "99.99")
 _STRIP_COLUMNS = 100
 
@@ -250,11 +248,8 @@ def _runs(document: ReportDocument) -> Iterator[str]:
         percentiles = [p for p in PERCENTILES if any(_percentile(run, p) is not None for run in document.runs)]
         stalls = f"stalls over {nice_ns(HEADLINE_STALL_NS)}"
         heads = ("run", "id", "measured", "time", *(f"p{p}" for p in percentiles), "max", stalls, "time stolen")
-        yield line(
-            f"{many(len(document.runs), 'run')}, oldest first. {FEW_SAMPLES}: fewer than ten samples lie beyond it. "
-            f"{FEW_STALLS}: ten samples do, and fewer than ten distinct stalls. {UNKNOWN}: too few samples to say. The "
-            "maximum is one event."
-        )
+        yield line(f"{many(len(document.runs), 'run')}, oldest first.")
+        yield Md(FEW)
         yield table(heads, (_run(run, percentiles) for run in document.runs), range(3, len(heads)))
         yield bullets(filter(None, map(_remarks, document.runs)))
     if document.imports:
@@ -268,14 +263,11 @@ def _percentile(run: ReportedRun, percentile: str) -> int | None:
 
 
 def _run(run: ReportedRun, percentiles: Sequence[str]) -> list[str]:
-    standings = {one.percentile: one for one in run.standings}
+    marks = of_standings(run.standings, run.stalls.threshold_ns)
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
     preset = f", {clean(run.preset, 20)}" if run.preset else ""
-    values = [
-        nice_ns(value) + (mark_of(standings.get(p)) if value is not None else "")
-        for p in percentiles
-        for value in [_percentile(run, p)]
-    ]
+    # A mark with blanks around it strikes nothing out.
+    values = [Md(f"{nice_ns(_percentile(run, p))} {marks.get(p, '')}".rstrip()) for p in percentiles]
     return [
         name(run.label or run.id, 60),
         span(run.id, 40),

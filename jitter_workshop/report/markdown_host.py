@@ -36,18 +36,19 @@ def changes(document: ReportDocument) -> Iterator[str]:
         heads = ("setting", "path", "before", "after", "read back", "what became of it")
         yield line(f"{many(len(document.changes), 'write')} of this session, oldest first.")
         yield table(heads, map(_change, document.changes))
-    else:
-        yield line("This session set nothing on the host that is known here.")
+    elif not document.events:
+        yield line("This session changed no setting of a host.")
     for key in ("changes", "events"):
         yield line(document.notes.get(key, ""), 400)
 
 
 def _change(one: ReportedChange) -> list[str]:
     source = f", in chapter {clean(one.chapter, 40)}" if one.chapter else ""
+    told = clean(one.text, 400).removeprefix(f"{FATES[one.fate]}: ")
     fate = [
         Md(f"**{FATES[one.fate]}**"),
         f" {moment(one.fate_at)}" if one.fate_at else "",
-        f"; {clean(one.text, 400)}" if one.text else "",
+        f"; {told}" if told else "",
     ]
     differs = one.read_back is not None and one.after is not None and one.read_back != one.after
     return [
@@ -79,8 +80,8 @@ def status(document: ReportDocument) -> Iterator[str]:
     if differ:
         rows = ([_title(pair), _state(pair[0]), _state(pair[1])] for pair in differ)
         yield table(("check", "before", "after"), rows)
-    if both and same:
-        yield line(f"{many(len(same), 'check')} the same: see {IN_FULL} at the end.")
+    if same:
+        yield line(f"{many(len(same), 'check')}{' the same' if both else ''}: see {IN_FULL} at the end.")
 
 
 def status_in_full(document: ReportDocument) -> Iterator[str]:

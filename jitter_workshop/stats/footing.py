@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jitter_workshop.model.run import PERCENTILES, Run
+from jitter_workshop.model.verdict import Standing
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.curve import SOLID_BEYOND
@@ -24,12 +25,17 @@ def of_count(count: int) -> dict[str, str]:
 
 
 def of_run(run: Run) -> dict[str, str]:
-    """Percentile → mark, of a run's main histogram, by its samples and its distinct stalls. A value shorter than what
-    the run counts as a stall is not judged by stalls."""
+    """Percentile → mark, of a run's main histogram."""
+    return of_standings(standings(run), run.stalls.threshold_ns)
+
+
+def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]:
+    """Percentile → mark, by samples and by distinct stalls. A value shorter than ``threshold_ns``, from which on a run
+    counts a stall, is not judged by stalls."""
     marks = {}
-    for one in standings(run):
+    for one in found:
         few = one.solid and not one.proof and float(one.percentile) > _RARE
-        stalls = few and one.value_ns is not None and one.value_ns >= run.stalls.threshold_ns
+        stalls = few and one.value_ns is not None and one.value_ns >= threshold_ns
         marks[one.percentile] = FEW_STALLS if stalls else "" if one.solid else FEW_SAMPLES
     return marks
 

@@ -170,8 +170,8 @@ def test_a_verdict_says_no_more_than_its_data(document: ReportDocument) -> None:
 def test_few_samples_are_marked_in_words_too(page: str, document: ReportDocument) -> None:
     few = sum(one.value_ns is not None and not one.solid for run in document.runs for one in run.standings)
     assert few
-    assert len(re.findall(r'<span class="few">[^<]+</span>°', page)) == few
-    assert "fewer than ten samples lie beyond it" in page
+    assert len(re.findall(r'<span class="few">[^<]+</span> ·', page)) == few
+    assert "· marks what fewer than ten samples lie beyond" in page
 
 
 def test_what_was_recorded_or_published_says_so(page: str) -> None:

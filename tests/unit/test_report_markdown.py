@@ -210,9 +210,9 @@ def test_what_became_of_a_write(text: str) -> None:
 
 
 def test_what_stands_on_little_is_marked(text: str) -> None:
-    few = [line for line in text.splitlines() if line.startswith("| ") and "263 µs°" in line]
+    few = [line for line in text.splitlines() if line.startswith("| ") and "263 µs ·" in line]
     assert len(few) == 1
-    assert "°: fewer than ten samples lie beyond it." in text
+    assert "· marks what fewer than ten samples lie beyond, ~ what fewer than ten distinct stalls do." in text
 
 
 def test_few_rounds_are_no_verdict(text: str) -> None:
