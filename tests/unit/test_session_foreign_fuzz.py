@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
+import struct
+import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,3 +163,111 @@ def test_counters_are_those_that_were_encoded(values: list[int]) -> None:
         hg.record(made, value)
     space, counts = encoded.counts(hg.encode(made), encoded.Budget(1 << 20))
     assert [(*space.bounds(i), n) for i, n in sorted(counts.items())] == list(map(tuple, hg.non_zero(made)))
+
+
+def written(version: int, shape: tuple[int, int, int], counters: list[int], word_bytes: int = 8) -> bytes:
+    """A histogram with these counters as each generation of the format has it, in base64."""
+    lowest, highest, digits = shape
+    if version == 2:
+        body, cookies = b"".join(map(varint, counters)), (0x1C849303 | 0x10, 0x1C849304 | 0x10)
+    else:
+        body = b"".join(n.to_bytes(word_bytes, "big", signed=True) for n in counters)
+        cookies = {0: (0x1C849308, 0x1C849309), 1: (0x1C849301, 0x1C849302)}[version]
+        cookies = (cookies[0] | word_bytes << 4, cookies[1] | word_bytes << 4)
+    if version == 0:
+        inner = struct.pack(">IIQQQ", cookies[0], digits, lowest, highest, sum(counters)) + body
+    else:
+        inner = struct.pack(">IIIIQQd", cookies[0], len(body), 0, digits, lowest, highest, 1.0) + body
+    return wrapped(cookies[1], inner)
+
+
+def wrapped(cookie: int, inner: bytes) -> bytes:
+    squeezed = zlib.compress(inner)
+    return base64.b64encode(struct.pack(">II", cookie, len(squeezed)) + squeezed)
+
+
+def varint(value: int) -> bytes:
+    """A number as V2 has it: ZigZag LEB128, at most nine bytes, the last of which is whole."""
+    left = (value << 1) ^ (value >> 63)
+    found = bytearray()
+    while left > 0x7F and len(found) < 8:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    found.append(left)
+    return bytes(found)
+
+
+COUNTERS = st.lists(st.integers(0, 32_767), max_size=200)
+
+
+@given(SHAPES, COUNTERS)
+def test_all_three_generations_and_word_sizes_say_the_same(shape: tuple[int, int, int], counters: list[int]) -> None:
+    counters = counters[: geometry.layout(*shape).counts_len]
+    wanted = {index: n for index, n in enumerate(counters) if n}
+    for version, word_bytes in ((0, 2), (0, 4), (0, 8), (1, 2), (1, 4), (1, 8), (2, 8)):
+        made = written(version, shape, counters, word_bytes)
+        space, found = encoded.counts(made, encoded.Budget(1 << 20))
+        assert (space, found) == (geometry.layout(*shape), wanted)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_none_one_and_too_many(version: int) -> None:
+    shape = (1, 1_000_000, 3)
+    assert encoded.counts(written(version, shape, []), encoded.Budget(100))[1] == {}
+    assert sound(b"0.0,1.0,1.0," + written(version, shape, []), "x.hlog") == ()
+    space, found = encoded.counts(written(version, shape, [0] * 77 + [1]), encoded.Budget(1_000))
+    assert found == {77: 1}
+    assert space.bounds(77) == (77, 77)
+    (run,) = sound(b"0.0,1.0,1.0," + written(version, shape, [0] * 77 + [1]), "x.hlog")
+    assert (run.count, run.min_ns, run.max_ns) == (1, 77, 77)
+    for counters, said in (
+        ([0] * space.counts_len + [1], "more than its geometry allows"),
+        ([1 << 62] * 3, "more than its geometry allows"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            encoded.counts(written(version, shape, counters), encoded.Budget(1 << 20))
+    if version < 2:
+        with pytest.raises(ValueError, match="negative counts"):
+            encoded.counts(written(version, shape, [5, -1]), encoded.Budget(1 << 20))
+    else:
+        # A negative number is a run of zeros there, and must not lead out of the histogram.
+        assert encoded.counts(written(2, shape, [5, -3, 1]), encoded.Budget(1 << 20))[1] == {0: 5, 4: 1}
+        with pytest.raises(ValueError, match="more than its geometry allows"):
+            encoded.counts(written(2, shape, [5, -(1 << 61), 1]), encoded.Budget(1 << 20))
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_bomb_is_not_unpacked(version: int) -> None:
+    tracemalloc.start()
+    try:
+        inner = base64.b64decode(written(version, (1, 1_000_000, 3), [1]))
+        cookie = struct.unpack_from(">I", inner)[0]
+        bomb = wrapped(cookie, zlib.decompress(inner[8:]) + bytes(64 << 20))
+        tracemalloc.reset_peak()
+        with pytest.raises(ValueError, match="cut off or too large"):
+            encoded.counts(bomb, encoded.Budget(1 << 20))
+        assert tracemalloc.get_traced_memory()[1] < 24 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@settings(max_examples=300)
+@given(st.data(), st.sampled_from([(0, 4), (1, 2), (1, 8), (2, 8)]), SHAPES, COUNTERS)
+def test_a_histogram_edited_inside_its_compressed_part(
+    data: st.DataObject, form: tuple[int, int], shape: tuple[int, int, int], counters: list[int]
+) -> None:
+    """What a checksum of zlib lets through: a header and counters that somebody made."""
+    made = base64.b64decode(written(form[0], shape, counters[: geometry.layout(*shape).counts_len], form[1]))
+    inner = bytearray(zlib.decompress(made[8:]))
+    for _ in range(data.draw(st.integers(1, 5))):
+        at = data.draw(st.integers(0, min(len(inner) - 1, 60)))
+        inner[at] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]) | st.integers(0, 255))
+    inner = inner[: data.draw(st.integers(len(inner) - 3, len(inner)))]
+    text = wrapped(struct.unpack_from(">I", made)[0], bytes(inner))
+    sound(b"0.0,1.0,1.0," + text, "x.hlog")
+    try:
+        space, found = encoded.counts(text, encoded.Budget(1 << 20))
+    except ValueError:
+        return
+    assert all(0 <= index < space.counts_len and n > 0 for index, n in found.items())
+    assert sum(found.values()) <= encoded.MAX_TOTAL
