@@ -1,5 +1,6 @@
 """``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen, explain, attribution, verdicts,
-calibration; all when none is named. ``calibration`` with options records and judges (tests/bench/calibration.py)."""
+report, calibration; all when none is named. ``calibration`` with options records and judges
+(tests/bench/calibration.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,19 @@ from pathlib import Path
 
 from tests.bench.figures import report
 
-PARTS = ("native", "chart", "startup", "status", "ring", "screen", "explain", "attribution", "verdicts", "calibration")
+PARTS = (
+    "native",
+    "chart",
+    "startup",
+    "status",
+    "ring",
+    "screen",
+    "explain",
+    "attribution",
+    "verdicts",
+    "report",
+    "calibration",
+)
 
 
 def main(names: list[str]) -> int:
