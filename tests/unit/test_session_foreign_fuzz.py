@@ -251,7 +251,7 @@ def test_a_bomb_is_not_unpacked(version: int) -> None:
         tracemalloc.stop()
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.data(), st.sampled_from([(0, 4), (1, 2), (1, 8), (2, 8)]), SHAPES, COUNTERS)
 def test_a_histogram_edited_inside_its_compressed_part(
     data: st.DataObject, form: tuple[int, int], shape: tuple[int, int, int], counters: list[int]
