@@ -50,9 +50,11 @@ def run_names(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def beside(name: str, more: str, ending: str) -> str:
-    """The name of a file beside ``name``: ``report.md`` and ``chart-1`` give ``report-chart-1.svg``."""
+    """The name of a file beside ``name``: ``report.md`` and ``chart-1`` give ``report-chart-1.svg``. An ``ending`` of
+    two parts is taken off as a whole."""
     stem, dot, last = name.rpartition(".")
-    return f"{stem if dot and stem and last.isalnum() else name}-{more}{ending}"
+    found = name.removesuffix(ending) if name.endswith(ending) else stem if dot and last.isalnum() else name
+    return f"{found or name}-{more}{ending}"
 
 
 def described(run: Run) -> str:

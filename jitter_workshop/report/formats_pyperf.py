@@ -32,6 +32,7 @@ from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.comparison import differences
 
 VERSION = "1.0"
+ENDING = ".pyperf.json"
 BLOCKS = "blocks of a run, which depend on each other: no test of significance means anything here"
 ROUNDS = "rounds of a proof, a fresh run each; its own verdict pairs them and allows for all lines"
 
@@ -58,7 +59,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
         raise SessionError("no block of these runs has a percentile above 0 ns", "measure for longer")
     found = {name: _suite(document, benchmarks)}
     if name:
-        found |= {beside(name, side, ".json"): _suite(document, own) for side, own in sides}
+        ending = ENDING if name.endswith(ENDING) else ".json"
+        found |= {beside(name, side, ending): _suite(document, own) for side, own in sides}
     return found
 
 

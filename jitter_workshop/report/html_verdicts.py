@@ -29,7 +29,6 @@ from jitter_workshop.stats import strip
 from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import times
 
-
 WIDTH, HEIGHT = 260, 26
 _EDGE = 10
 """Left free at both ends of a strip."""

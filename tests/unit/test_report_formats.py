@@ -245,6 +245,10 @@ def test_names_are_apart_short_and_plain(given_labels: list[tuple[str, str]]) ->
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]{1,43}", name) for name in names.values())
 
 
+def test_an_ending_of_two_parts_is_taken_off() -> None:
+    assert formats.beside("a.pyperf.json", "x", ".pyperf.json") == "a-x.pyperf.json"
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [("a.md", "a-x.svg"), ("dir.d/a", "dir.d/a-x.svg"), ("a.b.md", "a.b-x.svg"), (".md", ".md-x.svg")],
