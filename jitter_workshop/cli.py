@@ -31,6 +31,11 @@ from jitter_workshop.model.text import clean
 
 _TAKES_VALUE = frozenset({"--session", "--root", "--chapter", "--course"})
 """Options that may stand before a verb and swallow the word after them."""
+_KEPT = {
+    "measure": f"; what was measured is kept: see '{PROGRAM} sessions show @1'",
+    "prove": f"; what was proven is kept: see '{PROGRAM} prove --list'",
+}
+"""What is said of a verb that kept its work and could not print it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,8 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename:
             return _not_done(f"{error.strerror or error} ({error.filename})")
         position = _verb_position(words)
-        measured = position is not None and words[position] == "measure"
-        kept = f"; what was measured is kept: see '{PROGRAM} sessions show @1'" if measured else ""
+        kept = _KEPT.get(words[position], "") if position is not None else ""
         return _not_done(f"the output cannot be written: {error.strerror or error}{kept}")
     except Exception as error:
         if os.environ.get("JITTER_WORKSHOP_DEBUG"):

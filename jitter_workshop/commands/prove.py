@@ -91,7 +91,9 @@ def run(args: argparse.Namespace) -> int:
     if hands.trouble and not proof.restored:
         say(hands.trouble)  # of a host that was looked at after that and is as it was, nothing is to be said
     _print(proof, args.json)
-    if not args.json:
+    if prover.not_kept:
+        say(prover.not_kept)
+    elif not args.json:
         named = f" --session {shlex.quote(name)}" if args.session is not None else ""
         say(f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again")
     if received:

@@ -6,6 +6,7 @@ down after each round; whatever ends a proof early, the rounds that are there ar
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import secrets
 import time
@@ -71,7 +72,8 @@ class ProofObserver(Protocol):
 
 
 class Prover:
-    """One proof: ``plan`` as often as one likes, then ``prove`` once, on a thread that lives until it returns."""
+    """One proof: ``plan`` as often as one likes, then ``prove`` once, on a thread that lives until it returns.
+    ``not_kept``: why the session does not have all of what ``prove`` returned, a sentence, or ""."""
 
     def __init__(self, request: ProveRequest, session: OpenSession, hands: Hands, place: Place | None = None) -> None:
         """``place`` puts a measuring process on isolated CPUs; None: ``hands`` does."""
@@ -80,6 +82,7 @@ class Prover:
         self._hands = hands
         self._place = place if place is not None else hands.place
         self._drawn: Drawn | None = None
+        self.not_kept = ""
 
     def plan(self) -> ProofPlan:
         """What would be done, read now; nothing is changed. Where settings are to be proven root's rights are asked
@@ -120,7 +123,9 @@ class Prover:
                     queued("")
                 series = _Series(self._request, self._session, self._place, drawn, observer, cancel)
                 with self._hands.diary.during(self._request.chapter, series.id):
-                    return series.make()
+                    proof = series.make()
+                self.not_kept = series.not_kept
+                return proof
         except WaitStopped:
             raise Cancelled(cancel.reason or "cancelled") from None
 
@@ -130,7 +135,7 @@ class _Spoiled(Exception):
 
 
 class _Series:
-    """The rounds of one proof."""
+    """The rounds of one proof. ``not_kept``: why the session does not have it, or ""."""
 
     def __init__(
         self,
@@ -157,6 +162,7 @@ class _Series:
         self._trouble: list[str] = []
         self._left_alone: tuple[LeftAlone, ...] = ()
         self._times = _Times(drawn)
+        self.not_kept = ""
 
     def make(self) -> Proof:
         cause: WorkshopError | None = None
@@ -175,7 +181,8 @@ class _Series:
         try:
             self._session.add_proof(proof)
         except SessionError as error:
-            proof = dataclasses.replace(proof, notes=(*proof.notes, f"not kept: {error.sentence()}"))
+            self.not_kept = f"the proof is not kept: {error.sentence()}"
+            proof = dataclasses.replace(proof, notes=(*proof.notes, self.not_kept))
         return proof
 
     # -- rounds --------------------------------------------------------------------------------------------------------
@@ -332,7 +339,9 @@ def settle_cut_off(session: OpenSession) -> None:
     for proof in session.proofs():
         if proof.stopped == CUT_OFF and not proof.restored and not session.read_only:
             restored = proof.subject == PLACEMENT or not _stands(proof.subject)
-            session.add_proof(dataclasses.replace(proof, restored=restored))
+            # On a full disk it is told again at the next look.
+            with contextlib.suppress(SessionError):
+                session.add_proof(dataclasses.replace(proof, restored=restored))
 
 
 def _stands(subject: str) -> bool:
@@ -346,6 +355,6 @@ def _why(cause: WorkshopError) -> str:
     if isinstance(cause, Cancelled):
         return f"stopped by {clean(cause.reason, 40)}"
     if isinstance(cause, measuring.RunNotKept):
-        return f"its runs could not be kept: {clean(cause.message, 300)}"
+        return clean(cause.message, 400)
     prefix = "a measurement failed: " if isinstance(cause, MeasureError) else ""
     return f"{prefix}{clean(cause.sentence(), 400)}"

@@ -560,7 +560,7 @@ def test_runs_that_cannot_be_kept_end_it(
     measured.fail[4] = measuring.RunNotKept("the run was measured but not kept: the disk is full", run)
     proof = prove(words("thp"), session, hands)
     assert len(proof.rounds) == 2
-    assert proof.stopped.startswith("its runs could not be kept")
+    assert proof.stopped == "the run was measured but not kept: the disk is full"
 
 
 def test_a_proof_that_cannot_be_kept_is_told_all_the_same(
@@ -572,4 +572,4 @@ def test_a_proof_that_cannot_be_kept_is_told_all_the_same(
     monkeypatch.setattr(session, "add_proof", full)
     proof = prove(words("thp"), session, hands)
     assert len(proof.rounds) == 1
-    assert any(note.startswith("not kept: the disk is full") for note in proof.notes)
+    assert any(note.startswith("the proof is not kept: the disk is full") for note in proof.notes)
