@@ -41,8 +41,9 @@ def run(folder: Path) -> list[Figure]:
         )
     if judging.POWER.exists():
         pool = records.read(judging.POWER)
-        (folder / "calibration-power.txt").write_text("\n".join(judging.power_report(pool)) + "\n")
-        for d in judging.designs(pool):
+        found_in_pool = judging.designs(pool)
+        (folder / "calibration-power.txt").write_text("\n".join(judging.power_report(pool, found_in_pool)) + "\n")
+        for d in found_in_pool:
             if (d.effect, d.seconds, d.rounds) == ("2", 5.0, 10):
                 how = f"ten quick rounds; disjoint sets: {d.seen} of {d.of} seen"
                 figures.append(

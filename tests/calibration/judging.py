@@ -3,18 +3,19 @@ quotes."""
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jitter_workshop.model.verdict import ENOUGH_ROUNDS, SIGNIFICANCE, Round, VerdictWord
+from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, SIGNIFICANCE, Round, VerdictWord
 from jitter_workshop.stats import binomial
 from jitter_workshop.stats.comparison import stall_measure
 from jitter_workshop.stats.family import adjust
 from jitter_workshop.stats.lines import lines
-from jitter_workshop.stats.paired import interval, p_value
+from jitter_workshop.stats.paired import estimate, p_value
 from jitter_workshop.stats.verdicts import judge
 from tests.calibration.plan import APART_S, FAR, NEAR, OFF, SEED, TOGETHER_S, NullPlan, Pair, PowerPlan, Same
 from tests.calibration.records import Recorded
@@ -54,7 +55,8 @@ class Design:
 
 
 def claims(rounds: Sequence[Round], workload: str) -> Claims:
-    """The lines that ``judge`` calls lower or higher, without the intervals that such a word does not need."""
+    """The lines that ``judge`` calls lower or higher, without their intervals: it only matters whether the near end lies
+    beyond 1, which is whether the ratio that the clock's step allows for is rejected."""
     shown = lines(rounds, workload)
     found: Claims = {}
     if len(rounds) < ENOUGH_ROUNDS:
@@ -62,9 +64,11 @@ def claims(rounds: Sequence[Round], workload: str) -> Claims:
     for line, p in zip(shown, adjust(shown, [p_value(line.pairs) for line in shown]), strict=True):
         if p >= SIGNIFICANCE or line.gate:
             continue
-        low, high = interval(line.pairs)
-        if low > 1 or high < 1:
-            found[line.measure] = "higher" if low > 1 else "lower"
+        ratio = estimate(line.pairs)
+        up = 1 if ratio is None or ratio > 1 else -1
+        near = up * line.pairs.coarseness
+        if (ratio is None or up * ratio > up * math.exp(near)) and p_value(line.pairs, near) <= 1 - CONFIDENCE:
+            found[line.measure] = "higher" if up > 0 else "lower"
     return found
 
 
@@ -265,11 +269,11 @@ def null_report(recorded: Recorded) -> list[str]:
     return [*provenance(recorded), *told, "", *null_table(found), "", *lines_table(found)]
 
 
-def power_report(recorded: Recorded, subsets: int = SUBSETS) -> list[str]:
-    """The whole of it, as printed."""
+def power_report(recorded: Recorded, found: Sequence[Design] | None = None) -> list[str]:
+    """The whole of it, as printed. ``found``: its designs, where they are known already."""
     again = second_null(recorded)
     told = f"same against same from the pool: {sum(bool(a.claims) for a in again)} of {len(again)} claim a change"
-    return [*provenance(recorded), "", *power_table(recorded, designs(recorded, subsets)), "", told]
+    return [*provenance(recorded), "", *power_table(recorded, designs(recorded) if found is None else found), "", told]
 
 
 def provenance(recorded: Recorded) -> list[str]:

@@ -38,7 +38,7 @@ def even(slot: Slot) -> Side:
     return make_side(random.Random(slot.number), LAPTOP, 0.2)
 
 
-@given(st.integers(0, 10_000), st.sampled_from([1.0, 1.3, 2.0, 0.3]), st.sampled_from([9, 10, 17]))
+@given(st.integers(0, 10_000), st.sampled_from([1.0, 1.3, 2.0, 0.3, 0.0]), st.sampled_from([9, 10, 17]))
 def test_the_short_way_claims_what_a_judgement_claims(seed: int, ratio: float, rounds: int) -> None:
     made = make_rounds(seed, rounds, ratio)
     rows = judge(made, "ring").rows
@@ -92,12 +92,12 @@ def test_what_is_not_as_planned_is_left_out_and_said() -> None:
     assert left[f"{NEAR}: a round's runs more than 60 s apart"] == 1
 
 
-def pool(ratio: float) -> Recorded:
+def pool(ratio: float, groups: int = 40) -> Recorded:
     def side(slot: Slot) -> Side:
         level = 1.0 if slot.effect == OFF else ratio
         return make_side(random.Random(slot.number), LAPTOP, 0.2, level)
 
-    return record(PowerPlan(40, ("2",)), side)
+    return record(PowerPlan(groups, ("2",)), side)
 
 
 def test_a_large_effect_is_seen_by_every_design_and_no_effect_by_none() -> None:
@@ -126,18 +126,42 @@ def test_runs_of_a_pool_against_their_like_claim_next_to_nothing() -> None:
 
 def test_the_command_judges_a_file_and_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorded = record(NullPlan(2), even)
-    writer = Writer(tmp_path / "null.jsonl")
-    writer.sitting({**recorded.sittings[0], "host": {"cpu_model": "a CPU"}})
-    for one in recorded.runs.values():
-        writer.run(one)
-    writer.close()
-    assert command.main(["--judge", str(tmp_path / "null.jsonl")]) == 0
+    sitting = {**recorded.sittings[0], "host": {"cpu_model": "a CPU"}}
+    path = write(replace(recorded, sittings=(sitting,)), tmp_path / "null.jsonl")
+    assert command.main(["--judge", str(path)]) == 0
     said = capsys.readouterr().out
     assert "80 of 80 runs" in said
     assert "a CPU" in said
     assert "left out: 2 × half the series apart" in said
     assert command.main(["--judge", str(tmp_path / "none.jsonl")]) == 2
     assert "none.jsonl" in capsys.readouterr().err
+
+
+def write(recorded: Recorded, path: Path) -> Path:
+    writer = Writer(path)
+    for sitting in recorded.sittings:
+        writer.sitting(sitting)
+    for one in recorded.runs.values():
+        writer.run(one)
+    writer.close()
+    return path
+
+
+def test_the_command_packs_a_series_where_the_bench_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(judging, "NULL", tmp_path / "data" / "null.jsonl.xz")
+    monkeypatch.setattr(judging, "POWER", tmp_path / "data" / "power.jsonl.xz")
+    assert command.run(tmp_path) == []
+    assert "no series has been recorded" in capsys.readouterr().out
+    assert command.main(["--judge"]) == 2
+    for number, recorded in enumerate((record(NullPlan(2), even), pool(4.0, 10))):
+        assert command.main(["--pack", str(write(recorded, tmp_path / f"{number}.jsonl"))]) == 0
+    null, power = command.run(tmp_path)
+    # The far half of so short a series is left out: of two comparisons none claims anything.
+    assert (null.value, null.how, null.met) == (0.0, "0 of 2", True)
+    assert (power.value, power.how, power.met) == (0.0, "ten quick rounds; disjoint sets: 1 of 1 seen", True)
+    assert "wrong way" in (tmp_path / "calibration-power.txt").read_text()
 
 
 def null_goal(recorded: Recorded) -> None:
