@@ -98,7 +98,8 @@ def _head(document: ReportDocument) -> Iterator[str]:
         ),
         ("Written", join([when(d.made_at), f" by jitter-workshop {clean(d.tool_version, 30)}"])),
     ]
-    yield table(("", ""), [(term, told) for term, told in facts if told])
+    first, *others = [(term, told) for term, told in facts if told]
+    yield table(first, others)
 
 
 def _summary(document: ReportDocument) -> Iterator[Md]:

@@ -146,5 +146,5 @@ def hosts(document: ReportDocument) -> Iterator[str]:
             [what, join([UNKNOWN if value is None else span(value, 300), f"; {clean(why, 300)}" if why else ""])]
             for what, value, why in host_facts(host)
         )
-        yield table(("", ""), rows)
+        yield table(("what", "value"), rows)
     yield line(document.notes.get("hosts", ""), 400)
