@@ -55,8 +55,8 @@ class Design:
 
 
 def claims(rounds: Sequence[Round], workload: str) -> Claims:
-    """The lines that ``judge`` calls lower or higher, without their intervals: it only matters whether the near end lies
-    beyond 1, which is whether the ratio that the clock's step allows for is rejected."""
+    """The lines that ``judge`` calls lower or higher, without their intervals: all that matters is whether the near end
+    lies beyond 1, which is whether the ratio that the clock's step allows for is rejected."""
     shown = lines(rounds, workload)
     found: Claims = {}
     if len(rounds) < ENOUGH_ROUNDS:
