@@ -20,7 +20,7 @@ DRAWN = (
     "them comes first."
 )
 STOPPED_AND_KEPT = "Stopped at any time, it keeps and judges the rounds that are finished."
-WITHOUT, WITH, NOW, TO_COME = "–", "+", "◌", "·"
+WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The runs of a round: made without the change, made with it, the one that runs, one to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
 
@@ -80,7 +80,8 @@ def step_of(step: ProofStep, rounds: int) -> str:
 
 def left(left_s: float) -> str:
     """How long it still takes, in words that do not pretend to know it to the second."""
-    return f"about {nice_duration(left_s)} left" if left_s >= 1 else "nearly done"
+    coarse = 10 * round(left_s / 10) if left_s >= 60 else left_s
+    return f"about {nice_duration(coarse)} left" if left_s >= 1 else "nearly done"
 
 
 def signs(order: Order) -> tuple[str, str]:
@@ -90,7 +91,7 @@ def signs(order: Order) -> tuple[str, str]:
 
 def remembered(proof: Proof) -> str:
     """What it said, at a step that is seen again later: with how many rounds, and when."""
-    return f"{headline(proof)}. ({many(len(proof.rounds), 'round')}, {when(proof)}; p shows it)"
+    return f"{headline(proof)}. ({many(len(proof.rounds), 'round')}, {when(proof)})"
 
 
 def when(proof: Proof) -> str:

@@ -33,7 +33,7 @@ _ROOMY = 70
 _LEAST_STRIP, _MOST_STRIP = 9, 61
 _LABEL = 7
 """Cells left of the picture of the rounds."""
-_WIDEST_ROUND = 6
+_WIDEST_ROUND = 10
 _REACHES = (3, 10, 30, 100, 300, 1_000)
 
 

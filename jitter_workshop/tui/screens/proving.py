@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _FRAME = 13
 """Lines of the running page that are not the picture of its rounds."""
-_LEAST_ROWS, _MOST_ROWS = 5, 21
+_LEAST_ROWS, _MOST_ROWS = 5, 27
 
 
 @dataclass
@@ -231,7 +231,7 @@ class ProvingScreen(HandWork):
             return (("proving.again", more), ("proving.copy", ""), ("app.help", ""), ("proving.close", ""))
         if self._plan is None:
             return (("app.help", ""), ("proving.close", ""))
-        return (("proving.enter", ""), ("proving.up", "rounds"), ("app.help", ""), ("proving.close", ""))
+        return (("proving.enter", ""), ("proving.number", ""), ("app.help", ""), ("proving.close", ""))
 
     @property
     def _choices(self) -> tuple[int, ...]:
