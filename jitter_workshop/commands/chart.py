@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.commands import output
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
 def _chosen(session: OpenSession, args: argparse.Namespace) -> list[Run | ImportedRun]:
     """What was named, else the latest runs; and everything that was imported, once, where that is asked for."""
     named = [session.find_any(wanted) for wanted in args.runs]
-    chosen = named or [*_latest(session.runs(), args.kind)]
+    runs = session.runs()
+    chosen = named or [*_latest(apart_from_proofs(runs) or runs, args.kind)]
     if args.imported:
         known = {one.id for one in chosen}
         chosen += [one for one in session.imports() if one.id not in known]

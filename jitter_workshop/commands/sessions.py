@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import add_json, print_json, say
 from jitter_workshop.errors import UsageError
+from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
 
@@ -111,7 +112,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
         for ident, progress in session.chapters.items()
     ]
     # The runs of proofs are told by what was proven with them: they would bury the others.
-    lines += ["", *_run_lines(tuple(run for run in runs if run.proof is None))]
+    lines += ["", *_run_lines(apart_from_proofs(runs))]
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):", *map(_proof_line, proofs)] if proofs else []
     lines += ["", "From elsewhere:", *(f"  {_import_line(r)}" for r in imported)] if imported else []
     lines += [f"note: {clean(notice, 300)}" for notice in notices]

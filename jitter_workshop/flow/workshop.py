@@ -39,7 +39,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.text import clean
@@ -305,8 +305,9 @@ class Workshop:
         return self._explained[1]
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
-        """Curves of runs (all when None), oldest first."""
-        runs = tuple(run for run in self.runs() if run_ids is None or run.id in run_ids)
+        """Curves of runs (all but those of proofs when None), oldest first."""
+        every = self.runs()
+        runs = apart_from_proofs(every) if run_ids is None else tuple(run for run in every if run.id in run_ids)
         return self._desk.curves(runs)
 
     def published(self) -> tuple[RunCurve, ...]:

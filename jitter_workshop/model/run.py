@@ -5,6 +5,7 @@ Times are integers in ns (means are floats), CPU sets integer arrays. Unknown = 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from jitter_workshop.model.record import dataclass, field
@@ -298,6 +299,11 @@ class Run:
     def rated_s(self) -> float:
         """The time that the rates of its stalls are of."""
         return self.duration_s if self.stalls.rated_s is None else self.stalls.rated_s
+
+
+def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """The runs that were made for themselves. A proof tells of its own, which would bury the others in any list."""
+    return tuple(run for run in runs if run.proof is None)
 
 
 MAIN_HISTOGRAM = {"ring": "accumulator_transit", "spin": "spin_gap", "wakeup": "wakeup_latency", "ack": "ack_interval"}

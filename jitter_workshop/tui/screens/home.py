@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.flow.course_summary import all_done_here
+from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.scale import nice_ns
@@ -135,7 +136,7 @@ class HomeScreen(HomeSettings):
         return host_column(self.workshop.host, width, palette)
 
     def _newest(self) -> RunCurve | None:
-        runs = self.workshop.runs()
+        runs = apart_from_proofs(self.workshop.runs())
         newest = next((r for r in reversed(runs) if r.workload == "ring"), None)
         if newest is None:
             return None
@@ -201,7 +202,7 @@ class HomeScreen(HomeSettings):
 
     def _without_a_ring(self) -> str:
         """Why no run of one's own is among the bars, which are those of the ring."""
-        count = len(self.workshop.runs())
+        count = len(apart_from_proofs(self.workshop.runs()))
         if count:
             own = "1 run" if count == 1 else f"{count} runs"
             return f"{own} of your own, none of the ring that the laptop ran: c shows them."
