@@ -27,7 +27,6 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.report.progress import LateLine
 
 if TYPE_CHECKING:
-    from jitter_workshop.model.report import ReportDocument
     from jitter_workshop.session.store import OpenSession
 
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm")
@@ -48,23 +47,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 done; no runs raises."""
     from jitter_workshop.flow.reporting import build
-    from jitter_workshop.flow.reporting_files import default_name, write
+    from jitter_workshop.flow.reporting_files import check, default_name, name_of, write
     from jitter_workshop.flow.reporting_formats import FORMATS
+    from jitter_workshop.flow.reporting_private import for_others, runs_for_others
+    from jitter_workshop.session.ids import timestamp
 
     if args.force and args.output == STDOUT:
         raise UsageError("--force is for files", "leave it out: standard output is not replaced")
-    name = args.format or _format_of(args.output)
-    chosen = FORMATS[name]
+    if args.output == "":
+        raise UsageError("-o names no file", "give one, or '-' for standard output")
+    chosen = FORMATS[args.format or _format_of(args.output)]
     late = _Progress()
     with _session(args) as session:
+        if args.output != STDOUT and not args.private:
+            # To be told so after the traces were explained would be late.
+            made_at = timestamp()
+            known = session.session
+            check(Path(args.output or name_of(known.name, known.id, made_at, chosen.ending)), args.force)
         try:
             ids = [session.find(wanted).id for wanted in args.run]
             document = build(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
-            if args.private:
-                document = _for_others(document)
-            target = Path(args.output or default_name(document, chosen.ending))
             told = {one.id for one in document.runs}
             runs = tuple(one for one in session.runs() if one.id in told)
+            if args.private:
+                document, runs = for_others(document), runs_for_others(document, runs)
+            target = Path(args.output or default_name(document, chosen.ending))
             files = chosen.make(document, session, runs, "" if args.output == STDOUT else target.name)
         finally:
             late.close()
@@ -123,12 +130,6 @@ def _session(args: argparse.Namespace) -> OpenSession:
     except SessionError as error:
         advice = "walk a chapter on it first ('jitter-workshop --root TREE'), or name a session with --session"
         raise SessionError("there is no session of this recorded host yet", advice) from error
-
-
-def _for_others(document: ReportDocument) -> ReportDocument:
-    from jitter_workshop.flow.reporting_private import for_others
-
-    return for_others(document)
 
 
 def _to_stdout(files: dict[str, bytes]) -> None:

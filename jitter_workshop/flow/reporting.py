@@ -17,6 +17,7 @@ from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.report import FORMAT_VERSION, ReportDocument
 from jitter_workshop.model.text import clean, many
+from jitter_workshop.report.proof_text import headline
 from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.store import OpenSession
 
@@ -110,13 +111,10 @@ def _summary(subject: Subject, standing: reporting_host.Standing) -> Iterator[st
 
 def _verdicts(subject: Subject) -> Iterator[str]:
     for proof in subject.proofs:
-        name = clean(proof.subject, 60)
-        if proof.judgement is None:
-            yield f"{name}: not judged, no round was finished."
-            continue
+        verdict, _, text = headline(proof).partition(": ")
         part = "" if proof.complete else f" It ended early, after {len(proof.rounds)} of {proof.planned} rounds."
         left = "" if proof.restored else " Not all of it was given back."
-        yield f"{name}: {clean(proof.judgement.headline.text, 400)}{part}{left}"
+        yield f"{verdict} of {clean(proof.subject, 60)}: {text}.{part}{left}"
     if not subject.proofs and not subject.chosen and len(subject.runs) > 1:
         yield "Nothing is proven here: single runs are described, and only 'prove' compares rounds."
 

@@ -46,9 +46,14 @@ class NotWritten(WorkshopError):
 
 def default_name(document: ReportDocument, ending: str) -> str:
     """``jitter-workshop-SESSION-DATE.html``: letters, digits and dashes only, whatever the session is called."""
-    plain = unicodedata.normalize("NFKD", document.session_name).encode("ascii", "ignore").decode("ascii")
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or document.session_id
-    date = document.made_at[:10]
+    return name_of(document.session_name, document.session_id, document.made_at, ending)
+
+
+def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> str:
+    """The same where there is no report yet."""
+    plain = unicodedata.normalize("NFKD", session_name).encode("ascii", "ignore").decode("ascii")
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or session_id
+    date = made_at[:10]
     return f"{APP}-{slug}{'' if slug.endswith(date) else f'-{date}'}{ending}"
 
 
@@ -68,7 +73,7 @@ def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tupl
     is there already and ``force`` is not given."""
     targets = [folder / name for name in files]
     for target in targets:
-        _check(target, force)
+        check(target, force)
     made: list[tuple[Path, Path]] = []
     placed: list[Path] = []
     try:
@@ -94,14 +99,17 @@ def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tupl
     return tuple(targets)
 
 
-def _check(target: Path, force: bool) -> None:
-    """Refuse what stands in the way, before anything is made. Raises NotWritten."""
+def check(target: Path, force: bool) -> None:
+    """Refuse what stands in the way, before anything is made: also before a report is, which may take a while. Raises
+    NotWritten."""
     shown = clean(target, 200)
     if not target.name or target.name in (".", ".."):
         raise NotWritten(f"{shown or 'that'} is no name of a file", "name a file with -o")
     try:
         there = target.lstat()
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if not target.parent.is_dir():
+            raise _not_written(target, error) from error
         return
     except (OSError, ValueError) as error:
         raise _not_written(target, error) from error

@@ -14,7 +14,7 @@ import pytest
 
 from jitter_workshop import cli, paths
 from jitter_workshop.commands import report as verb
-from jitter_workshop.flow import explaining, reporting_files
+from jitter_workshop.flow import explaining, reporting, reporting_files
 from jitter_workshop.flow.reporting_formats import FORMATS
 from jitter_workshop.model.run import Stall
 from jitter_workshop.session.store import SessionStore
@@ -154,15 +154,26 @@ def test_where_nothing_can_be_written_one_line_says_why(session: Path, say: Say)
         "pipe.html": "is no regular file",
         "n" * 300: "choose a shorter name",
         "..": "is no name of a file",
-        "": "",
+        "": "-o names no file",
     }.items():
-        if not target:
-            continue
         code, out, err = say("report", "--format", "json", "-o", target)
         assert (code, out) == (2, "")
         assert why in err, target
         assert err.count("\n") == 1
     assert files() == ["file", "folder", "pipe.html"]
+
+
+def test_what_stands_in_the_way_is_told_before_any_work(
+    session: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(*_: object, **__: object) -> None:
+        raise AssertionError("the report was made")
+
+    assert say("report", "--format", "json")[0] == 0
+    monkeypatch.setattr(reporting, "build", built)
+    for words in (["-o", "missing/x.html"], ["--format", "json"], ["-o", "."]):
+        code, out, _ = say("report", *words)
+        assert (code, out) == (2, "")
 
 
 def test_a_full_disk_leaves_nothing(session: Path, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ def test_a_proof_gives_its_verdict_the_first_line(session: OpenSession) -> None:
     session.add_proof(proof)
     document = build(session)
     assert proof.judgement is not None
-    assert document.summary[0].endswith(proof.judgement.headline.text)
+    assert document.summary[0] == f"Proven of {proof.subject}: {proof.judgement.headline.text.removesuffix('.')}."
     assert document.proofs == (proof,)
     assert not any("Nothing is proven" in sentence for sentence in document.summary)
     (line,) = (one.command for one in document.commands if " prove " in one.command)
