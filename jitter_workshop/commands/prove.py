@@ -16,6 +16,7 @@ Exit codes: 0 whatever the verdict, 1 something could not be given back, 2 not p
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 import sys
 import time
@@ -88,16 +89,16 @@ def run(args: argparse.Namespace) -> int:
         hands.close()
         hands.diary.end()
         session.close()
-    if hands.trouble and not proof.restored:
-        say(hands.trouble)  # of a host that was looked at after that and is as it was, nothing is to be said
-    _print(proof, args.json)
-    if prover.not_kept:
-        say(prover.not_kept)
-    elif not args.json:
-        named = f" --session {shlex.quote(name)}" if args.session is not None else ""
-        say(f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again")
+    # Of a host that was looked at after that and is as it was, nothing is to be said.
+    trouble = hands.trouble if not proof.restored else ""
+    named = f" --session {shlex.quote(name)}" if args.session is not None else ""
+    kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
+    # After a hang-up there is no terminal to print on, and the signal is the reason that counts.
+    with contextlib.suppress(*(OSError,) if received else ()):
+        _print(proof, args.json)
+        for sentence in filter(None, (trouble, prover.not_kept or ("" if args.json else kept))):
+            say(sentence)
     if received:
-        sys.stdout.flush()
         raise Interrupted(received[0])
     return 0 if proof.restored else 1
 
@@ -183,7 +184,9 @@ class ProofLine(Line):
             from jitter_workshop.stats.scale import nice_duration
 
             left = f"; about {nice_duration(left_s)} left" if self._done < planned else ""
-            say(f"round {self._done} of {planned} is done{left}")
+            # Whoever read it may have left; that is no reason to stop.
+            with contextlib.suppress(OSError):
+                say(f"round {self._done} of {planned} is done{left}")
 
     def restoring(self) -> None:
         self.write("  giving back …")
@@ -238,7 +241,7 @@ def _print(proof: Proof, as_object: bool) -> None:
         print_json(as_json(proof))
     else:
         sys.stdout.write(proof_text.render(proof, output_style()))
-        sys.stdout.flush()
+    sys.stdout.flush()
 
 
 def as_json(proof: Proof) -> dict[str, Any]:

@@ -249,12 +249,14 @@ class _Series:
             raise HostError(f"{left.tunable} could not be given back: {clean(left.reason, 300)}")
 
     def _give_back(self) -> None:
-        """At the end, however it came. Does not raise."""
-        self._observer.restoring()
+        """At the end, however it came. Raises only what the observer raises, and not before all is given back."""
         try:
-            self._left_alone = (*self._left_alone, *self._sides.give_back())
-        except WorkshopError as error:
-            self._trouble.append(f"what stood was not given back: {error.sentence()}")
+            self._observer.restoring()
+        finally:
+            try:
+                self._left_alone = (*self._left_alone, *self._sides.give_back())
+            except WorkshopError as error:
+                self._trouble.append(f"what stood was not given back: {error.sentence()}")
 
     def _all_back(self) -> bool:
         return not (self._left_alone or self._trouble or self._sides.standing or self._still())

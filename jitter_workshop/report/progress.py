@@ -25,16 +25,18 @@ class Line:
     def write(self, text: str) -> None:
         if self._shown:
             # Blanks instead of an escape: it works on every terminal.
-            sys.stderr.write("\r" + text[:79].ljust(self._length))
-            sys.stderr.flush()
+            try:
+                sys.stderr.write("\r" + text[:79].ljust(self._length))
+                sys.stderr.flush()
+            except OSError:
+                self._shown = False  # the terminal has gone, and what is being done goes on, or ends in its own way
             self._length = len(text[:79])
 
     def close(self) -> None:
         """Leave an empty line behind."""
         if self._length:
             self.write("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
+            self.write("")
 
 
 class LateLine(Line):

@@ -398,6 +398,24 @@ def test_even_a_mistake_gives_the_host_back(session: OpenSession, hands: Hands, 
     assert tuned_tree.contents(tree) == before
 
 
+def test_whoever_watches_may_fail_and_the_host_is_given_back(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    before = tuned_tree.contents(tree)
+    measured.fail[1] = MeasureError("the measuring process ended")  # with the setting in place, or before it
+    measured.fail[0] = MeasureError("the measuring process ended")
+
+    class Gone(Watcher):
+        def restoring(self) -> None:
+            raise OSError("the terminal has gone")
+
+    for seed in (1, 2, 3, 4):
+        with pytest.raises(OSError, match="has gone"):
+            prove(words("thp", seed=seed), session, hands, Gone())
+        assert tuned_tree.contents(tree) == before
+        measured.requests.clear()
+
+
 @pytest.fixture
 def refusing(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hands]:
     yield from with_agent(tree, monkeypatch, f"refuse=/{STAT}")
