@@ -82,7 +82,7 @@ def for_others(document: ReportDocument, raw: bool) -> tuple[str, ...]:
     lines = [*_names(document, found)]
     typed = list(dict.fromkeys(called(run.label, 30) for run in document.runs if run.label))
     if typed:
-        lines.append(f"What you typed: the session's name and {_some(typed, 'label')}.")
+        lines.append(f"The session's name and {_some(typed, 'label')} of runs, as they were typed.")
     lines.append("The host: kernel, CPU model, CPUs, its settings and boot parameters as far as this tool reads them.")
     if raw and not document.private:
         lines.append(f"The raw data of {many(len(document.runs), 'run')}, which have all of this once more.")
@@ -91,16 +91,17 @@ def for_others(document: ReportDocument, raw: bool) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def others_in_short(document: ReportDocument) -> str:
-    """The same in a few words, for the line that is always in sight."""
+def others_in_short(document: ReportDocument, raw: bool) -> str:
+    """The same in a sentence, for the line that is always in sight."""
     if document.private:
-        return "names of hosts, users and tasks are replaced"
+        return "For others: names of hosts, users and tasks are replaced, and no raw data go with it."
     found = names_in(document)
     parts = [f"host {called(found.hosts[0], 30)}"] if len(found.hosts) == 1 else []
     parts += [many(len(found.hosts), "host name")] if len(found.hosts) > 1 else []
     parts += [many(len(found.tasks), "task name")] if found.tasks else []
     parts += [many(len(found.users), "user name")] if found.users else []
-    return ", ".join([*parts, "labels"])
+    parts += ["labels", *(["the raw data"] if raw else [])]
+    return f"Others will see: {', '.join(parts[:-1])}{' and ' if parts[:-1] else ''}{parts[-1]}."
 
 
 def size(count: int) -> str:
@@ -164,7 +165,7 @@ def _culprits(document: ReportDocument) -> Section:
             continue
         rows += _causes(name, one)
     if not document.culprits:
-        told.append(clean(document.notes.get("culprits", "no run was traced, so nobody is named"), 200).capitalize())
+        told.append(_sentence(document.notes.get("culprits", "no run was traced, so nobody is named")))
     head = (("", "stalls", "in all", "worst"),) if rows else ()
     return Section("WHO STOLE THE TIME", tuple(told), (*head, *rows), (1, 2, 3))
 
@@ -183,7 +184,7 @@ def _causes(name: str, one: Culprits) -> Iterator[tuple[str, ...]]:
 def _changes(document: ReportDocument) -> Section:
     if not document.changes:
         why = document.notes.get("events", "")
-        return Section("CHANGED ON THE HOST", (clean(why, 200).capitalize() if why else "Nothing was written.",))
+        return Section("CHANGED ON THE HOST", (_sentence(why or "nothing was written"),))
     counts: dict[str, int] = {}
     for change in document.changes:
         counts[change.fate] = counts.get(change.fate, 0) + 1
@@ -215,7 +216,7 @@ def _status(document: ReportDocument) -> Section:
     title = "STATUS BEFORE AND AFTER"
     before, after = document.before, document.after
     if before is None and after is None:
-        return Section(title, (clean(document.notes.get("before", "not known"), 200).capitalize(),))
+        return Section(title, (_sentence(document.notes.get("before", "not known")),))
     rows = [("", *(word for _, word in _STATES))]
     for name, snapshot in (("before", before), ("after", after)):
         if snapshot is not None:
@@ -252,6 +253,12 @@ def _label(run: ReportedRun) -> str:
 def _moment(at: str) -> str:
     """Day and minute of a time as it is kept, in UTC."""
     return f"{clean(at, 40)[:16].replace('T', ' ')} UTC"
+
+
+def _sentence(reason: str) -> str:
+    """A reason as a sentence of its own."""
+    told = clean(reason, 300).removesuffix(".")
+    return f"{told[:1].upper()}{told[1:]}."
 
 
 def _limited(lines: Sequence[str], most: int = 12) -> tuple[str, ...]:

@@ -192,7 +192,7 @@ async def test_names_are_left_out_where_that_is_asked_for(folder: Path, monkeypa
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await at_report(pilot, "f", "f")
-        assert "Others will see: 2 host names, 2 task names, labels." in all_said(app)
+        assert "Others will see: 2 host names, 2 task names and labels." in all_said(app)
         assert "Names of hosts: lab03, " in all_said(app)
         await pilot.press("n")
         await made(pilot, screen)

@@ -210,9 +210,8 @@ class ReportScreen(WorkshopScreen):
             facts.append(words.files(self._files))
         elif self._making:
             facts.append("being made…")
-        others = f"Others will see: {words.others_in_short(self._draft.shown(self._private))}"
-        raw = chosen.name == RAW and not self._private
-        return views.head(facts, self._where(), f"{others}{', and the raw data' if raw else ''}.", width, palette)
+        others = words.others_in_short(self._draft.shown(self._private), chosen.name == RAW)
+        return views.head(facts, self._where(), others, width, palette)
 
     def _where(self) -> str:
         """The folder, and why it is not the working directory."""
