@@ -22,6 +22,7 @@ from jitter_workshop.stats.scale import nice_ns
 
 LATEST = 6
 """How many runs a chart has where no chapter says which belong together; more cannot be told apart."""
+ONE_RUN = "One run: there is nothing to compare it with."
 LONGEST = 5
 """How many of a run's longest stalls a report has; the raw data have all that the run listed."""
 WORKLOADS = {
@@ -142,7 +143,7 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
 
 def _of_chapter(walk: Walk, curves: int) -> str:
     if curves == 1:
-        return "One run: there is nothing to compare it with."
+        return ONE_RUN
     return "The first run, and the one after its step. Two single runs are described, not judged."
 
 
@@ -155,7 +156,8 @@ def _others(subject: Subject) -> Iterator[Overlay]:
         shown = alike if subject.chosen else alike[-LATEST:]
         less = f" The newest {len(shown)} of {len(alike)} runs." if len(shown) < len(alike) else ""
         title = WORKLOADS.get(workload, clean(workload, 40))
-        yield Overlay(title, f"Single runs, described and not judged.{less}", _curves(subject, shown))
+        text = f"Single runs, described and not judged.{less}" if len(shown) > 1 else ONE_RUN
+        yield Overlay(title, text, _curves(subject, shown))
 
 
 def _published(subject: Subject) -> Iterator[Overlay]:
