@@ -208,6 +208,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], hands: Hands, r
         _must_be_quick(one)
     words, ids = tuple(str(one) for one in wanted), frozenset(one.id for one in wanted)
     ours = _ours(standing(root), ids, hands)
+    _must_be_asked_for(ours, wanted, root)
     drawn = draw_up(HERE, words, request.cpus)
     hot, topology = drawn.hot.cpus, drawn.host.topology
     fresh = tuple(str(one) for one in wanted if one.id not in {entry.tunable for entry in ours})
@@ -271,6 +272,17 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], hands: Hands) -> tuple[
             f"give it back first: 'jitter-workshop restore {' '.join(strange)}'",
         )
     return found
+
+
+def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
+    """Raises HostError where what stands of ours has another value than the one to prove: what would be written once
+    it is given back is not known before that."""
+    values = {one["id"]: one.get("value", "") for one in stack(root)}
+    for one in wanted:
+        tunable = find(one.id)
+        default = tunable.default if tunable.values else None
+        if one.id in {entry.tunable for entry in ours} and values.get(one.id, "") != (one.value or default or ""):
+            raise HostError(f"{one.id} stands as {clean(values.get(one.id, ''), 60)}", "give it back first (undo)")
 
 
 def _change_of(entry: Entry) -> Change:

@@ -315,6 +315,15 @@ def test_our_own_lease_is_given_back_first_and_does_not_stand_at_the_end(
     assert tuned_tree.contents(tree) == before
 
 
+def test_our_own_lease_of_another_value_has_to_be_given_back_first(
+    session: OpenSession, hands: Hands, tree: Path
+) -> None:
+    hands.apply(("thp=never",), CpuSet((2, 3)), hands.plan(("thp=never",), CpuSet((2, 3))).changes)
+    with pytest.raises(HostError, match="thp stands as never"):
+        Prover(words("thp"), session, hands).plan()
+    assert [change.after for change in Prover(words("thp=never"), session, hands).plan().changes] == ["never"]
+
+
 def test_a_session_that_is_only_read_cannot_keep_a_proof(session: OpenSession, hands: Hands) -> None:
     with SessionStore(session.folder.parent).open(session.folder.name) as reader, pytest.raises(SessionError):
         Prover(words("thp"), reader, hands).plan()
