@@ -36,6 +36,7 @@ class Diary:
         self._chapter, self._proof = "", ""
         self._leased: dict[tuple[str, str], HostEvent] = {}
         self._lock = threading.Lock()
+        self._boot_id: str | None = None
 
     @contextlib.contextmanager
     def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
@@ -114,8 +115,14 @@ class Diary:
             chapter=self._chapter,
             kept=kept,
             proof=self._proof,
-            boot_id=journal.current_boot(self._root),
+            boot_id=self._boot(),
         )
+
+    def _boot(self) -> str | None:
+        """Which boot this is, read once: nobody who keeps a diary outlives it."""
+        if self._boot_id is None:
+            self._boot_id = journal.current_boot(self._root)
+        return self._boot_id
 
     def _add(self, events: list[HostEvent]) -> None:
         if self._folder is None or not events:
