@@ -283,9 +283,10 @@ def provenance(recorded: Recorded) -> list[str]:
     host = first.get("host", {})
     noted = sum(one.foreign_permille > 0 for one in runs)
     hours = (max(one.at_ms for one in runs) - min(one.at_ms for one in runs)) / 3_600_000 if runs else 0.0
-    made = f"{len(runs):,} of {planned:,} runs in {hours:.1f} h, {len(recorded.sittings)} sitting(s)"
+    sat = len(recorded.sittings)
+    made = f"{len(runs):,} of {planned:,} runs in {hours:.1f} h, {sat} sitting{'s' if sat > 1 else ''}"
     return [
-        f"{made}, {recorded.again} made again; another task seen on a hot CPU in {noted}",
+        f"{made}, {recorded.again} made again; another task seen on a hot CPU in {noted:,}",
         f"began {first.get('began', '?')}, version {first.get('version', '?')}, commit {first.get('commit', '?')}",
         f"{host.get('cpu_model', '?')}, {host.get('hypervisor') or 'no hypervisor'}, Linux {first.get('kernel', '?')}",
     ]
