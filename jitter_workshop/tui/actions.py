@@ -105,6 +105,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _a("chapter", "hunt", "x", "x", "hide a noise", "Begin a hunt: a hidden noise, which is yours to name"),
     _a("chapter", "name", "i", "i", "name it", "Name the hidden noise, or give up"),
+    _a("chapter", "imported", "", "i", "imported", "At compare: show or hide what 'sessions import' brought"),
     _a("chapter", "cure", "r", "r", "try a cure", "Measure beside a noise once more, with what you did against it"),
     _a("chapter", "copy", "y", "y", "copy", "Copy the commands of this step"),
     _a("chapter", "boots", "n", "n", "one boot", "Plan boot parameters for the next boot alone, or for every boot"),

@@ -10,6 +10,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui import imported_words
 from jitter_workshop.tui import plain_causes as causes
 from jitter_workshop.tui import plain_hunt as hunting
 from jitter_workshop.tui import plain_proving as proving
@@ -160,6 +161,8 @@ class PlainChapter:
             talk.chart(walk.curves() if answer == "c" else self._with_laptop())
         elif answer == "t":
             talk.table(walk.curves())
+        elif answer == "i" and step == "compare" and not walk.hunts:
+            self._with_imported()
         elif answer == "m":
             self._measure(step)
         elif hunting.heard(self._workshop, walk, talk, answer):
@@ -373,6 +376,12 @@ class PlainChapter:
             talk.say("")
             talk.tell(f"{offer} Type w for that.")
         talk.say("")
+
+    def _with_imported(self) -> None:
+        known = self._workshop.imported()
+        if known:
+            self._talk.chart((*imported_words.newest(known), *self._walk.curves()))
+        self._talk.tell(imported_words.said(known, drawn=True))
 
     def _with_laptop(self) -> tuple[RunCurve, ...]:
         return (*self._workshop.published()[:1], *self._walk.curves())

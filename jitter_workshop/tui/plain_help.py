@@ -17,6 +17,8 @@ def chapter_help(walk: Walk, proves: bool) -> Iterator[tuple[str, str]]:
     yield "h", "a hint"
     yield "c", "the chart of this chapter"
     yield "o", "the chart with the laptop of 2015"
+    if not walk.hunts:
+        yield "i", "at compare: the chart with the curves that 'sessions import' brought"
     yield "t", "the numbers as a table"
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"

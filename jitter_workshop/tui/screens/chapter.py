@@ -9,6 +9,7 @@ from textual.binding import BindingType
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.tui import imported_words
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import TALL
 from jitter_workshop.tui.screens.chapter_hunt import ChapterHunt
@@ -124,6 +125,22 @@ class ChapterScreen(ChapterHunt):
     def action_published(self) -> None:
         self._published = not self._shows_published
         self._show()
+
+    def action_name(self) -> None:
+        """Where nothing is hidden, the key lays imported curves beside the compared ones."""
+        if self.step == "compare" and not self.walk.hunts:
+            self.action_imported()
+        else:
+            super().action_name()
+
+    def action_imported(self) -> None:
+        """Show or hide other tools' curves."""
+        if self.run_under_way is not None or self.step != "compare":
+            return
+        known = self._imported()
+        self._with_imports = bool(known) and not self._with_imports
+        self._highlight = None
+        self._tell(imported_words.said(known, self._with_imports))
 
     def action_hint(self) -> None:
         hint = self.walk.hint()

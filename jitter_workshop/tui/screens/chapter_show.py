@@ -364,6 +364,8 @@ class ChapterShow(ChapterState):
         if step in ("plan", "apply") and self._other_boots:
             way = self.walk.boots.way()
             shown.append(("chapter.boots", "every boot" if way is not None and way.once else "one boot"))
+        if step == "compare" and not self.walk.hunts and self._imported():
+            shown.append(("chapter.imported", "hide imported" if self._with_imports else ""))
         if self._sets and step in ("apply", *AFTER) and self.walk.applied:
             shown.append(("chapter.undo", ""))
         if self.walk.measures(step) and self.walk.run_in(step) is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
+from jitter_workshop.tui import imported_words
 from jitter_workshop.tui.measuring import Measuring
 from jitter_workshop.tui.screens.handwork import HandWork
 from jitter_workshop.tui.widgets.chart import Mark
@@ -44,6 +45,8 @@ class ChapterState(HandWork):
         self._view: View = "work"
         self._table = False
         self._published: bool | None = None
+        self._imports: tuple[RunCurve, ...] | None = None
+        self._with_imports = False
         self._highlight: int | None = None
         self._message = ""
         self._tried: Tried | None = None
@@ -157,13 +160,20 @@ class ChapterState(HandWork):
             return list(self._recorded()[0])
         # One published curve, of messages in transit, gives the scale; all of them are on the screen of all curves.
         published = self.workshop.published()[:1] if self._shows_published and self._of_transit else ()
-        curves = [*published, *self.walk.curves()]
+        imported = imported_words.newest(self._imported()) if self._with_imports and self.step == "compare" else ()
+        curves = [*published, *imported, *self.walk.curves()]
         running = self.run_under_way
         if running is not None and running.progress is not None:
             label = running.request.label or "this run"
             curve = dataclasses.replace(running.progress.curve, label=label)
             curves.append(RunCurve("live", label, curve, None))
         return curves
+
+    def _imported(self) -> tuple[RunCurve, ...]:
+        """What was imported into this session, read once: a fine histogram takes a while."""
+        if self._imports is None:
+            self._imports = self.workshop.imported()
+        return self._imports
 
     def _marks(self) -> list[Mark]:
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
