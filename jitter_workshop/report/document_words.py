@@ -9,7 +9,9 @@ from typing import Literal
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.history import CheckState, Snapshot
 from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import Fate
+from jitter_workshop.model.text import many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, VerdictWord
 from jitter_workshop.stats.footing import FEW_SAMPLES, FEW_STALLS
 
@@ -97,6 +99,22 @@ _FACTS = {
     "memlock_limit_bytes": "lockable memory, bytes",
     "boot_id": "boot",
 }
+
+
+def given_back(proof: Proof) -> str:
+    """What of a proof's changes still stands, in a sentence without its full stop."""
+    if not proof.restored:
+        return "Not all of it was given back"
+    if proof.subject == PLACEMENT or not proof.changes:
+        return "No setting of the host was changed"
+    return "All of it was given back at the end"
+
+
+def written(proof: Proof) -> str:
+    """What a list of a proof's changes is of."""
+    if proof.subject == PLACEMENT:
+        return "Where the threads were, without and with it"
+    return f"What was written in each round: {many(len(proof.changes), 'write')}"
 
 
 def host_facts(host: HostSummary) -> Iterator[tuple[str, str | None, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import Judgement, Verdict, VerdictWord
-from jitter_workshop.report.document_words import HOW_VERDICTS, SIGNS
+from jitter_workshop.report.document_words import HOW_VERDICTS, SIGNS, given_back, written
 from jitter_workshop.report.html_write import (
     Html,
     Number,
@@ -179,9 +179,7 @@ def _restored(proof: Proof) -> Html:
             for one in proof.left_alone
         )
         return join([tag("p", "Not all of it was given back:", class_="attention"), bullets(items)])
-    if not proof.restored:
-        return tag("p", "Not all of it was given back.", class_="attention")
-    return tag("p", "All of it was given back at the end." if proof.changes else "No setting of the host was changed.")
+    return tag("p", f"{given_back(proof)}.", class_=None if proof.restored else "attention")
 
 
 def _changes(proof: Proof) -> Html | None:
@@ -189,6 +187,6 @@ def _changes(proof: Proof) -> Html | None:
         return None
     rows = (row(code(one.path), cell(code(one.before)), cell(code(one.after)), cell(one.why)) for one in proof.changes)
     return folded(
-        f"What was written in each round: {many(len(proof.changes), 'write')}",
+        written(proof),
         table(("path", "without", "with", "why"), rows, "Writes of one round"),
     )

@@ -24,6 +24,8 @@ from jitter_workshop.report.document_words import (
     NOTHING_PROVEN,
     OWN_PLACE,
     SIGNS,
+    given_back,
+    written,
 )
 from jitter_workshop.report.formats import Files, beside
 from jitter_workshop.report.markdown_write import (
@@ -41,7 +43,7 @@ from jitter_workshop.report.markdown_write import (
     table,
     when,
 )
-from jitter_workshop.report.proof_text import WORDS, pictures
+from jitter_workshop.report.proof_text import WORDS, pictures, span_of
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats.curve import value_at
@@ -173,7 +175,7 @@ def _proof(proof: Proof) -> Iterator[str]:
                 amount(one.measure, one.without),
                 amount(one.measure, one.with_it),
                 times(one.ratio),
-                f"{times(one.low)} to {times(one.high) if one.high is not None else 'any'}",
+                span_of(one),
                 Md(f"{SIGNS[one.verdict]} {WORDS[one.verdict]}"),
             ]
             for one in judged.rows
@@ -207,7 +209,7 @@ def _made(proof: Proof) -> str:
     wanted = "" if done == proof.planned else f" of {proof.planned:,}"
     parts = [
         f"{many(done, 'round')}{wanted}",
-        f"{clean(proof.workload, 20)}, preset {clean(proof.preset, 20)}",
+        clean(proof.workload, 20) + (f", preset {clean(proof.preset, 20)}" if proof.preset else ""),
         f"from {when(proof.started_at)} to {when(proof.ended_at)}",
     ]
     if proof.rounds:
@@ -230,13 +232,12 @@ def _ended(proof: Proof) -> Iterator[str]:
             )
             for one in proof.left_alone
         )
-    elif not proof.restored:
-        yield Md("**Not all of it was given back.**")
     else:
-        yield line("All of it was given back at the end." if proof.changes else "No setting of the host was changed.")
+        told = f"{given_back(proof)}."
+        yield line(told) if proof.restored else Md(f"**{told}**")
     yield bullets(line(note, 600) for note in proof.notes)
     if proof.changes:
-        yield line(f"What was written in each round: {many(len(proof.changes), 'write')}")
+        yield line(f"{written(proof)}:")
         rows = [[span(one.path), span(one.before), span(one.after), one.why] for one in proof.changes]
         yield table(("path", "without", "with", "why"), rows)
 

@@ -113,7 +113,7 @@ def table(rows: Sequence[Verdict], style: Style) -> list[str]:
     for row in rows:
         figures = f"{clean(measure_name(row.measure), _NAME):<{_NAME}}"
         figures += f"{amount(row.measure, row.without):>{value}}{amount(row.measure, row.with_it):>{value}}"
-        figures += f"{times(row.ratio):>{_RATIO}}{'' if narrow else f'{_span(row):>{_SPAN}}'}  "
+        figures += f"{times(row.ratio):>{_RATIO}}{'' if narrow else f'{span_of(row):>{_SPAN}}'}  "
         if wide:
             figures += f"{strip.drawn(strip.strip(row, axis), axis, _PICTURE)}  "
         lines.append(figures + _word(row, style))
@@ -204,7 +204,8 @@ def _word(row: Verdict, style: Style) -> str:
     return style.paint(WORDS[row.verdict], _COLOURS[row.verdict])
 
 
-def _span(row: Verdict) -> str:
+def span_of(row: Verdict) -> str:
+    """A line's interval: ``1/77 – 1/16``, ``any`` where it says nothing."""
     if row.low <= 0 and row.high is None:
         return "any"
     return f"{times(row.low)} – {times(row.high) if row.high is not None else 'any'}"

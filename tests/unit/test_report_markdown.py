@@ -196,7 +196,7 @@ def test_the_figures_are_the_reports(text: str) -> None:
     judged = report.proofs[0].judgement
     assert judged is not None
     assert f"**▼ lower** {judged.headline.text}" in text
-    assert "| stalls over 100 µs |   45.3/s |    2.22/s |  1/21 |   1/27 to 1/16 | ▼ lower       |" in text
+    assert "| stalls over 100 µs |   45.3/s |    2.22/s |  1/21 |   1/27 – 1/16 | ▼ lower       |" in text
     assert "stalls over 100 µs    ├●─┤                ┊│┊" in text
 
 
