@@ -190,15 +190,15 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
 
 def explanations(report: EvidenceReport) -> Iterator[str]:
     """What the kinds among a report's causes mean that are no names, in sentences; those that begin with ITEM are
-    candidates for a gap without an event."""
+    candidates for a gap without an event, and stand at the end."""
+    if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
+        yield _MISSING
     for kind, text in _ABOUT.items():
         if any(cause.kind == kind and (kind != "no_event" or cause.name == words.NOTHING) for cause in report.causes):
             yield text
             if kind == "no_event" and report.candidates:
                 yield "It may have been one of these; the trace cannot tell:"
                 yield from (f"{ITEM}{clean(candidate, 200)}" for candidate in report.candidates)
-    if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
-        yield _MISSING
 
 
 def _numbers(cause: Cause) -> str:
