@@ -23,6 +23,7 @@ _NO_SPAN = 80
 _PICTURE = 17
 _WIDE_PICTURE = 45
 _TEXT = 500
+_OF_PAIRS = "Ratio and interval are of the pairs, not of the two columns, in which one bad run weighs more."
 
 WORDS: dict[VerdictWord, str] = {
     "lower": "lower",
@@ -85,7 +86,8 @@ def render(proof: Proof, style: Style) -> str:
     lines = [*_headline(proof, style), "", *wrap(_made(proof), style.width)]
     said = proof.judgement
     if said is not None and said.rows:
-        lines += ["", *table(said.rows, style)]
+        lines += ["", *table(said.rows, style), ""]
+        lines += [style.paint(line, "dim") for line in wrap(_OF_PAIRS, style.width)]
         lines += _untold(said, style)
     if said is not None:
         lines += ["", *wrap(said.worst, style.width), *wrap(said.drift.words, style.width)]

@@ -73,6 +73,11 @@ def test_each_line_has_its_figures_its_word_and_its_picture() -> None:
     assert "┤" in line
 
 
+def test_that_a_ratio_is_not_the_columns_quotient_is_said() -> None:
+    assert "of the pairs, not of the two columns" in " ".join(proof_text.render(make_proof(), PLAIN).split())
+    assert "of the pairs" not in proof_text.render(make_proof(rounds=0), PLAIN)
+
+
 def test_without_colour_there_are_no_escapes_and_with_it_the_words_stay() -> None:
     proof = make_proof()
     plain, coloured = (proof_text.render(proof, Style(100, colour=c)) for c in (False, True))
