@@ -30,6 +30,9 @@ MOST_NAMES = 6
 STRIP = 25
 """Cells of a verdict's picture."""
 
+_SAID_ELSEWHERE = frozenset({"before", "after", "culprits", "events", "private"})
+"""Reasons that stand where the thing itself would."""
+
 _STATES: tuple[tuple[State, str], ...] = (
     ("ok", "good"),
     ("improve", "could be better"),
@@ -71,8 +74,9 @@ def sections(document: ReportDocument) -> Iterator[Section]:
     yield _runs(document)
     if document.imports:
         yield Section("BY OTHER TOOLS", _limited([clean(line, 160) for line in document.imports]))
-    if document.notes:
-        yield Section("WHAT IS NOT KNOWN", tuple(f"{clean(k, 40)}: {clean(v, 200)}" for k, v in document.notes.items()))
+    unknown = [f"{clean(k, 40)}: {clean(v, 200)}" for k, v in document.notes.items() if k not in _SAID_ELSEWHERE]
+    if unknown:
+        yield Section("WHAT IS NOT KNOWN", tuple(unknown))
 
 
 def for_others(document: ReportDocument, raw: bool) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow import reporting_draft, reporting_files
 from jitter_workshop.flow.reporting import build
+from jitter_workshop.flow.reporting_draft import Draft
 from jitter_workshop.flow.reporting_formats import FORMATS
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.report import ReportDocument
@@ -158,6 +159,35 @@ async def test_it_is_written_to_a_new_file_and_stays_said(folder: Path) -> None:
         await settled(pilot)
         assert {p.name for p in folder.iterdir()} == {path.name, f"{path.stem}-2.json"}
         assert path.read_bytes() == before
+
+
+async def test_asked_for_before_it_is_made_it_is_written_as_soon_as_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    make = Draft.files
+
+    def slowly(*given: Any) -> dict[str, bytes]:
+        assert go_on.wait(20)
+        return make(*given)
+
+    monkeypatch.setattr(Draft, "files", slowly)
+    app = WorkshopApp(measured())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("r")
+        while "being made…" not in all_said(app):
+            await pilot.pause(0.01)
+        # Another format gives the first one up; going round comes back to it.
+        await pilot.press(*"f" * len(FORMATS))
+        await pilot.press("enter")
+        assert "It is written as soon as it is made." in all_said(app)
+        assert not list(folder.iterdir())
+        go_on.set()
+        while "Written:" not in all_said(app):
+            await pilot.pause(0.01)
+        assert "as soon as" not in all_said(app)
+        assert len(list(folder.iterdir())) == 1
 
 
 async def test_a_name_that_was_taken_meanwhile_is_not_overwritten(folder: Path) -> None:

@@ -72,7 +72,10 @@ class ReportScreen(WorkshopScreen):
         self._place = 0
         self._path: Path | None = None
         self._files: Files | None = None
-        self._making = False
+        self._making: object = None
+        """What the making of the file that is under way goes by; None while none is."""
+        self._wanted = False
+        """Was it to be written before it was made? Then it is as soon as it is."""
         self._said = ""
         self._written: Written | None = None
         self._overlay = 0
@@ -147,6 +150,7 @@ class ReportScreen(WorkshopScreen):
         """Make the file anew: the format, the names or the folder have changed."""
         self._files = None
         self._path = None
+        self._wanted = False
         self._redraw()
         self.run_worker(self._make(), exclusive=True, group="report")
 
@@ -156,7 +160,7 @@ class ReportScreen(WorkshopScreen):
         if draft is None or not self._places:
             return
         chosen, private, folder = self._formats[self._format], self._private, self._places[self._place]
-        self._making = True
+        ticket = self._making = object()
 
         def make() -> tuple[Path, Files]:
             path = draft.path(chosen, private, folder)
@@ -167,7 +171,12 @@ class ReportScreen(WorkshopScreen):
         except WorkshopError as error:
             self._said = f"{error.sentence()}."
         finally:
-            self._making = False
+            # One that was given up ends after the next one has begun.
+            if self._making is ticket:
+                self._making = None
+        wanted, self._wanted = self._wanted, False
+        if wanted and self._files is not None and self._path is not None:
+            await self._write(self._files, self._path, (chosen.name, private))
         self._redraw()
 
     # -- what stands where -----------------------------------------------------------------------------------------
@@ -208,7 +217,7 @@ class ReportScreen(WorkshopScreen):
         if self._files is not None and self._path is not None:
             facts.append(words.size(sum(map(len, self._files.values()))))
             facts.append(words.files(self._files))
-        elif self._making:
+        elif self._making is not None:
             facts.append("being made…")
         others = words.others_in_short(self._draft.shown(self._private), chosen.name == RAW)
         return views.head(facts, self._where(), others, width, palette)
@@ -268,7 +277,8 @@ class ReportScreen(WorkshopScreen):
         if self._written is not None and self._written.wish == wish:
             self._said = "It is written already; f and n make another one of it."
         elif self._files is None or self._path is None:
-            self._said = "The file is still being made." if self._making else "There is no file to write."
+            self._wanted = self._making is not None
+            self._said = "It is written as soon as it is made." if self._wanted else "There is no file to write."
         else:
             self.run_worker(self._write(self._files, self._path, wish), exclusive=True, group="report")
             return
