@@ -95,11 +95,13 @@ def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme:
         return render_svg(curves, view=view, theme=theme).encode()
     try:
         from jitter_workshop.report.png import render_png
-    except ImportError as error:
+
+        return render_png(curves, view=view, theme=theme or "light")
+    except (ImportError, OSError) as error:
+        # Pillow is not there, or without its letters, or the font is not.
         raise UsageError(
-            f"PNG needs the library Pillow: {clean(error, 120)}", "install jitter-workshop anew, or use -o FILE.svg"
+            f"PNG cannot be drawn here: {clean(error, 120)}", "install jitter-workshop anew, or use -o FILE.svg"
         ) from error
-    return render_png(curves, view=view, theme=theme or "light")
 
 
 def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | None, list[str]]:
