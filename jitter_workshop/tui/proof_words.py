@@ -50,7 +50,7 @@ def asked_for(before: Proof | None) -> int | None:
 def work(plan: ProofPlan, rounds: int) -> str:
     """``10 rounds are 20 runs of ring, 5 s each: about 3 min.``"""
     length = f"{plan.run_s:.3g} s each"
-    takes = nice_duration(seconds(plan, rounds))
+    takes = nice_duration(_coarse(seconds(plan, rounds)))
     runs = many(2 * rounds, "run")
     return (
         f"{many(rounds, 'round')} {'is' if rounds == 1 else 'are'} {runs} of {plan.workload}, {length}: about {takes}."
@@ -80,8 +80,7 @@ def step_of(step: ProofStep, rounds: int) -> str:
 
 def left(left_s: float) -> str:
     """How long it still takes, in words that do not pretend to know it to the second."""
-    coarse = 10 * round(left_s / 10) if left_s >= 60 else left_s
-    return f"about {nice_duration(coarse)} left" if left_s >= 1 else "nearly done"
+    return f"about {nice_duration(_coarse(left_s))} left" if left_s >= 1 else "nearly done"
 
 
 def signs(order: Order) -> tuple[str, str]:
@@ -165,6 +164,11 @@ def seen_so_far(ratios: Sequence[float | None]) -> str:
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
     return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "nothing seen on either side"
+
+
+def _coarse(seconds: float) -> float:
+    """From a minute on in tens: an estimate knows no more."""
+    return 10 * round(seconds / 10) if seconds >= 60 else seconds
 
 
 def _sentence(text: str) -> str:

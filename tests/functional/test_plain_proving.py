@@ -48,7 +48,7 @@ def test_another_number_of_rounds_and_nonsense(monkeypatch: pytest.MonkeyPatch) 
     assert "'many' is no number of rounds from 1 to 1,000." in text
     assert "'0' is no number" in text
     assert "'99999999' is no number" in text
-    assert "12 rounds are 24 runs of ring, 5 s each: about 3 min 24 s." in text
+    assert "12 rounds are 24 runs of ring, 5 s each: about 3 min 20 s." in text
     assert "round 12 of 12" in text
     assert "Nothing is measured." in text
     assert [proof.planned for proof in workshop._desk.handle.proofs()] == [12]

@@ -213,8 +213,9 @@ def _table(rows: Sequence[Verdict], width: int, palette: Palette) -> Lines:
     sizes = [max(len(head), *(len(one[at]) for one in cells)) for at, head in enumerate(_HEADS)]
     gap = " " * (2 if width >= _ROOMY else 1)
     room = width - sum(sizes) - 3 * len(gap) - 4 - _VERDICT
-    picture = min(room - (1 - room % 2), _MOST_STRIP) if room >= _LEAST_STRIP else 0
     shared = axis_of(rows)
+    drawable = room >= _LEAST_STRIP and any(strip(row, shared) is not None for row in rows)
+    picture = min(room - (1 - room % 2), _MOST_STRIP) if drawable else 0
     head = Text(_columns(_HEADS, sizes, gap), style=palette.dim)
     head.append(f"  {scale(shared, picture)}  verdict" if picture else "  verdict")
     lines: Lines = [head]
