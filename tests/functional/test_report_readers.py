@@ -29,7 +29,7 @@ from tests.madeup import make_run
 
 HERE = Path(__file__).parents[1] / "readers"
 PLACE = Path(os.environ.get("JITTER_WORKSHOP_READERS") or "no-such-folder")
-JARS = sorted({*PLACE.glob("HdrHistogram*.jar"), *Path("/usr/share/java").glob("HdrHistogram*.jar")})
+JARS = sorted({*PLACE.glob("HdrHistogram*.jar"), *Path("/usr/share/java").glob("hdrhistogram.jar")})
 MORE = ("0.990000000000", "0.999000000000", "0.999900000000", "0.999990000000", "0.999999000000")
 """The percentiles of our reports that are no steps of HdrHistogram's."""
 
