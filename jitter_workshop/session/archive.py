@@ -10,6 +10,7 @@ The same session gives the same bytes. :mod:`jitter_workshop.session.unpack` is 
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import hashlib
 import json
 import os
@@ -32,6 +33,7 @@ from jitter_workshop.session.traces import TRACE_FILE
 
 FORMAT_VERSION = 1
 BLOCKS_FILE = "histograms.hlog"
+MERGED_FILE = "merged.hlog"
 SESSION_FILE = "session.json"
 
 MOST_FILES = 100_000
@@ -52,8 +54,11 @@ _INDEX_BYTES = 150
 
 NO_ROOM = "left out to keep the file small"
 
-Form = Literal["plain", "hlog"]
+Form = Literal["plain", "hlog", "sums"]
 Method = Literal["bz2", "zlib", "stored"]
+_PLAIN: Form = "plain"
+_HLOG: Form = "hlog"
+_SUMS: Form = "sums"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,8 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class File:
     """A file of the session, in the order of the parts' bytes. ``size`` and ``sha256``: as it lay on disk. ``packed``:
-    how many bytes of its ``part`` it takes, and ``form`` how they are made a file again (``hlog``:
-    :mod:`jitter_workshop.session.packedlog`, and ``holds`` is the digest of these bytes)."""
+    how many bytes of its ``part`` it takes, and ``form`` how they are made a file again (``hlog`` and ``sums``, of the
+    log right before it: :mod:`jitter_workshop.session.packedlog`; ``holds`` is the digest of the packed log)."""
 
     path: str
     size: int
@@ -115,12 +120,17 @@ def pack(folder: Path, *, room: int | None = None) -> bytes:
     packer = _Packer(folder)
     needed = [f for f in every if not _is_blocks(f) and not _is_trace(f)]
     fast = sum(f.size for f in needed) > _LARGE
-    packer.add(needed, "zlib" if fast else "bz2", None)
+    logs = [] if fast else [f for f in needed if _is_merged(f)]
+    packer.add([f for f in needed if f not in logs], "zlib" if fast else "bz2")
     left = None if room is None else room - packer.size - _INDEX_BYTES * len(every) - 200
-    left, missing = _add_while_it_fits(packer, [f for f in every if _is_blocks(f)], "bz2", 1, left)
+    left, missing = _add_logs(packer, logs, [f for f in every if _is_blocks(f)], left)
     left_out += missing
-    left, missing = _add_while_it_fits(packer, [f for f in every if _is_trace(f)], "stored", None, left)
-    left_out += missing
+    for trace in sorted(filter(_is_trace, every), key=lambda f: f.path, reverse=True):
+        if left is not None and trace.size > left:
+            left_out.append(LeftOut(trace.path, trace.size, NO_ROOM))
+        else:
+            used = packer.add([trace], "stored")
+            left = None if left is None else left - used
     index = Index(
         FORMAT_VERSION,
         folder.name,
@@ -133,22 +143,41 @@ def pack(folder: Path, *, room: int | None = None) -> bytes:
     return b"".join((_MAGIC, _LENGTH.pack(len(packed)), packed, *packer.pieces))
 
 
-def _add_while_it_fits(
-    packer: _Packer, found: Iterable[_Found], method: Method, misses: int | None, left: int | None
+def _add_logs(
+    packer: _Packer, merged: Iterable[_Found], blocks: Iterable[_Found], left: int | None
 ) -> tuple[int | None, list[LeftOut]]:
-    """Each file a part of its own, those of the newest runs first. ``misses``: after so many that do not fit no other
-    is tried, because trying takes time; None = each is tried whose size alone leaves hope."""
+    """The whole histograms of every run, and those of its blocks while there is room, the newest run's first. Once a
+    run's did not fit those of older ones are not tried: packing takes time."""
     missing: list[LeftOut] = []
-    for one in sorted(found, key=lambda f: f.path, reverse=True):
-        hopeless = left is not None and (left <= 0 or (method == "stored" and one.size > left))
-        tried = not hopeless and misses != 0
-        used = packer.add([one], method, left) if tried else None
-        if used is None:
-            missing.append(LeftOut(one.path, one.size, NO_ROOM))
-            misses = misses - 1 if tried and misses else misses
-        elif left is not None:
-            left -= used
+    whole = {_run_of(one): one for one in merged}
+    by_block = {_run_of(one): one for one in blocks}
+    alone = {run: packer.piece([one], "bz2") for run, one in whole.items()}
+    left = None if left is None else left - sum(len(piece.packed) for piece in alone.values())
+    for run in sorted({*whole, *by_block}, reverse=True):
+        piece = alone.get(run)
+        if run in by_block:
+            found = [by_block[run], *([whole[run]] if run in whole else [])]
+            both = packer.piece(found, "bz2") if left is None or left > 0 else None
+            more = len(both.packed) - (len(piece.packed) if piece is not None else 0) if both is not None else 0
+            if both is not None and (left is None or more <= left):
+                piece, left = both, None if left is None else left - more
+            else:
+                # What is left is too little for any other, too: nothing more is tried.
+                left = min(left or 0, 0)
+                missing.append(LeftOut(by_block[run].path, by_block[run].size, NO_ROOM))
+        if piece is not None:
+            packer.take(piece)
     return left, missing
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part that may be taken or not. ``files``: their ``part`` is not known yet."""
+
+    method: Method
+    plain: int
+    packed: bytes
+    files: tuple[File, ...]
 
 
 class _Packer:
@@ -161,28 +190,35 @@ class _Packer:
         self.pieces: list[bytes] = []
         self.size = 0
 
-    def add(self, found: Iterable[_Found], method: Method, most: int | None) -> int | None:
-        """Some files as one part; how many bytes it takes, or None where those are more than ``most`` (then nothing was
-        added)."""
+    def add(self, found: Iterable[_Found], method: Method) -> int:
+        """Some files as one part; how many bytes it takes."""
+        piece = self.piece(found, method)
+        self.take(piece)
+        return len(piece.packed)
+
+    def take(self, piece: _Piece) -> None:
+        self.files += [dataclasses.replace(one, part=len(self.parts)) for one in piece.files]
+        self.parts.append(Part(piece.method, len(piece.packed), piece.plain))
+        self.pieces.append(piece.packed)
+        self.size += len(piece.packed)
+
+    def piece(self, found: Iterable[_Found], method: Method) -> _Piece:
+        """Some files packed, of which nothing is taken yet."""
         bodies: list[bytes] = []
         files: list[File] = []
+        blocks: bytes | None = None
         for one in sorted(found, key=lambda f: (f.path.rpartition("/")[2], f.path)):
             content = self._read(one.path)
+            body, form, holds = content, _PLAIN, ""
             log = packedlog.packed(content) if one.path.endswith(".hlog") and method == "bz2" else None
-            body = content if log is None else log
-            form: Form = "plain" if log is None else "hlog"
-            holds = "" if log is None else _digest(log)
-            files.append(File(one.path, len(content), _digest(content), len(self.parts), len(body), form, holds))
+            if log is not None:
+                sums = packedlog.summed(log, blocks) if blocks is not None and _is_merged(one) else None
+                body, form, holds = (log, _HLOG, _digest(log)) if sums is None else (sums, _SUMS, _digest(log))
+            blocks = log if _is_blocks(one) else None
+            files.append(File(one.path, len(content), _digest(content), 0, len(body), form, holds))
             bodies.append(body)
         plain = b"".join(bodies)
-        piece = _PACK[method](plain)
-        if most is not None and len(piece) > most:
-            return None
-        self.parts.append(Part(method, len(piece), len(plain)))
-        self.files += files
-        self.pieces.append(piece)
-        self.size += len(piece)
-        return len(piece)
+        return _Piece(method, len(plain), _PACK[method](plain), tuple(files))
 
     def _read(self, path: str) -> bytes:
         where = self._folder / path
@@ -203,6 +239,14 @@ _PACK: dict[Method, Callable[[bytes], bytes]] = {
 
 def _is_blocks(one: _Found) -> bool:
     return one.path.startswith("runs/") and one.path.endswith(f"/{BLOCKS_FILE}")
+
+
+def _is_merged(one: _Found) -> bool:
+    return one.path.startswith("runs/") and one.path.endswith(f"/{MERGED_FILE}")
+
+
+def _run_of(one: _Found) -> str:
+    return one.path.split("/")[1]
 
 
 def _is_trace(one: _Found) -> bool:

@@ -1,8 +1,10 @@
-"""A histogram log without its own compression, so that a compressor sees its counts: a third is left of it.
+"""A histogram log without its own compression, so that a compressor sees its counts: half is left of it.
 
 The text of the log with a NUL for each histogram, its length before it; then the histograms as they are inside their
 zlib streams, each with its length. The way back compresses them anew, which gives the very same bytes with every zlib
 of the same kind, and the same histograms with any (zlib-ng finds other matches).
+
+Of a log of whole runs only the text need be kept where its histograms are the sums of another log's (:func:`summed`).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import binascii
 import re
 import struct
 import zlib
+from collections.abc import Iterable
 
 MOST_HISTOGRAM = 16 << 20
 """Of one histogram's counts: every one of this tool's has less than a tenth of it."""
@@ -21,6 +24,14 @@ _HEAD = struct.Struct(">II")
 """Before the stream, in a compressed histogram: a cookie and the stream's length."""
 _COOKIE = 0x1C849314
 _LEVEL = 6
+_INNER = 40
+"""The head of a histogram inside its stream; counters follow."""
+_MOST_TO_SUM = 64 << 20
+_MOST_COUNTERS = 1 << 20
+_LONGEST = 8
+"""Bytes of a number that is still read; no run counts as far."""
+_TAGS = re.compile(rb"(?m)^Tag=([^,\n]*),[^,\n]*,[^,\n]*,[^,\n]*,\0$")
+_TOKEN = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
 
 
 def packed(log: bytes) -> bytes | None:
@@ -39,22 +50,117 @@ def packed(log: bytes) -> bytes | None:
     except (zlib.error, binascii.Error):
         return None
     text = _HISTOGRAM.sub(rb"\1\0", log)
-    return b"".join((_LENGTH.pack(len(text)), text, *(_LENGTH.pack(len(one)) + one for one in plain)))
+    return _joined(text, plain)
 
 
 def unpacked(form: bytes) -> bytes:
     """The log. Raises ValueError for what :func:`packed` did not give."""
-    (length,) = _LENGTH.unpack(_taken(form, 0, _LENGTH.size))
-    place = _LENGTH.size + length
-    texts = _taken(form, _LENGTH.size, length).split(b"\0")
+    text, plain = _split(form)
+    texts = text.split(b"\0")
     pieces = [texts[0]]
-    for text in texts[1:]:
+    for one, after in zip(plain, texts[1:], strict=True):
+        pieces += [_encoded(one), after]
+    return b"".join(pieces)
+
+
+def summed(form: bytes, blocks: bytes) -> bytes | None:
+    """The text of a packed log whose histograms are the sums, by tag, of those of another packed log; None where they
+    are not."""
+    text, plain = _split(form)
+    try:
+        sums = _sums(blocks)
+    except ValueError:
+        return None
+    return text if [sums.get(tag) for tag in _TAGS.findall(text)] == plain else None
+
+
+def from_sums(text: bytes, blocks: bytes) -> bytes:
+    """The packed log of which :func:`summed` gave the text. Raises ValueError for any other."""
+    sums = _sums(blocks)
+    tags = _TAGS.findall(text)
+    if len(tags) != text.count(b"\0") or not set(tags) <= set(sums):
+        raise ValueError("a histogram log does not say what it sums up")
+    return _joined(text, [sums[tag] for tag in tags])
+
+
+def _joined(text: bytes, plain: Iterable[bytes]) -> bytes:
+    return b"".join((_LENGTH.pack(len(text)), text, *(_LENGTH.pack(len(one)) + one for one in plain)))
+
+
+def _split(form: bytes) -> tuple[bytes, list[bytes]]:
+    (length,) = _LENGTH.unpack(_taken(form, 0, _LENGTH.size))
+    text = _taken(form, _LENGTH.size, length)
+    place = _LENGTH.size + length
+    plain = []
+    for _ in range(text.count(b"\0")):
         (size,) = _LENGTH.unpack(_taken(form, place, _LENGTH.size))
-        pieces += [_encoded(_taken(form, place + _LENGTH.size, size)), text]
+        plain.append(_taken(form, place + _LENGTH.size, size))
         place += _LENGTH.size + size
     if place != len(form):
         raise ValueError("a histogram log has something behind its end")
-    return b"".join(pieces)
+    return text, plain
+
+
+def _sums(form: bytes) -> dict[bytes, bytes]:
+    """Tag → the histograms of a packed log added up, in the same form. Raises ValueError."""
+    if len(form) > _MOST_TO_SUM:
+        raise ValueError("a histogram log is too long to be added up")
+    text, plain = _split(form)
+    heads: dict[bytes, bytes] = {}
+    totals: dict[bytes, dict[int, int]] = {}
+    for tag, one in zip(_TAGS.findall(text), plain, strict=True):
+        # Behind the cookie and the length: how values map to counters, the same for all of a tag.
+        head = one[:4] + one[8:_INNER]
+        if len(one) < _INNER or heads.setdefault(tag, head) != head:
+            raise ValueError("the histograms of a tag do not add up")
+        _add(one[_INNER:], totals.setdefault(tag, {}))
+    return {tag: _inner(heads[tag], total) for tag, total in totals.items()}
+
+
+def _add(counters: bytes, total: dict[int, int]) -> None:
+    """Add a histogram's counters to a sum: ZigZag LEB128 numbers, a negative one a run of zeros."""
+    place = 0
+    for token in _TOKEN.findall(counters):
+        number = _KNOWN.get(token)
+        if number is None:
+            number = _number(token)
+        if number < 0:
+            place -= number
+        else:
+            if number:
+                total[place] = total.get(place, 0) + number
+            place += 1
+    if place > _MOST_COUNTERS:
+        raise ValueError("a histogram is larger than any")
+
+
+def _number(token: bytes) -> int:
+    if len(token) > _LONGEST:
+        raise ValueError("a counter is larger than any")
+    raw = sum((byte & 0x7F) << (7 * n) for n, byte in enumerate(token))
+    return (raw >> 1) ^ -(raw & 1)
+
+
+def _token(number: int) -> bytes:
+    raw = number << 1 if number >= 0 else (-number << 1) - 1
+    found = bytearray()
+    while raw > 0x7F:
+        found.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    found.append(raw)
+    return bytes(found)
+
+
+def _inner(head: bytes, total: dict[int, int]) -> bytes:
+    pieces: list[bytes] = []
+    after = 0
+    for place in sorted(total):
+        if place > after:
+            pieces.append(_token(after - place))
+        pieces.append(_token(total[place]))
+        after = place + 1
+    body = b"".join(pieces)
+    return head[:4] + struct.pack(">I", len(body)) + head[4:] + body
 
 
 def _taken(form: bytes, place: int, size: int) -> bytes:
@@ -64,6 +170,10 @@ def _taken(form: bytes, place: int, size: int) -> bytes:
     if len(taken) != size:
         raise ValueError("a histogram log is cut off")
     return taken
+
+
+# Most counters are small, and looked up faster than read.
+_KNOWN = {_token(number): number for number in range(-8_192, 8_192)}
 
 
 def _encoded(one: bytes) -> bytes:

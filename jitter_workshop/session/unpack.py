@@ -58,11 +58,13 @@ def unpack(data: bytes) -> Unpacked:
     index, place = archive.read_index(data)
     found: dict[str, bytes] = {}
     anew: list[str] = []
+    log = b""
     try:
         for one, body in _bodies(data, index, place):
-            content = body if one.form == "plain" else packedlog.unpacked(body)
+            log = packedlog.from_sums(body, log) if one.form == "sums" else body
+            content = body if one.form == "plain" else packedlog.unpacked(log)
             if hashlib.sha256(content).hexdigest() != one.sha256:
-                _check_same_histograms(one, body)
+                _check_same_histograms(one, log)
                 anew.append(one.path)
             found[one.path] = content
     except (ValueError, OSError, zlib.error, EOFError, struct.error) as error:

@@ -151,7 +151,8 @@ def test_on_paper_everything_is_open_and_black_on_white(window: Browser, page: P
     assert window.ask("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
     assert window.ask("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
     closed = window.ask(
-        "[...document.querySelectorAll('details')].filter((d) => !d.querySelector('td, li').offsetHeight).length"
+        "[...document.querySelectorAll('details')].filter((d) => !d.querySelector('td, li')"
+        ".checkVisibility({contentVisibilityAuto: true})).length"
     )
     assert closed == 0
     assert window.ask("document.querySelectorAll('details').length") >= 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import contextlib
 import dataclasses
+import io
 import json
 import os
 import struct
@@ -67,8 +68,47 @@ def test_it_comes_back_bit_for_bit(session: Path, tmp_path: Path) -> None:
 def test_logs_are_packed_without_their_own_compression(session: Path) -> None:
     index, _ = archive.read_index(archive.pack(session))
     forms = {f.path.rpartition("/")[2]: f.form for f in index.files}
-    assert forms["histograms.hlog"] == forms["merged.hlog"] == "hlog"
+    alone, _ = archive.read_index(archive.pack(session, room=0))
+    assert {f.form for f in alone.files if f.path.endswith("merged.hlog")} == {"hlog"}
+    assert (forms["histograms.hlog"], forms["merged.hlog"]) == ("hlog", "sums")
     assert forms["session.json"] == forms["run.json"] == forms["trace.bin"] == "plain"
+
+
+def test_a_whole_log_that_is_no_sum_is_kept_as_it_is(session: Path, tmp_path: Path) -> None:
+    merged = sorted(session.glob("runs/*/merged.hlog"))
+    others = sorted(session.glob("runs/*/histograms.hlog"))
+    merged[0].write_bytes(others[0].read_bytes())
+    merged[1].write_bytes(b"#nothing\n")
+    packed = archive.pack(session)
+    index, _ = archive.read_index(packed)
+    assert [f.form for f in index.files if f.path.endswith("merged.hlog")] == ["sums", "hlog"]
+    assert unpack.unpack(packed).files == content_of(session)
+
+
+@given(st.lists(st.lists(st.integers(1, 10**9), min_size=1, max_size=30), min_size=1, max_size=5))
+def test_sums_are_those_of_the_library(blocks: list[list[int]]) -> None:
+    from jitter_workshop.session import hlog
+    from jitter_workshop.stats import histogram as hg
+
+    whole = hg.new_histogram()
+    parts = []
+    for values in blocks:
+        part = hg.new_histogram()
+        for value in values:
+            hg.record(part, value)
+        hg.add(whole, part)
+        parts.append(hlog.Interval("spin_gap", 1.0, 1.0, 0, hg.encode(part)))
+    texts = []
+    for intervals in (parts, [hlog.Interval("spin_gap", 1.0, 1.0, 0, hg.encode(whole))]):
+        file = io.BytesIO()
+        hlog.write(file, intervals, 0.0)
+        texts.append(packedlog.packed(file.getvalue()))
+    by_block, merged = texts
+    assert by_block is not None
+    assert merged is not None
+    text = packedlog.summed(merged, by_block)
+    assert text is not None
+    assert packedlog.from_sums(text, by_block) == merged
 
 
 def test_what_has_no_room_is_named_and_the_newest_go_in_first(session: Path, tmp_path: Path) -> None:
@@ -334,8 +374,9 @@ def test_any_log_comes_back_or_is_left_as_it_is(log: bytes) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_in_the_place_of_a_packed_log_are_refused_or_read(form: bytes) -> None:
-    with contextlib.suppress(ValueError, struct.error):
-        packedlog.unpacked(form)
+    for read in (packedlog.unpacked, lambda f: packedlog.from_sums(b"Tag=a,0,1,0,\0\n", f)):
+        with contextlib.suppress(ValueError, struct.error):
+            read(form)
 
 
 def test_a_log_with_a_bomb_in_it_is_left_as_it_is() -> None:
