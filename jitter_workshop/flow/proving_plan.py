@@ -129,7 +129,8 @@ def _planned(
     run_s, whole_s = run_seconds(asked)
     said = list(notices)
     if request.rounds < ENOUGH_ROUNDS:
-        said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} give figures, and no verdict.")
+        gives = "gives" if request.rounds == 1 else "give"
+        said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures, and no verdict.")
     return Drawn(
         ProofPlan(
             subject=subject,

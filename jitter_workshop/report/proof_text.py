@@ -90,7 +90,8 @@ def render(proof: Proof, style: Style) -> str:
         lines += [style.paint(line, "dim") for line in wrap(_OF_PAIRS, style.width)]
         lines += _untold(said, style)
     if said is not None:
-        lines += ["", *wrap(said.worst, style.width), *wrap(said.drift.words, style.width)]
+        lines += ["", *wrap(clean(said.worst, _TEXT), style.width)]
+        lines += wrap(clean(said.drift.words, _TEXT), style.width)
     lines += ["", *_ended(proof, style)]
     return "\n".join(lines) + "\n"
 
@@ -171,7 +172,8 @@ def _untold(said: Judgement, style: Style) -> list[str]:
         return []
     lines = ["", style.paint("WHAT CANNOT BE TOLD", "strong")]
     if said.rounds < ENOUGH_ROUNDS:
-        why = f"{many(said.rounds, 'round')} give figures; a verdict needs {ENOUGH_ROUNDS}. Nothing above is one."
+        gives = "gives" if said.rounds == 1 else "give"
+        why = f"{many(said.rounds, 'round')} {gives} figures; a verdict needs {ENOUGH_ROUNDS}. Nothing above is one."
         return [*lines, *_item(why, style)]
     needed = [f"{measure_name(row.measure)} {row.rounds_needed:,}" for row in rows if row.rounds_needed is not None]
     if needed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -100,7 +101,20 @@ def test_one_under_way_claims_nothing_of_the_host() -> None:
 
 
 def test_hostile_names_stay_on_their_line() -> None:
-    text = proof_text.render(make_proof(subject=HOSTILE, notes=(HOSTILE,), stopped=HOSTILE), PLAIN)
+    said = make_proof().judgement
+    assert said is not None
+    row = dataclasses.replace(said.rows[0], measure=f"stalls_per_second_over_{HOSTILE}_ns", words=HOSTILE)
+    row = dataclasses.replace(row, verdict="cannot_tell", rounds_needed=None)
+    head, drift = (dataclasses.replace(one, measure=HOSTILE) for one in (said.headline, said.drift))
+    said = dataclasses.replace(
+        said,
+        rows=(row, *said.rows),
+        headline=dataclasses.replace(head, text=HOSTILE),
+        drift=dataclasses.replace(drift, words=HOSTILE),
+        worst=HOSTILE,
+    )
+    hostile = make_proof(subject=HOSTILE, notes=(HOSTILE,), stopped=HOSTILE, workload=HOSTILE, preset=HOSTILE)
+    text = proof_text.render(dataclasses.replace(hostile, judgement=said, started_at=HOSTILE), PLAIN)
     text += proof_text.cost(plan(subject=HOSTILE, notices=(HOSTILE,)), PLAIN)
     text += proof_text.listed((make_proof(subject=HOSTILE),), PLAIN)
     assert "\x1b" not in text
