@@ -288,8 +288,14 @@ def test_the_importers_limit_of_a_value_is_beyond_ours() -> None:
 
 
 def test_two_tags_with_the_same_beginning_are_two(make_run: Callable[..., Any], tmp_path: Path) -> None:
-    label = "twenty letters, long"
+    label = "one of twenty letters"
     made = [make_run(run_id=f"20260101-000000-aaa{n}", label=label) for n in "ab"]
     session = stored(tmp_path, *made)
     content = formats_hlog.files(document(), session, session.runs(), "x.hlog")["x.hlog"]
     assert [run.count for run in foreign.parse(content, "x.hlog")] == [6, 6]
+
+
+def test_what_is_no_ascii_is_written_so_that_every_tool_can_read_it(session: OpenSession) -> None:
+    report = dataclasses.replace(document(), session_name="Ω µ")
+    content = formats_hlog.files(report, session, session.runs(), "x.hlog")["x.hlog"]
+    assert rb"#jitter-workshop session \u03a9 \xb5: 3 runs" in content
