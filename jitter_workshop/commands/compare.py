@@ -126,8 +126,8 @@ def _require(one: Run, metric: str) -> None:
 
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:
     """What the gate says of each run. Raises SessionError where it cannot be said of one."""
-    from jitter_workshop.report.comparison_text import measure_name
     from jitter_workshop.report.gate_text import verdict
+    from jitter_workshop.stats.measurewords import measure_name
 
     verdicts = []
     for comparison, other in zip(found, others, strict=True):

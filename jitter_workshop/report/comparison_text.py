@@ -9,7 +9,7 @@ from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, headline_measures
-from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.stats.measurewords import amount, measure_name
 
 WIDTH = 80
 _LABEL, _COLUMN, _RATIO = 26, 20, 10
@@ -70,22 +70,6 @@ def ratio_text(ratio: float | None) -> str:
     if ratio >= 9.95:
         return f"{ratio:,.0f}×"
     return f"{ratio:.2f}×" if ratio > 0.1 else f"1/{1 / ratio:,.0f}"
-
-
-def measure_name(measure: str) -> str:
-    """A row's name in words: ``stalls over 100 µs``, ``time stolen``, ``p99.9``."""
-    if measure.startswith(STALLS_PREFIX):
-        return f"stalls over {nice_ns(int(measure.removeprefix(STALLS_PREFIX).removesuffix('_ns')))}"
-    return {STOLEN: "time stolen", MAX: "worst seen"}.get(measure, measure)
-
-
-def amount(measure: str, value: float | None) -> str:
-    """A row's figure with its unit."""
-    if value is None:
-        return "–"
-    if measure.startswith(STALLS_PREFIX):
-        return f"{nice_number(value)}/s"
-    return f"{nice_ns(value)}/s" if measure == STOLEN else nice_ns(value)
 
 
 def _line(name: str, a: str, b: str, ratio: str) -> str:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.report.comparison_text import amount, measure_name, ratio_text
+from jitter_workshop.report.comparison_text import ratio_text
 from jitter_workshop.stats import footing
 from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.comparison import higher_at, stall_measure
 from jitter_workshop.stats.curve import SOLID_BEYOND
+from jitter_workshop.stats.measurewords import amount, measure_name
 
 
 @dataclass(frozen=True, slots=True)
