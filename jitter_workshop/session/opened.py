@@ -55,6 +55,8 @@ class OpenSession:
         self._lock = lock
         self._runs: dict[str, Run] = {}
         self._unusable: set[str] = set()
+        self._names: list[str] = []
+        self._here: set[str] = set()
         self._imports: tuple[ImportedRun, ...] | None = None
         self._proving = ""
         if not read_only:
@@ -259,9 +261,20 @@ class OpenSession:
         return self.folder / "runs" / run_id
 
     def _run_ids(self) -> tuple[str, ...]:
-        here = run_folders(self.folder)
+        here = self._folders()
         listed = [r for r in dict.fromkeys(self._session.runs) if r in here]
         return (*listed, *sorted(here - set(listed)))
+
+    def _folders(self) -> set[str]:
+        """:func:`run_folders`, worked out anew only where another listing is there: this is asked for all the time."""
+        try:
+            with os.scandir(self.folder / "runs") as entries:
+                names = [entry.name for entry in entries]
+        except OSError:
+            return set()
+        if names != self._names:
+            self._names, self._here = names, run_folders(self.folder)
+        return self._here
 
     def _run(self, ident: str) -> Run | None:
         if ident in self._runs:
