@@ -21,7 +21,7 @@ from jitter_workshop.commands import output
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import apart_from_proofs
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import called, clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _format(args: argparse.Namespace) -> str | None:
         return args.format or FORMATS[0]
     ending = path.suffix.lower().removeprefix(".")
     if ending not in FORMATS and (ending or not args.format):
-        raise UsageError(f"cannot write a chart as {clean(path.name, 60)}", "use -o FILE.svg or -o FILE.png")
+        raise UsageError(f"cannot write a chart as {called(path.name, 60)}", "use -o FILE.svg or -o FILE.png")
     if ending and args.format not in (None, ending):
         raise UsageError(f"{clean(path.name, 60)} contradicts --format {args.format}", "leave one of them out")
     return ending or args.format
