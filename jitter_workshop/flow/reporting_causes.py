@@ -28,7 +28,7 @@ def culprits(subject: Subject) -> tuple[Culprits, ...]:
 def _wanted(subject: Subject) -> list[Run]:
     told = [run for run in subject.runs if _has_evidence(subject, run)]
     if not told:
-        asked = "no run was measured with --evidence, so nobody is named"
+        asked = "no run was measured with --evidence, so nobody is named" if subject.runs else "nothing was measured"
         subject.notes.setdefault("culprits", asked)
         return []
     if subject.chosen:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from jitter_workshop.flow.course_summary import words_of
+from jitter_workshop.flow.measure import LABEL_LIMIT
 from jitter_workshop.flow.reporting_subject import Subject
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import Command
@@ -14,7 +15,8 @@ from jitter_workshop.model.spec import INTERVALS_NS, PACED, THRESHOLDS_NS
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import APP
 
-WORD_LIMIT = 120
+WORD_LIMIT = 4_096
+"""A path may be as long."""
 
 
 def commands(subject: Subject) -> tuple[Command, ...]:
@@ -35,7 +37,7 @@ def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
     """The words of ``measure`` that ask for a run like this one; what is the default is left out."""
     words = ["measure"]
     words += ["--workload", run.workload] if run.workload != "ring" else []
-    words += ["--label", run.label] if run.label else []
+    words += ["--label", clean(run.label, LABEL_LIMIT)] if run.label else []
     if run.preset is None:
         words += ["--duration", f"{run.duration_s:.3g}" if run.duration_s < 1_000 else f"{run.duration_s:.0f}"]
     elif run.preset != "quick":
@@ -71,20 +73,29 @@ def _placement(run: Run) -> list[str]:
 
 
 def _all(subject: Subject) -> Iterator[Command]:
-    yield Command(line("status"), "what this host's settings do to latency, and what to do about each")
+    root = _root(subject)
+    yield Command(line("status", *root), "what this host's settings do to latency, and what to do about each")
     yield from _chapters(subject)
     yield from _runs(subject)
     yield from _comparisons(subject)
     yield from (_proving(proof) for proof in subject.proofs)
     ident = subject.session.id
     picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
-    yield Command(line("report", "--session", ident, *picked), "this report, as things stand then")
+    yield Command(line("report", "--session", ident, *picked, *root), "this report, as things stand then")
+
+
+def _root(subject: Subject) -> list[str]:
+    """Where the recorded host lies that it is about."""
+    return ["--root", str(subject.root.root)] if subject.root.recorded else []
 
 
 def _chapters(subject: Subject) -> Iterator[Command]:
     course = ["--course", subject.desk.course_dir] if subject.desk.course_dir else []
     for walk in subject.walks():
-        yield Command(line("--chapter", walk.chapter.id, *course), f"the chapter '{clean(walk.chapter.title, 60)}'")
+        yield Command(
+            line("--chapter", walk.chapter.id, *course, *_root(subject)),
+            f"the chapter '{clean(walk.chapter.title, 60)}'",
+        )
 
 
 def _runs(subject: Subject) -> Iterator[Command]:

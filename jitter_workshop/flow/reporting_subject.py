@@ -103,7 +103,8 @@ def subject_of(
     events, damaged = history.read(folder)
     first, no_first = history.first(folder)
     last, _ = history.last(folder)
-    notes = {"before": no_first} if first is None else {}
+    rehearsal = desk.root.recorded or desk.session.recorded
+    notes = {"before": "a recorded host has one status" if rehearsal else no_first} if first is None else {}
     if damaged:
         notes["events"] = "; ".join(damaged)
     subject = Subject(
