@@ -248,11 +248,11 @@ def _runs(document: ReportDocument) -> Iterator[str]:
         yield line("Nothing was measured.")
     else:
         percentiles = [p for p in PERCENTILES if any(_percentile(run, p) is not None for run in document.runs)]
-        stalls = f"stalls over {nice_ns(HEADLINE_STALL_NS)}"
-        heads = ("run", "id", "measured", "time", *(f"p{p}" for p in percentiles), "max", stalls, "time stolen")
         yield line(f"{many(len(document.runs), 'run')}, oldest first.")
         yield Md(FEW)
-        yield table(heads, (_run(run, percentiles) for run in document.runs), range(3, len(heads)))
+        heads = ("run", *(f"p{p}" for p in percentiles), "max", f"stalls over {nice_ns(HEADLINE_STALL_NS)}", "stolen")
+        yield table(heads, (_figures(run, percentiles) for run in document.runs), range(1, len(heads)))
+        yield table(("run", "id", "measured", "begun", "time"), map(_measured, document.runs), (4,))
         yield bullets(filter(None, map(_remarks, document.runs)))
     if document.imports:
         yield heading(3, "From other tools, never part of a verdict")
@@ -264,21 +264,32 @@ def _percentile(run: ReportedRun, percentile: str) -> int | None:
     return run.histogram.percentiles.get(percentile) if run.histogram is not None else None
 
 
-def _run(run: ReportedRun, percentiles: Sequence[str]) -> list[str]:
+def _figures(run: ReportedRun, percentiles: Sequence[str]) -> list[str]:
     marks = of_standings(run.standings, run.stalls.threshold_ns)
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
-    preset = f", {clean(run.preset, 20)}" if run.preset else ""
     # A mark with blanks around it strikes nothing out.
-    values = [Md(f"{nice_ns(_percentile(run, p))} {marks.get(p, '')}".rstrip()) for p in percentiles]
+    values = [
+        UNKNOWN if value is None else Md(f"{nice_ns(value)} {marks.get(p, '')}".rstrip())
+        for p in percentiles
+        for value in [_percentile(run, p)]
+    ]
     return [
         name(run.label or run.id, 60),
-        span(run.id, 40),
-        f"{clean(run.workload, 20)}{preset}, placement {clean(run.placement, 20)}, {when(run.started_at)}",
-        nice_ns(run.duration_s * 1e9),
         *values,
         nice_ns(run.histogram.max if run.histogram is not None else None),
         UNKNOWN if rate is None else f"{nice_number(rate.per_second)}/s",
         f"{nice_ns(run.stalls.stolen_ns_per_second)}/s",
+    ]
+
+
+def _measured(run: ReportedRun) -> list[str]:
+    preset = f", {clean(run.preset, 20)}" if run.preset else ""
+    return [
+        name(run.label or run.id, 60),
+        span(run.id, 40),
+        f"{clean(run.workload, 20)}{preset}, placement {clean(run.placement, 20)}",
+        when(run.started_at),
+        nice_ns(run.duration_s * 1e9),
     ]
 
 

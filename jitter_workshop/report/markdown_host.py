@@ -89,7 +89,8 @@ def status_in_full(document: ReportDocument) -> Iterator[str]:
     _, same = checks(document.before, document.after)
     if same:
         yield heading(2, IN_FULL)
-        yield table(("check", "state"), ([_title(pair), _state(pair[1] or pair[0])] for pair in same))
+        # Not a table: reasons are long, and a line of a list wraps where it is read as it is.
+        yield bullets(join([_title(pair), ": ", _state(pair[1] or pair[0])]) for pair in same)
 
 
 def _moment(snapshot: Snapshot | None) -> str:

@@ -17,6 +17,7 @@ from jitter_workshop.model.report import ReportDocument, ReportedChange
 from jitter_workshop.model.text import clean
 from jitter_workshop.report import markdown
 from jitter_workshop.report import markdown_write as md
+from jitter_workshop.stats.scale import nice_ns
 from tests.madereports import HOSTILE, bare, rich
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -185,11 +186,15 @@ def test_nothing_hostile_becomes_markup(text: str) -> None:
 
 def test_the_figures_are_the_reports(text: str) -> None:
     report = everything()
-    for run in report.runs:
-        (line,) = [one for one in text.splitlines() if f"`{run.id}`" in one and one.startswith("| ") and " ring" in one]
+    runs = text.partition("## Runs")[2].partition("## Host")[0]
+    figures, measured = (part.splitlines()[2:] for part in runs.split("\n\n") if part.startswith("| run"))
+    assert len(figures) == len(measured) == len(report.runs)
+    for run, line, how in zip(report.runs, figures, measured, strict=True):
         assert run.histogram is not None
-        assert md.said("") == ""
-        assert "120 ns" in line or "121 ns" in line
+        values = [cell.strip(" ·~") for cell in re.split(r"(?<!\\)\|", line)][2:-4]
+        known = [value for value in run.histogram.percentiles.values() if value is not None]
+        assert values[: len(known)] == [nice_ns(value) for value in known]
+        assert f"| `{run.id}` | ring, quick, placement {run.placement}" in how
     for proof in report.proofs:
         for row in proof.judgement.rows if proof.judgement else ():
             assert row.measure[:3] in text
@@ -212,6 +217,7 @@ def test_what_became_of_a_write(text: str) -> None:
 def test_what_stands_on_little_is_marked(text: str) -> None:
     few = [line for line in text.splitlines() if line.startswith("| ") and "263 µs ·" in line]
     assert len(few) == 1
+    assert "– ·" not in text
     assert "· marks what fewer than ten samples lie beyond, ~ what fewer than ten distinct stalls do." in text
 
 
