@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
+from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.tui.actions import BY_ID
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import ChapterScreen
@@ -139,3 +141,24 @@ def test_what_gives_way_is_neither_the_first_nor_the_way_out() -> None:
         kept = fitting(keys, width)
         assert kept[-1] == ("home.quit", "")
     assert len(fitting(keys * 3, 500)) == MOST_KEYS
+
+
+@SIZES
+async def test_of_the_report_before_it_is_written(
+    size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    workshop = open_workshop()
+    walk = workshop.walk("baseline")
+    walk.record("measure", workshop.measure(walk.request("measure"), SilentObserver(), CancelToken()))
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("r")
+        while app.screen.query_one(KeyBar).shown[0][0] != "report.write":
+            await pilot.pause(0.01)
+        await whole(pilot, "report.close", "report.format", "app.help")
+        await pilot.press("enter")
+        while not list(tmp_path.glob("*.html")):
+            await pilot.pause(0.01)
+        await whole(pilot, "report.close", "report.write", "app.help")
