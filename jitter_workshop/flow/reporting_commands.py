@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -15,6 +16,9 @@ from jitter_workshop.model.spec import INTERVALS_NS, PACED, THRESHOLDS_NS
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import APP
 
+_TUNABLE = re.compile(r"[a-z0-9][a-z0-9-]*(=[^\s]*)?")
+"""What a tunable looks like. A session's files may have been edited, or be somebody else's: 'apply -- COMMAND' would
+run what they say."""
 WORD_LIMIT = 4_096
 """A path may be as long."""
 
@@ -36,24 +40,29 @@ def line(*words: str) -> str:
 def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
     """The words of ``measure`` that ask for a run like this one; what is the default is left out."""
     words = ["measure"]
-    words += ["--workload", run.workload] if run.workload != "ring" else []
-    words += ["--label", clean(run.label, LABEL_LIMIT)] if run.label else []
+    words += _option("--workload", run.workload) if run.workload != "ring" else []
+    words += _option("--label", clean(run.label, LABEL_LIMIT)) if run.label else []
     if run.preset is None:
         words += ["--duration", f"{run.duration_s:.3g}" if run.duration_s < 1_000 else f"{run.duration_s:.0f}"]
     elif run.preset != "quick":
-        words += ["--preset", run.preset]
+        words += _option("--preset", run.preset)
     if run.workload in PACED and run.interval_ns != INTERVALS_NS[run.workload]:
         words += ["--interval-us", f"{run.interval_ns / 1000:g}"]
-    words += ["--pacing", run.pacing] if run.workload == "ring" and run.pacing != "spin" else []
+    words += _option("--pacing", run.pacing) if run.workload == "ring" and run.pacing != "spin" else []
     words += ["--duty", str(run.duty)] if run.duty != 100 else []
-    words += ["--pause", run.pause] if run.pause not in (None, "sleep") else []
+    words += _option("--pause", run.pause) if run.pause is not None and run.pause != "sleep" else []
     if run.stalls.threshold_ns != THRESHOLDS_NS.get(run.workload):
         words += ["--threshold-us", f"{run.stalls.threshold_ns / 1000:g}"]
     words += _placement(run)
     words += ["--sched", run.sched] if run.sched.startswith("fifo:") else []
-    words += ["--noise", run.noise] if run.noise else []
+    words += _option("--noise", run.noise) if run.noise else []
     words += ["--evidence"] if evidence else []
     return tuple(words)
+
+
+def _option(name: str, value: str) -> list[str]:
+    """An option with its value, also one that looks like an option itself."""
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
 def _placement(run: Run) -> list[str]:
@@ -78,7 +87,7 @@ def _all(subject: Subject) -> Iterator[Command]:
     yield from _chapters(subject)
     yield from _runs(subject)
     yield from _comparisons(subject)
-    yield from (_proving(proof) for proof in subject.proofs)
+    yield from (_proving(proof) for proof in subject.proofs if all(map(_TUNABLE.fullmatch, proof.subject.split())))
     ident = subject.session.id
     picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
     yield Command(line("report", "--session", ident, *picked, *root), "this report, as things stand then")
@@ -105,7 +114,8 @@ def _runs(subject: Subject) -> Iterator[Command]:
         if run.id in subject.drawn:
             groups.setdefault(tuple(words_of(run.applied)), []).append(run)
     for stands in sorted(groups, key=bool):
-        if stands:
+        known = bool(stands) and all(_TUNABLE.fullmatch(word) for word in stands)
+        if known:
             yield Command(line("plan", *stands), "every write that the next runs were made under")
             yield Command(line("apply", *stands), "make them; it shows each and asks")
         for run in groups[stands]:
@@ -114,7 +124,7 @@ def _runs(subject: Subject) -> Iterator[Command]:
             yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
             if traced:
                 yield Command(line("explain", run.id, "--session", subject.session.id), "who took its stalls' time")
-        if stands:
+        if known:
             yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "give that back")
 
 
@@ -131,7 +141,7 @@ def _comparisons(subject: Subject) -> Iterator[Command]:
 
 def _proving(proof: Proof) -> Command:
     words = proof.subject.split()
-    options = ["--rounds", str(proof.planned), "--preset", proof.preset]
+    options = ["--rounds", str(proof.planned), *_option("--preset", proof.preset)]
     if proof.subject != PLACEMENT and proof.workload:
-        options += ["--workload", proof.workload]
+        options += _option("--workload", proof.workload)
     return Command(line("prove", *words, *options), f"a proof like {proof.id}, with its own runs and its own order")

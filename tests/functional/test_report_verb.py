@@ -18,7 +18,7 @@ from jitter_workshop.flow import explaining, reporting, reporting_files
 from jitter_workshop.flow.reporting_formats import FORMATS
 from jitter_workshop.model.run import Stall
 from jitter_workshop.session.store import SessionStore
-from tests import hosttrees, reportschema
+from tests import hosttrees, madereports, reportschema
 from tests.madereports import HOSTILE
 from tests.madesessions import make_session
 from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
@@ -102,7 +102,7 @@ def test_every_command_of_a_report_is_one_that_this_program_takes(session: Path,
         parser.parse_args(words)
 
 
-@pytest.mark.parametrize("label", HOSTILE)
+@pytest.mark.parametrize("label", [*HOSTILE, "--force", "-- reboot"])
 def test_a_hostile_label_stays_one_word_on_one_line(make_run: MakeRun, session: Path, say: Say, label: str) -> None:
     with SessionStore().open("@1") as opened:
         opened.add_run(*make_run(run_id="20260103-000000-cccc", label=label))
@@ -113,6 +113,22 @@ def test_a_hostile_label_stays_one_word_on_one_line(make_run: MakeRun, session: 
     measured = [shlex.split(line) for line in lines if shlex.split(line)[1] == "measure"]
     assert len(measured) == 3
     assert all(len(words) <= 8 for words in measured)
+    assert not [words for words in measured if "--force" in words]
+
+
+def test_an_edited_session_puts_no_command_into_a_line(make_run: MakeRun, session: Path, say: Say) -> None:
+    applied = ({"id": "--", "value": ""}, {"id": "reboot", "value": ""})
+    options = {"noise": "--evidence", "preset": "-- reboot", "workload": "--help"}
+    with SessionStore().open("@1") as opened:
+        opened.add_run(*make_run(run_id="20260103-000000-cccc", applied=applied))
+        opened.add_run(*make_run(run_id="20260104-000000-cccc", applied=({"id": "thp", "value": "never"},)))
+        opened.add_run(*make_run(run_id="20260105-000000-cccc", **options))
+        opened.add_proof(madereports.made_proof(subject="-- reboot"))
+    _, out, _ = say("report", "--format", "json", "-o", "-")
+    lines = [shlex.split(one["command"]) for one in json.loads(out)["commands"]]
+    assert all("--" not in line and "reboot" not in line for line in lines)
+    assert ["jitter-workshop", "apply", "thp=never"] in lines
+    assert not [line for line in lines if line[1] == "prove"]
 
 
 def test_nothing_is_overwritten_unasked_and_nothing_half_written_is_left(session: Path, say: Say) -> None:
