@@ -35,6 +35,7 @@ from jitter_workshop.model.verdict import Order, Round
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.proofs import CUT_OFF
+from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.rounds import draw_orders, rounds_of
 from jitter_workshop.stats.verdicts import judge
 
@@ -156,7 +157,8 @@ class _Series:
         self._seed = request.seed if request.seed is not None else secrets.randbelow(1 << 31)
         self.id = ids.new_id()
         self._started_at = ids.timestamp()
-        self._pairs: list[tuple[Order, Run, Run]] = []
+        self._rounds: list[Round] = []
+        self._first: Run | None = None
         self._left_out: list[str] = []
         self._disturbed: list[str] = []
         self._trouble: list[str] = []
@@ -175,7 +177,7 @@ class _Series:
         finally:
             self._give_back()
         back = self._all_back()
-        if cause is not None and not self._pairs and back:
+        if cause is not None and not self._rounds and back:
             raise cause
         proof = self._proof(cause, back)
         try:
@@ -193,21 +195,25 @@ class _Series:
                 without, with_it = self._pair(number, order)
                 break
             except _Spoiled as spoiled:
-                self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
-                if len(self._left_out) > MOST_LEFT_OUT:
+                if len(self._left_out) >= MOST_LEFT_OUT:
                     raise HostError(
                         f"the host changes while it is measured: {spoiled}", "prove it when nobody else changes it"
                     ) from None
-        self._pairs.append((order, without, with_it))
+                self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
+        self._first = self._first or without
+        self._rounds += rounds_of([(order, without, with_it)])
         self._note_company(number, without, with_it)
         self._session.add_proof(self._under_way())
-        self._observer.round_done(rounds_of(self._pairs), self._plan.rounds, self._times.left(2 * len(self._pairs)))
+        self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
     def _pair(self, number: int, order: Order) -> tuple[Run, Run]:
         """Both runs of a round, without and with. Raises _Spoiled where they are not two sides of one thing."""
         sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
         made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
         why = self._sides.spoiled(made["without"], made["with"])
+        if not why and self._first is not None:
+            # Rounds of another clock, say, can be told of neither side.
+            why = "; ".join(differences(self._first, made["without"]))
         if why:
             raise _Spoiled(why)
         return made["without"], made["with"]
@@ -272,8 +278,7 @@ class _Series:
         return dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False)
 
     def _proof(self, cause: WorkshopError | None, back: bool) -> Proof:
-        rounds = rounds_of(self._pairs)
-        plan = self._plan
+        rounds, plan = tuple(self._rounds), self._plan
         return Proof(
             format_version=FORMAT_VERSION,
             id=self.id,
@@ -286,11 +291,11 @@ class _Series:
             started_at=self._started_at,
             ended_at=ids.timestamp(),
             changes=plan.changes,
-            rounds=tuple(ProofRound(order, without.id, with_it.id) for order, without, with_it in self._pairs),
+            rounds=tuple(ProofRound(one.order, one.without.run, one.with_it.run) for one in rounds),
             judgement=judge(rounds, plan.workload) if rounds else None,
             restored=back,
             left_alone=self._left_alone,
-            complete=len(self._pairs) == plan.rounds,
+            complete=len(rounds) == plan.rounds,
             stopped="" if cause is None else _why(cause),
             notes=(*self._sides.notes(), *self._left_out, *self._company(), *self._trouble),
         )

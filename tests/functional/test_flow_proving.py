@@ -486,6 +486,20 @@ def test_a_host_that_changes_all_the_time_is_given_up(session: OpenSession, hand
     assert "the host changes while it is measured: it changed" in proof.stopped
 
 
+@pytest.mark.parametrize("spoilt", [(3,), (2, 3)])
+def test_a_round_by_another_clock_is_measured_again(
+    session: OpenSession, hands: Hands, measured: Measured, spoilt: tuple[int, ...]
+) -> None:
+    for number in spoilt:
+        measured.spoil[number] = lambda run: dataclasses.replace(
+            run, clock=dataclasses.replace(run.clock, source="monotonic")
+        )
+    proof = prove(words("thp"), session, hands)
+    assert proof.complete
+    (note,) = proof.notes
+    assert note.startswith("round 2 was measured again: clock: ")
+
+
 def test_what_does_not_stay_as_it_was_set_is_no_round(
     session: OpenSession, hands: Hands, tree: Path, measured: Measured
 ) -> None:
