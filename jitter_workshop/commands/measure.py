@@ -210,10 +210,12 @@ def _say_stopped(run: Run, kept: bool, not_kept: str) -> None:
 
 def _print(run: Run, as_json: bool) -> None:
     if as_json:
+        from jitter_workshop.flow.notes import FEW_SAMPLES
         from jitter_workshop.model.codec import to_plain
         from jitter_workshop.stats.budget import standings
 
-        print_json({**to_plain(run), "standings": to_plain(standings(run))})
+        notes = {**run.notes, "standings.value_ns": FEW_SAMPLES}
+        print_json({**to_plain(run), "standings": to_plain(standings(run)), "notes": notes})
         return
     from jitter_workshop.report.text import render
 

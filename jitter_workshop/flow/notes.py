@@ -18,7 +18,7 @@ from jitter_workshop.tuning.cpu_idle import PmQosFd
 
 _UNSEEN = "this host does not show it"
 _MUCH_STOLEN = 0.01 * 1e9
-_FEW_SAMPLES = "null where fewer samples were taken than 1/(1-p)"
+FEW_SAMPLES = "null where fewer samples were taken than 1/(1-p)"
 
 
 def with_notes(
@@ -105,9 +105,13 @@ def _path(run: Run, name: str) -> str:
 def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     """Field and reason of all that is null."""
     if run.preset is None:
-        yield "preset", "the length was given by --messages or --duration"
+        yield "preset", "the length was given by --messages, --duration or --solid"
     if run.noise is None:
         yield "noise", "none was asked for"
+    if run.proof is None:
+        yield "proof", "it was made for none"
+    if run.settle_s is None:
+        yield "settle_s", "the host was not changed right before it"
     elif spec.noise_period_ns is not None:
         yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not the usual for this noise"
     if run.noise_bursts is None:
@@ -156,9 +160,9 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
             yield f"blocks.{name}", reason
     for name in ("p50", "p99", "p999", "max"):
         if any(getattr(block, name) is None for block in run.blocks):
-            yield f"blocks.{name}", _FEW_SAMPLES
+            yield f"blocks.{name}", FEW_SAMPLES
     if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
-        yield "histograms", _FEW_SAMPLES
+        yield "histograms", FEW_SAMPLES
     for name in (f.name for f in fields(ThreadRecord) if f.name not in ("name", "tid", "cpus", "messages_by_cpu")):
         if any(getattr(thread, name) is None for thread in run.threads):
             yield f"threads.{name}", "this kernel does not show it"
