@@ -235,7 +235,9 @@ async def test_leaving_in_the_middle_waits_until_all_is_given_back(monkeypatch: 
         await paused(pilot)
     assert app.exit_code == (0 if how == "key" else 129)
     assert [len(proof.rounds) for proof in workshop._desk.handle.proofs()] == [2]
-    assert workshop._desk.handle.proofs()[0].ended_at
+    (proof,) = workshop._desk.handle.proofs()
+    assert proof.ended_at
+    assert proof.stopped == f"stopped by {'hand' if how == 'key' else 'SIGHUP'}"
 
 
 async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

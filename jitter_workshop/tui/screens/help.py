@@ -30,6 +30,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
     ("switched out", "a thread gave up its CPU; by force: the scheduler took it away although it wanted to go on."),
     ("steal", "time in which the hypervisor ran somebody else on our CPU."),
+    ("a round", "of a proof: a fresh run without the change and one with it, in an order that chance draws."),
+    ("proven", "ten rounds or more say so, with all lines that are shown allowed for. Two single runs never do."),
     ("dotted curve", "fewer than ten samples lie beyond: luck, more than the host, decides where it runs."),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -107,9 +108,10 @@ class Proving(Watching):
     def restoring(self) -> None:
         self._target.post_message(Restoring())
 
-    def stop(self) -> None:
-        self.cancel.cancel("hand")
-        self._painted.set()
+    def stop_by(self, reason: str) -> None:
+        """The same as :meth:`stop`; the proof will say by what it was stopped."""
+        self.cancel.cancel(reason)
+        self.stop()
 
 
 class ProvingScreen(HandWork):
@@ -285,7 +287,7 @@ class ProvingScreen(HandWork):
         running = Proving(self, shown.workload)
         self.under_way = running
         app = self.workshop_app
-        app.stop_run, app.suspend_run, app.run_goes_on = running.stop, running.suspend, self._goes_on
+        app.stop_run, app.suspend_run, app.run_goes_on = self._stop, running.suspend, self._goes_on
         # The host is changed on this thread, too: leaving waits until it is given back.
         app.begin_work()
         self._show()
@@ -376,6 +378,12 @@ class ProvingScreen(HandWork):
             self._message = "It was stopped and goes on; what the stop cut is measured again."
             self.call_next(self._show)
 
+    def _stop(self) -> None:
+        """Ask the proof to end now: by a key, or because a signal ends the workshop."""
+        if self.under_way is not None:
+            code = self.workshop_app.exit_code
+            self.under_way.stop_by(signal.Signals(code - 128).name if code > 128 else "hand")
+
     def _over(self) -> bool:
         """The thread has ended. Was it stopped by its learner?"""
         running, app = self.under_way, self.workshop_app
@@ -435,7 +443,7 @@ class ProvingScreen(HandWork):
         running = self.under_way
         if running is not None:
             if self._asking == "shown" and not running.stopping:
-                running.stop()
+                self._stop()
                 self._asking = ""
                 self._show()
         elif self._page == "cost" and self._plan is not None:
@@ -446,7 +454,7 @@ class ProvingScreen(HandWork):
         if running is None:
             self.app.pop_screen()
         elif running.waiting and not running.stopping:
-            running.stop()
+            self._stop()
             self._show()
         elif not running.stopping and not self._restoring and self._asking != "due":
             self._asking = "" if self._asking == "shown" else "due"

@@ -14,11 +14,12 @@ from textual.containers import Vertical
 from textual.geometry import Region
 from textual.message import Message
 
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.spec import PACED
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.tui import imported_words
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import WorkshopScreen
 from jitter_workshop.tui.theme import Palette
@@ -58,6 +59,8 @@ class RunsScreen(WorkshopScreen):
     def __init__(self) -> None:
         super().__init__()
         self._runs: tuple[Run, ...] = ()
+        self._of_proofs = 0
+        """How many runs proofs have, which are not listed."""
         self._shown: set[str] = set()
         self._cursor = 0
         self._published: bool | None = None
@@ -81,7 +84,9 @@ class RunsScreen(WorkshopScreen):
         return "All curves of this session"
 
     def on_mount(self) -> None:
-        self._runs = tuple(reversed(self.workshop.runs()))
+        every = self.workshop.runs()
+        self._runs = tuple(reversed(apart_from_proofs(every)))
+        self._of_proofs = len(every) - len(self._runs)
         self._shown = {run.id for run in self._runs[:MOST_DRAWN]}
         self._imports = self.workshop.imported()[-MOST_DRAWN:]
         self._redraw()
@@ -160,6 +165,9 @@ class RunsScreen(WorkshopScreen):
             if under:
                 line.stylize(f"on {palette.panel}")
             yield line
+        if self._of_proofs:
+            told = f"Proofs have {many(self._of_proofs, 'run')} more: p at a chapter's compare step tells of them."
+            yield from wrap(Text(told, style=palette.dim), width, "    ")
 
     def _detail(self, width: int, palette: Palette) -> Iterable[Text]:
         """More about the run under the cursor, where there is room."""
@@ -250,7 +258,7 @@ class RunsScreen(WorkshopScreen):
             self._with_imports = not self._with_imports
             self._said = ""
         else:
-            self._said = "Nothing was imported: 'jitter-workshop sessions import FILE' lays another tool's curve here."
+            self._said = imported_words.NOTHING
         self._redraw()
 
     def action_causes(self) -> None:
