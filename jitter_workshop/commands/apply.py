@@ -71,7 +71,11 @@ def run(args: argparse.Namespace) -> int:
             _warn(diary.trouble)
             _tell(args, changing, result)
             return code
-        return max(code, _held(args, changing, result, command))
+        try:
+            return max(code, _held(args, changing, result, command))
+        finally:
+            diary.end()
+            _warn(diary.trouble)
 
 
 def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> ApplyResult:
