@@ -15,6 +15,9 @@ from jitter_workshop.flow import samples
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.resolve import blocks
 from jitter_workshop.model.run import PERCENTILES, Stall
+from jitter_workshop.tui import plain_views
+from jitter_workshop.tui.screens import chapter_views
+from jitter_workshop.tui.theme import PALETTES
 from tests import madeup
 
 MakeRun = Callable[..., tuple[Any, Any]]
@@ -133,3 +136,15 @@ def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workloa
     assert float(found.solid) >= float(percentile)
     if found.distinct is not None:
         assert float(found.distinct) >= float(percentile)
+
+
+def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
+    request = MeasureRequest(label="after", noise="spinners")
+    said = "5 s, about 500,000 messages: solid to p99.99."
+    assert samples.reach(request, ()) == said
+    assert plain_views.to_be_measured(request, ()) == f"To be measured: 'after', ring, quick, with spinners. {said}"
+    palette = next(iter(PALETTES.values()))
+    lines = [line.plain for line in chapter_views.about_to_measure(request, False, 60, palette, said)]
+    assert f"reach    {said}" in lines
+    # What is wrong with a request is told by its run.
+    assert samples.reach(MeasureRequest(duration_s=-1.0), ()) == ""
