@@ -10,7 +10,8 @@ import contextlib
 import dataclasses
 import secrets
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,7 +32,7 @@ from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.model.verdict import Order, Round
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.proofs import CUT_OFF
@@ -297,7 +298,7 @@ class _Series:
             left_alone=self._left_alone,
             complete=len(rounds) == plan.rounds,
             stopped="" if cause is None else _why(cause),
-            notes=(*self._sides.notes(), *self._left_out, *self._company(), *self._trouble),
+            notes=(*self._sides.notes(), *_counted(self._left_out), *self._company(), *self._trouble, *self._early()),
         )
 
     def _note_company(self, number: int, without: Run, with_it: Run) -> None:
@@ -314,6 +315,19 @@ class _Series:
         more = f" and {len(self._disturbed) - _NAMED} more" if len(self._disturbed) > _NAMED else ""
         runs = many(len(self._disturbed), "run")
         return (f"other tasks used the measured CPUs in {runs}, which count: round {named}{more}",)
+
+    def _early(self) -> tuple[str, ...]:
+        """What to think of a proof that a person ended when it could tell already."""
+        if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
+            return ()
+        return (
+            "who looks at each round and stops once a line claims something claims too often: decide how many first",
+        )
+
+
+def _counted(sentences: Sequence[str]) -> tuple[str, ...]:
+    """The same sentence once, with how often."""
+    return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 
 class _Times:

@@ -369,6 +369,18 @@ def test_stopped_after_some_rounds_they_are_judged_and_all_is_given_back(
     assert session.proofs() == (proof,)
 
 
+@pytest.mark.parametrize(("at_run", "warned"), [(18, False), (20, True), (22, True)])
+def test_who_stops_once_verdicts_are_possible_is_told_what_that_does_to_them(
+    session: OpenSession, hands: Hands, measured: Measured, at_run: int, warned: bool
+) -> None:
+    token = CancelToken()
+    watcher = Watcher(lambda step: token.cancel("SIGINT") if step.number == at_run else None)
+    request = dataclasses.replace(words("thp"), rounds=12)
+    proof = prove(request, session, hands, watcher, token)
+    assert len(proof.rounds) == at_run // 2
+    assert any("claims too often" in note for note in proof.notes) == warned
+
+
 def test_stopped_before_the_first_round_there_is_nothing_to_tell(
     session: OpenSession, hands: Hands, tree: Path, measured: Measured
 ) -> None:
@@ -484,6 +496,7 @@ def test_a_host_that_changes_all_the_time_is_given_up(session: OpenSession, hand
     proof = prove(words("thp"), session, hands)
     assert len(proof.rounds) == 1
     assert "the host changes while it is measured: it changed" in proof.stopped
+    assert proof.notes == ("round 2 was measured again: it changed (3 times)",)
 
 
 @pytest.mark.parametrize("spoilt", [(3,), (2, 3)])
