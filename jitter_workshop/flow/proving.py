@@ -320,9 +320,7 @@ class _Series:
         """What to think of a proof that a person ended when it could tell already."""
         if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
-        return (
-            "who looks at each round and stops once a line claims something claims too often: decide how many first",
-        )
+        return ("who stops as soon as a line claims something claims too often: decide how many rounds first",)
 
 
 def _counted(sentences: Sequence[str]) -> tuple[str, ...]:
