@@ -236,6 +236,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter import ChapterScreen
     from jitter_workshop.tui.screens.cures import CuresPage
     from jitter_workshop.tui.screens.dialog import ErrorDialog
+    from jitter_workshop.tui.screens.proving import ProvingScreen
     from jitter_workshop.tui.screens.report import ReportScreen
     from jitter_workshop.tui.screens.suspects import SuspectsPage
 
@@ -250,6 +251,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "status": StatusScreen,
         "summary": SummaryScreen,
         "report": ReportScreen,
+        "proving": ProvingScreen,
         "dialog": ErrorDialog,
         "question": Question,
         "suspects": SuspectsPage,
