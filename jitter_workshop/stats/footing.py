@@ -45,9 +45,9 @@ def of_curve(shown: RunCurve) -> dict[str, str]:
     return of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
 
 
-def marked(cells: Iterable[str], marks: Iterable[str]) -> list[str]:
+def marked(cells: Iterable[str], marks: Iterable[str], between: str = " ") -> list[str]:
     """Cells with their marks behind them, and as much blank behind those that have none."""
-    return [f"{cell} {mark or ' '}" for cell, mark in zip(cells, marks, strict=True)]
+    return [f"{cell}{between}{mark or ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 
 def legend(marks: Iterable[str]) -> list[str]:

@@ -23,8 +23,9 @@ class CurveRows:
     beside: str
 
 
-def curve_rows(curves: Sequence[RunCurve]) -> CurveRows:
-    """Each percentile of each curve, with a mark where too little stands behind it."""
+def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
+    """Each percentile of each curve, with a mark where too little stands behind it; ``tight``: right at the figure."""
+    between = "" if tight else " "
     found = [footing.of_curve(curve) for curve in curves]
     rows: list[tuple[str, list[str], list[str]]] = []
     for percentile in PERCENTILES:
@@ -35,8 +36,8 @@ def curve_rows(curves: Sequence[RunCurve]) -> CurveRows:
     rows.append(("max", [nice_ns(value_at(curve, "100")) for curve in curves], none))
     rows.append(("count", [f"{curve.curve.count:,}" for curve in curves], none))
     legend = footing.legend(mark for _, _, marks in rows for mark in marks)
-    beside = "  " if legend else ""
-    told = [[name, *(footing.marked(cells, marks) if legend else cells)] for name, cells, marks in rows]
+    beside = f"{between} " if legend else ""
+    told = [[name, *(footing.marked(cells, marks, between) if legend else cells)] for name, cells, marks in rows]
     if any(cell == UNKNOWN for _, cells, _ in rows for cell in cells):
         legend.append(f"{UNKNOWN}  too few samples to say")
         if any(curve.curve.known_to is not None for curve in curves):

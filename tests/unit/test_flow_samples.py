@@ -125,7 +125,7 @@ def test_lengths_that_contradict_and_lengths_beyond_a_day_are_refused() -> None:
 )
 def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workload: Any, late: int) -> None:
     request = MeasureRequest(workload=workload, interval_ns=max(interval_ns, 10_000))
-    made = placed(madeup.make_run([[100] * 9_000], workload="ring", interval_ns=request.interval_ns))
+    made = placed(madeup.make_run([[100] * 900], workload="ring", interval_ns=request.interval_ns))
     runs = (stalled(made, [5_000] * 3, late),) if workload == "ring" else ()
     try:
         longer, _ = samples.until(request, percentile, runs)

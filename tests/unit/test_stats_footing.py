@@ -75,3 +75,17 @@ def test_a_table_without_marks_has_no_room_for_them(make_run: MakeRun) -> None:
     assert "·  fewer" not in text
     nothing = RunCurve("y", "laptop", PercentileCurve("laptop", (), 0, "2015"), None)
     assert curve_rows([nothing]).beside == ""
+
+
+def test_no_figure_is_cut_for_a_mark(run: Any) -> None:
+    curve = PercentileCurve("a long label", (CurvePoint(0.0, 100, True), CurvePoint(100.0, 50_000, False)), 20_000)
+    palette = next(iter(PALETTES.values()))
+    for many in range(1, 9):
+        lines = [
+            line.plain for line in percentile_table([RunCurve("x", "a long label", curve, run)] * many, palette, 80)
+        ]
+        (p999,) = [line for line in lines if line.startswith("p99.9 ")]
+        assert p999.count("50 µs") == many
+        assert p999.count("~") == many
+        assert "……" not in "".join(lines)
+        assert max(map(len, lines)) <= 80

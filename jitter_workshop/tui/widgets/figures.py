@@ -37,15 +37,21 @@ def log_bar(value_ns: float, largest_ns: float, width: int, lowest_ns: float = 1
 
 
 def table(
-    rows: Sequence[Sequence[str]], palette: Palette, *, head: bool = True, right: Iterable[int] = (), width: int = 80
+    rows: Sequence[Sequence[str]],
+    palette: Palette,
+    *,
+    head: bool = True,
+    right: Iterable[int] = (),
+    width: int = 80,
+    gap: int = 2,
 ) -> list[Text]:
-    """Columns aligned by their widest cell; the last column gives way when the line is too long."""
+    """Columns aligned by their widest cell, ``gap`` apart; the widest gives way when the line is too long."""
     if not rows:
         return []
     right = set(right)
     columns = max(len(row) for row in rows)
-    sizes = [max((cell_len(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
-    while sum(sizes) + 2 * (columns - 1) > width and max(sizes) > 6:
+    sizes = _sizes(rows)
+    while sum(sizes) + gap * (columns - 1) > width and max(sizes) > 6:
         sizes[sizes.index(max(sizes))] -= 1
     lines: list[Text] = []
     for number, row in enumerate(rows):
@@ -53,7 +59,7 @@ def table(
         for i, cell in enumerate(row):
             shown = cell if cell_len(cell) <= sizes[i] else set_cell_size(cell, max(sizes[i] - 1, 0)) + "…"
             blank = " " * (sizes[i] - cell_len(shown))
-            line.append(("  " if i else "") + (blank + shown if i in right else shown + blank))
+            line.append((" " * gap if i else "") + (blank + shown if i in right else shown + blank))
         line.rstrip()
         lines.append(line)
     return lines
@@ -64,16 +70,25 @@ def percentile_table(curves: Sequence[RunCurve], palette: Palette, width: int) -
     of its own says where it is from: behind a label that word would be cut off."""
     if not curves:
         return [Text("No curve is shown yet.", style=palette.dim)]
-    name_width = max(6, min(22, (width - 10) // len(curves) - 2))
+    found, gap = curve_rows(curves), 2
+    if sum(_sizes(found.rows)) + gap * len(curves) > width and found.beside:
+        # The marks stand in the gaps: a figure is never cut for them.
+        found, gap = curve_rows(curves, tight=True), 1
+    name_width = max(6, min(22, (width - 10) // len(curves) - gap - len(found.beside)))
 
     def head(texts: Iterable[str]) -> list[str]:
-        return ["", *(t if cell_len(t) <= name_width else set_cell_size(t, name_width - 1) + "…" for t in texts)]
+        cut = (t if cell_len(t) <= name_width else set_cell_size(t, name_width - 1) + "…" for t in texts)
+        return ["", *(text + found.beside for text in cut)]
 
-    found = curve_rows(curves)
     rows = [head(clean(c.label, 40) for c in curves)]
     if any(c.curve.origin for c in curves):
         rows.append(head(clean(c.curve.origin, 24) for c in curves))
-    rows = [[row[0], *(cell + found.beside for cell in row[1:])] for row in rows] + found.rows
-    lines = table(rows, palette, right=range(1, len(curves) + 1), width=width)
+    lines = table([*rows, *found.rows], palette, right=range(1, len(curves) + 1), width=width, gap=gap)
     told = [Text(line[:width], style=palette.dim) for line in found.legend]
     return [*lines, Text(), *told] if told else lines
+
+
+def _sizes(rows: Sequence[Sequence[str]]) -> list[int]:
+    """How wide each column is."""
+    columns = max(map(len, rows), default=0)
+    return [max((cell_len(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
