@@ -168,18 +168,16 @@ def _causes(report: EvidenceReport, style: Style) -> list[str]:
     heads = f"{'stalls':>8}{'in all':>9}{'worst':>9}{'a second':>10}" + (f"{'in time':>11}" if shares else "")
     lines = [style.paint("cause".ljust(name) + heads, "dim")]
     for cause in report.causes[:CAUSES]:
-        without = _without(cause, report) if shares else ""
-        lines.append(named(cause, name - 1).ljust(name) + _numbers(cause) + without)
+        share = f"{without(cause, report):>11}" if shares else ""
+        lines.append(named(cause, name - 1).ljust(name) + _numbers(cause) + share)
     hidden = report.causes[CAUSES:]
     if hidden:
         total = sum(cause.total_ns for cause in hidden)
         lines.append(f"{_count(len(hidden), 'other cause')}, together {nice_ns(total)}")
     lines += [""] if shares or {c.kind for c in report.causes} & _ABOUT.keys() else []
-    if report.below_now is not None and report.messages:
+    if told := in_time(report):
         lines += wrap(
-            f"In time now: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)}). "
-            f"The last column says what it would be without that cause and what is around it.",
-            style.width,
+            f"{told} The last column says what it would be without that cause and what is around it.", style.width
         )
     for text in explanations(report):
         first, *more = wrap(text.removeprefix(ITEM), style.width - (4 if text.startswith(ITEM) else 0))
@@ -206,10 +204,17 @@ def _numbers(cause: Cause) -> str:
     return line + f"{nice_ns(cause.ns_per_second):>10}"
 
 
-def _without(cause: Cause, report: EvidenceReport) -> str:
+def without(cause: Cause, report: EvidenceReport) -> str:
     """The share in time without a cause, where that is another than now (more may have to go than one)."""
     said = _share(cause.below_without)
-    return f"{'same' if said == _share(report.below_now) else said:>11}"
+    return "same" if said == _share(report.below_now) else said
+
+
+def in_time(report: EvidenceReport) -> str:
+    """``In time now: 99.9 % of 400,000 (accumulator).``; "" where that is not known."""
+    if report.below_now is None or not report.messages:
+        return ""
+    return f"In time now: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)})."
 
 
 def _worst(report: EvidenceReport, style: Style) -> list[str]:

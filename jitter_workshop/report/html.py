@@ -150,19 +150,26 @@ def _facts(document: ReportDocument) -> Iterator[tuple[str, Html]]:
 
 def _summary(document: ReportDocument) -> Iterator[Html]:
     """The document's first lines; one that is a proof's is marked by its verdict and leads to it."""
-    proofs = [(f"{clean(p.subject, 60)}: ", p, n) for n, p in enumerate(document.proofs, 1)]
+    # Two proofs of one subject have a line each, in the order of the proofs.
+    waiting = list(enumerate(document.proofs, 1))
     for line in document.summary:
-        found = next((one for one in proofs if line.startswith(one[0])), None)
+        found = next(((n, p, at) for n, p in waiting for at in [_about_subject(line, p.subject)] if at >= 0), None)
         if found is None:
             yield shown(line, 600)
             continue
-        start, proof, number = found
-        # Two proofs of one subject have a line each, in the order of the proofs.
-        proofs.remove(found)
-        rest = shown(line[len(start) :], 600)
-        subject = tag("a", name(proof.subject, 60), href=f"#{html_verdicts.anchor(number)}")
+        number, proof, at = found
+        waiting.remove((number, proof))
+        subject = clean(proof.subject, 60)
+        link = tag("a", name(subject, 60), href=f"#{html_verdicts.anchor(number)}")
         word = [html_verdicts.badge(proof.judgement.headline.verdict), " "] if proof.judgement is not None else []
-        yield join([*word, subject, ": ", rest])
+        yield join([*word, shown(line[:at]), link, shown(line[at + len(subject) :], 600)])
+
+
+def _about_subject(line: str, subject: str) -> int:
+    """Where a line names what it is the verdict on, -1 where it is no verdict on that."""
+    wanted = f"{clean(subject, 60)}: "
+    at = line.find(wanted)
+    return at if at >= 0 and line[:at] in ("", "Proven of ", "Not proven of ") else -1
 
 
 def _contents(sections: Sequence[Section]) -> Html:

@@ -115,8 +115,10 @@ def _culprits(one: Culprits, link: Html) -> Html:
     return tag(
         "section",
         tag("h3", link, " ", tag("small", EVIDENCE[one.evidence])),
+        # The first sentence says what the table is of.
+        paragraphs(lead[:1]),
         _causes(report) if report is not None else None,
-        paragraphs(lead),
+        paragraphs(lead[1:]),
         bullets(shown(text, 400) for text in items),
         *([] if report is None or not report.worst else [_worst(report)]),
         class_="culprits",
@@ -130,17 +132,16 @@ def _causes(report: EvidenceReport) -> Html:
     rows = [_cause(cause, most, report) for cause in report.causes]
     heads = (
         "cause",
-        "in all",
+        Number("in all"),
         "",
-        "stalls",
-        "worst",
-        "a second",
-        *(("in time without it",) if _shares(report) else ()),
+        Number("stalls"),
+        Number("worst"),
+        Number("a second"),
+        *((Number("in time without it"),) if _shares(report) else ()),
     )
-    caption = (
-        f"What took the time of {evidence_text.stalls(report)} over {nice_ns(report.threshold_ns)} in "
-        f"{nice_ns(report.measured_ns)}; {report.lost_events:,} events lost"
-    )
+    told = evidence_text.in_time(report)
+    caption = f"What took their time, largest first. {told} The last column: without that cause and what is around it."
+    caption = caption if told else "What took their time, largest first"
     first = table(heads, rows[:CAUSES], caption, "causes")
     if len(rows) <= CAUSES:
         return first
@@ -163,8 +164,7 @@ def _cause(cause: Cause, most: int, report: EvidenceReport) -> Html:
         figure_cell(nice_ns(cause.ns_per_second)),
     ]
     if _shares(report):
-        without = cause.below_without
-        cells.append(figure_cell(UNKNOWN if without is None else f"{100 * without:.6g} %"))
+        cells.append(figure_cell(evidence_text.without(cause, report)))
     return row(shown(evidence_text.named(cause, 80), 80), *cells)
 
 

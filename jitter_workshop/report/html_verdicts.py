@@ -79,7 +79,7 @@ def _made(proof: Proof) -> Html:
     orders = " ".join(one.order for one in proof.rounds)
     parts: list[Html | str] = [
         f"{many(done, 'round')}{wanted}",
-        f"{clean(proof.workload, 20)}, preset {clean(proof.preset, 20)}",
+        clean(proof.workload, 20) + (f", preset {clean(proof.preset, 20)}" if proof.preset else ""),
         join(["from ", when(proof.started_at), " to ", when(proof.ended_at)]),
     ]
     if orders:
@@ -119,13 +119,13 @@ def _x(place: float) -> float:
     return round(_EDGE + place * (WIDTH - 2 * _EDGE), 1)
 
 
-def _strip_picture(one: Verdict, on: strip.Axis) -> Html:
-    """An interval on the judgement's axis; the numbers stand beside it. Nothing lies on it where the rounds allow
-    any ratio."""
+def _strip_picture(one: Verdict, on: strip.Axis) -> Html | None:
+    """An interval on the judgement's axis; the numbers stand beside it. None where the rounds allow any
+    ratio."""
     drawn = strip.strip(one, on)
     kind = f"strip {one.verdict.replace('_', '-')}"
     if drawn is None:
-        return _picture(join(_ground(on)), HEIGHT, kind)
+        return None
     low, high, middle = _x(drawn.low), _x(drawn.high), HEIGHT / 2
     parts = [*_ground(on), svg_tag("line", class_="strip-line", x1=low, x2=high, y1=middle, y2=middle)]
     for x, goes_on, way in ((low, drawn.below, -1), (high, drawn.above, 1)):
