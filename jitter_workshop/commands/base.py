@@ -107,7 +107,7 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
     parser = Parser(
         prog=prog,
         description=first,
-        epilog=rest.strip() or None,
+        epilog=rest.strip("\n") or None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
