@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.flow import changing, reporting
 from jitter_workshop.flow.diary import Diary
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.session import history
 from jitter_workshop.session.store import SessionStore
@@ -182,4 +184,33 @@ def test_a_recorded_host_has_no_diary(tmp_path: Path, tree: Path) -> None:
         diary = Diary(session, HostRoot(tree))
         diary.begin()
         diary.end()
+        assert history.first(session.folder)[0] is None
+
+
+def test_the_status_of_a_live_host_is_kept_before_the_first_and_after_the_last() -> None:
+    with SessionStore().create("live", HOST) as session:
+        diary = Diary(session)
+        diary.end()  # nothing was done yet: there is nothing to be after
+        assert history.last(session.folder)[0] is None
+        diary.begin()
+        first, _ = history.first(session.folder)
+        assert first is not None
+        assert first.checks
+        assert first.boot_id == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        Diary(session).begin()
+        assert history.first(session.folder)[0] == first
+        diary.end()
+        last, _ = history.last(session.folder)
+        assert last is not None
+        assert last.at > first.at
+        assert [check.id for check in last.checks] == [check.id for check in first.checks]
+
+
+def test_a_session_of_a_newer_version_is_not_written_to(tmp_path: Path) -> None:
+    with SessionStore().create("newer", HOST) as session:
+        session._session = dataclasses.replace(session._session, format_version=99)
+        diary = Diary(session)
+        diary.begin()
+        diary.restored(RestoreResult((Restored("thp", "/sys/thp", "never", "madvise"),), (), False))
+        assert not (session.folder / history.FILE).exists()
         assert history.first(session.folder)[0] is None
