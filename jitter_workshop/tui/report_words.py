@@ -140,7 +140,7 @@ def _names(document: ReportDocument, found: Names) -> Iterator[str]:
 def _proof(proof: Proof) -> Section:
     title = f"PROOF: {proof_words.subject(proof.subject)}"
     judged = proof.judgement
-    rest = (*proof_words.rest(proof), *(clean(note, 200) for note in proof.notes), proof_words.restored(proof))
+    rest = (*proof_words.rest(proof), proof_words.restored(proof))
     if judged is None:
         return Section(title, (f"{proof_text.headline(proof)}.", *rest))
     axis = strip.axis_of(judged.rows)

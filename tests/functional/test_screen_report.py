@@ -143,7 +143,7 @@ async def test_it_is_written_to_a_new_file_and_stays_said(folder: Path) -> None:
         assert path.name.startswith("jitter-workshop-")
         assert json.loads(path.read_text())["session_id"] == app.workshop.session.id
         said = unbroken(app)
-        assert f"Written:{path}(" in said
+        assert f"kB):{path}" in said
         assert f"xdg-open{path}" in said
         assert f"scp{app.workshop.host.name}:{path}." in said
         await pilot.press("down", "pagedown", "enter")
@@ -184,7 +184,7 @@ async def test_asked_for_before_it_is_made_it_is_written_as_soon_as_it_is(
         assert "It is written as soon as it is made." in all_said(app)
         assert not list(folder.iterdir())
         go_on.set()
-        while "Written:" not in all_said(app):
+        while "Written (" not in all_said(app):
             await pilot.pause(0.01)
         assert "as soon as" not in all_said(app)
         assert len(list(folder.iterdir())) == 1
@@ -306,7 +306,7 @@ async def test_where_nothing_can_be_written_another_folder_is_offered(
         await pilot.press("enter")
         await settled(pilot)
         assert len(list(home.iterdir())) == 1
-        assert f"Written:{home}" in unbroken(app)
+        assert f"kB):{home}" in unbroken(app)
 
 
 async def test_a_full_disk_leaves_nothing_half_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ class ReportScreen(WorkshopScreen):
                 yield Sheet(self._rest, id="report-rest")
             with Pane(id="report-side"):
                 yield Sheet(self._side, id="report-side-sheet")
-        yield Sheet(self._say, id="say")
+        yield Sheet(self._say, id="report-say")
 
     def heading(self) -> str:
         return "Report · preview"
@@ -201,10 +201,10 @@ class ReportScreen(WorkshopScreen):
             ("#report-chart-title", self._chart_title),
             ("#report-rest", self._rest),
             ("#report-side-sheet", self._side),
-            ("#say", self._say),
+            ("#report-say", self._say),
         ):
             self.sheet(selector).show(build)
-        self.sheet("#say").set_class(not self._said and self._written is None, "-empty")
+        self.sheet("#report-say").set_class(not self._said and self._written is None, "-empty")
         self.refresh_keys()
 
     def _head(self, width: int, palette: Palette) -> Iterable[Text]:
@@ -256,10 +256,10 @@ class ReportScreen(WorkshopScreen):
         if self._written is not None:
             written = self._written
             more = f", and {words.beside(written.beside)}" if written.beside else ""
-            done = f"Written: {clean(written.path, 400)} ({words.size(written.size)}{more})"
+            done = f"Written ({words.size(written.size)}{more}): {clean(written.path, 400)}"
             yield from wrap(Text(done, style=f"bold {palette.good}"), width, "✓ ")
-            for name, line in zip(("open it", "fetch it"), self._lines(written), strict=True):
-                yield from wrap(Text(line, style=palette.code), width, f"  {name}:  ")
+            for line in self._lines(written):
+                yield from wrap(Text(line, style=palette.code), width, "  ")
         if self._said:
             yield from wrap(Text(clean(self._said, 400), style=palette.text), width, "▸ ")
 
