@@ -14,7 +14,7 @@ from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Budget
 from jitter_workshop.stats.budget import budget, budget_from
-from jitter_workshop.stats.scale import nice_duration
+from jitter_workshop.stats.scale import nice_duration, nice_ns
 
 _WHAT = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "segments"}
 _RARE = 99.0
@@ -62,8 +62,8 @@ def sentence(found: Outlook) -> str:
     """Seconds, messages, and how far they reach: one line, said before a run."""
     what = _WHAT[found.workload]
     if found.messages is None:
-        return f"{nice_duration(found.seconds)}; how many {what} that is shows the first run."
-    said = f"{nice_duration(found.seconds)}, about {found.messages:,} {what}: "
+        return f"{_takes(found.seconds)}; how many {what} that is shows the first run."
+    said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
     said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
         said += f", ten distinct stalls to p{found.distinct} if it stalls as {found.like} did"
@@ -98,7 +98,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     need = _of(wanted, rate, before)
     seconds = max(need.seconds * _SPARE, _SHORTEST_S)
     why = f"ten stalls like those of {_name(before)}" if need.stalls_seen and before else "ten of them beyond it"
-    said = f"p{wanted} needs {need.messages:,} {what} ({why}): {nice_duration(seconds)}"
+    said = f"p{wanted} needs {need.messages:,} {what} ({why}): {_takes(seconds)}"
     if seconds > LONGEST_S:
         raise UsageError(f"{said}, and a run lasts a day at most", "choose a lower percentile or a shorter interval")
     preset = "standard" if seconds > _LONG_S and request.preset == "quick" else request.preset
@@ -141,6 +141,10 @@ def _furthest(messages: int, needs: Sequence[tuple[str, Budget]]) -> str | None:
             break
         reached = percentile
     return reached
+
+
+def _takes(seconds: float) -> str:
+    return nice_ns(seconds * 1e9) if seconds < _SHORTEST_S else nice_duration(seconds)
 
 
 def _name(run: Run) -> str:

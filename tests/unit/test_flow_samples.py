@@ -41,6 +41,9 @@ def test_a_preset_is_reckoned_by_its_interval() -> None:
     sleeper = samples.outlook(MeasureRequest(workload="wakeup"), ())
     assert (sleeper.messages, sleeper.solid) == (5_000, "99")
     assert "wake-ups" in samples.sentence(sleeper)
+    few = samples.outlook(MeasureRequest(messages=2_000), ())
+    assert samples.sentence(few) == "20 ms, about 2,000 messages: solid to p99."
+    assert "too few for any percentile" in samples.sentence(samples.outlook(MeasureRequest(messages=9), ()))
 
 
 def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
