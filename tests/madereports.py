@@ -27,6 +27,7 @@ from jitter_workshop.model.report import (
 from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.report.proof_text import headline
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.comparison import compare
@@ -354,8 +355,11 @@ def rich() -> ReportDocument:
         session_name=HOSTILE[1],
         recorded="",
         summary=(
-            "irq-affinity: stalls over 100 µs are rarer, proven in 10 rounds.",
-            "thp=never: cannot tell.",
+            *(
+                f"{verdict} of {proof.subject}: {text}."
+                for proof in (shown_proof, unsure, short, none)
+                for verdict, _, text in [headline(proof).partition(": ")]
+            ),
             HOSTILE[0],
         ),
         host_line="lab03 · KVM guest · 4 CPUs, hot: 1 · no cpufreq",

@@ -13,7 +13,6 @@ from jitter_workshop.report import evidence_text
 from jitter_workshop.report.document_words import EVIDENCE
 from jitter_workshop.report.html_charts import run_anchors, run_link
 from jitter_workshop.report.html_write import (
-    UNKNOWN,
     Html,
     Number,
     bullets,
