@@ -1,248 +1,49 @@
-"""Proving a chapter's change from its compare step: what it costs, the rounds as they are made, the verdict."""
+"""Proving a chapter's change from its compare step: the plan, the proof on its thread, and what the keys do."""
 
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar
 
-from rich.text import Text
 from textual import events, on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.message import Message
-from textual.message_pump import MessagePump
 
 from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow import proving_chapter
-from jitter_workshop.flow.proving import ProofStep, Prover
-from jitter_workshop.model.observe import RunObserver
-from jitter_workshop.model.proof import Proof, ProofPlan
+from jitter_workshop.flow.proving import Prover
+from jitter_workshop.model.proof import ProofPlan
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.verdict import Order, Round
-from jitter_workshop.stats.sofar import SoFar, so_far
 from jitter_workshop.tui import proof_words as words
 from jitter_workshop.tui.actions import Scope, bindings
-from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Queued, Watching
-from jitter_workshop.tui.screens import proof_views as views
-from jitter_workshop.tui.screens.handwork import HandWork
-from jitter_workshop.tui.theme import Palette
-from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.prose import styled, wrap
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
-
-if TYPE_CHECKING:
-    from jitter_workshop.flow.walk import Walk
-
-_FRAME = 13
-"""Lines of the running page that are not the picture of its rounds."""
-_LEAST_ROWS, _MOST_ROWS = 5, 27
+from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Queued
+from jitter_workshop.tui.proving_run import (
+    PlanChanged,
+    ProofDone,
+    ProofFailed,
+    Proving,
+    Restoring,
+    RoundDone,
+    SideBegins,
+)
+from jitter_workshop.tui.screens.proving_show import ProvingShow
+from jitter_workshop.tui.widgets.sheet import Pane
 
 
-@dataclass
-class SideBegins(Message):
-    """A run of a round is about to begin; the handler sets ``painted`` once that is on the terminal."""
-
-    step: ProofStep
-    painted: threading.Event
-
-
-@dataclass
-class RoundDone(Message):
-    """A round is finished. ``seen``: the figures so far, reckoned on the thread that proves."""
-
-    seen: SoFar | None
-    orders: tuple[Order, ...]
-    left_s: float
-    painted: threading.Event
-
-
-class Restoring(Message):
-    """No run follows; what was set is given back."""
-
-
-@dataclass
-class PlanChanged(Message):
-    """What would be written is not what was shown any more."""
-
-    prover: Prover
-    plan: ProofPlan
-
-
-@dataclass
-class ProofDone(Message):
-    """There is a proof, perhaps of fewer rounds than were wanted."""
-
-    proof: Proof
-
-
-@dataclass
-class ProofFailed(Message):
-    """There is none."""
-
-    error: WorkshopError
-
-
-class Proving(Watching):
-    """A proof under way: the observer that the prover calls between runs, and its runs between blocks."""
-
-    def __init__(self, target: MessagePump, workload: str) -> None:
-        super().__init__(target)
-        self._workload = workload
-
-    def side_begins(self, step: ProofStep) -> RunObserver:
-        self.show(SideBegins(step, self._painted))
-        return self
-
-    def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
-        orders = tuple(one.order for one in rounds)
-        self.show(RoundDone(so_far(rounds, self._workload), orders, left_s, self._painted))
-
-    def restoring(self) -> None:
-        self._target.post_message(Restoring())
-
-    def stop_by(self, reason: str) -> None:
-        """The same as :meth:`stop`; the proof will say by what it was stopped."""
-        self.cancel.cancel(reason)
-        self.stop()
-
-
-class ProvingScreen(HandWork):
+class ProvingScreen(ProvingShow):
     """One proof of a chapter. With ``proof``, its verdict is what is seen first."""
 
     scope: ClassVar[Scope] = "proving"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("proving"))
-
-    def __init__(self, walk: Walk, proof: Proof | None = None) -> None:
-        super().__init__()
-        self.walk = walk
-        self.proof = proof
-        """The newest one of this chapter."""
-        self._page: Literal["cost", "rounds", "verdict"] = "cost" if proof is None else "verdict"
-        self.under_way: Proving | None = None
-        self._prover: Prover | None = None
-        self._plan: ProofPlan | None = None
-        self._why_no_plan = ""
-        self._chosen = 0
-        self._message = ""
-        self._forget_rounds()
-
-    def _forget_rounds(self) -> None:
-        self._step: ProofStep | None = None
-        self._seen: SoFar | None = None
-        self._orders: tuple[Order, ...] = ()
-        self._left_s, self._left_at = 0.0, 0.0
-        self._restoring = False
-        self._in_block = False
-        self._asking: Literal["", "due", "shown"] = ""
-        self._asked = False
-        """Is the question on the terminal?"""
-
-    def body(self) -> ComposeResult:
-        with Vertical(id="proof-main"), Pane(id="proof-pane"):
-            yield Sheet(self._lines, id="proof-sheet")
-        yield Sheet(self._progress, id="proof-progress")
-        yield Sheet(self._say, id="say")
-
-    def heading(self) -> str:
-        return f"{clean(self.walk.chapter.title, 50)} · prove it"
 
     def on_mount(self) -> None:
         if self._page == "cost":
             self._read_plan()
         else:
             self._show()
-
-    def on_resize(self) -> None:
-        self._show()
-
-    def on_screen_resume(self) -> None:
-        self._show()
-
-    # -- what is shown -------------------------------------------------------------------------------------------------
-
-    def _show(self) -> None:
-        if not self.is_mounted:
-            return
-        running = self.under_way is not None
-        self.set_class(running, "-measuring")
-        self.sheet("#proof-sheet").show(self._lines)
-        self.sheet("#proof-progress").show(self._progress)
-        self._show_said()
-
-    def _show_said(self) -> None:
-        self.sheet("#say").show(self._say)
-        self.sheet("#say").set_class(not self._said(), "-empty")
-        self.refresh_keys()
-
-    def _tell(self, text: str) -> None:
-        self._message = text
-        self._show()
-
-    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        if self._page == "verdict" and self.proof is not None:
-            return views.verdict(self.proof, width, palette)
-        if self._page == "rounds" and self._plan is not None:
-            rows = min(max(self.size.height - _FRAME, _LEAST_ROWS), _MOST_ROWS)
-            planned = self._rounds
-            return views.rounds_so_far(self._seen, self._orders, self._step, planned, rows, width, palette)
-        if self._plan is None:
-            told = f"Cannot be proven now: {self._why_no_plan}." if self._why_no_plan else "Reading what it would take…"
-            return wrap(Text(told, style=palette.text), width)
-        return views.cost(self._plan, self._choices, self._chosen, self.proof, width, palette)
-
-    def _progress(self, width: int, palette: Palette) -> Iterable[Text]:
-        running = self.under_way
-        if running is None:
-            return ()
-        if running.stopping or self._restoring:
-            what = "Stopping, and giving back what is set…" if running.stopping else "Giving back what is set…"
-            return [Text(what, style=palette.accent)]
-        if running.waiting:
-            return wrap(Text(f"{clean(running.waiting, 300)} Esc stops waiting.", style=palette.text), width)
-        left_s = max(self._left_s - (time.monotonic() - self._left_at), 0.0)
-        return views.progress(self._step, running.progress, self._rounds, left_s, width, palette)
-
-    def _said(self) -> str:
-        if self._asking == "shown":
-            return words.stop_question(len(self._orders))
-        return self._message
-
-    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
-        said = self._said()
-        return wrap(styled(said, palette, palette.text), width, "▸ ", "  ") if said else ()
-
-    def keys(self) -> Sequence[Shown]:
-        if self.under_way is not None:
-            if self.under_way.stopping:
-                return ()
-            if self._asking == "shown":
-                return (("proving.enter", "stop and keep"), ("proving.close", "go on"))
-            return (("proving.close", "stop waiting" if self.under_way.waiting else "stop…"),)
-        if self.workshop_app.at_work:
-            return ()
-        if self._page == "verdict":
-            more = "more rounds" if words.asked_for(self.proof) else "prove again"
-            return (("proving.again", more), ("proving.copy", ""), ("app.help", ""), ("proving.close", ""))
-        if self._plan is None:
-            return (("app.help", ""), ("proving.close", ""))
-        return (("proving.enter", ""), ("proving.number", ""), ("app.help", ""), ("proving.close", ""))
-
-    @property
-    def _choices(self) -> tuple[int, ...]:
-        return words.choices(self.proof)
-
-    @property
-    def _rounds(self) -> int:
-        """How many rounds are chosen, or are made."""
-        return self._choices[self._chosen]
 
     # -- the cost ------------------------------------------------------------------------------------------------------
 
