@@ -10,8 +10,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.history import CheckState, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import PLACEMENT, Proof
-from jitter_workshop.model.report import Fate
-from jitter_workshop.model.text import many
+from jitter_workshop.model.report import Fate, ReportDocument
+from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, VerdictWord
 from jitter_workshop.stats.footing import FEW_SAMPLES, FEW_STALLS
 
@@ -99,6 +99,21 @@ _FACTS = {
     "memlock_limit_bytes": "lockable memory, bytes",
     "boot_id": "boot",
 }
+
+
+def summary(document: ReportDocument) -> Iterator[tuple[str, int | None, int]]:
+    """The document's first lines. Of one that is the verdict on a proof's subject: the proof's place among the proofs,
+    and where the line names the subject; of others None and 0."""
+    # Two proofs of one subject have a line each, in the order of the proofs.
+    waiting = {n: f"{clean(proof.subject, 60)}: " for n, proof in enumerate(document.proofs)}
+    for text in document.summary:
+        found = next((n for n, subject in waiting.items() if _is_about(text, subject)), None)
+        yield text, found, 0 if found is None else text.find(waiting.pop(found))
+
+
+def _is_about(text: str, subject: str) -> bool:
+    at = text.find(subject)
+    return at >= 0 and text[:at] in ("Proven of ", "Not proven of ")
 
 
 def given_back(proof: Proof) -> str:

@@ -14,7 +14,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.report import html_charts, html_course, html_host, html_verdicts
-from jitter_workshop.report.document_words import HOW_IT_COUNTS, NOTHING_PROVEN, OWN_PLACE
+from jitter_workshop.report.document_words import HOW_IT_COUNTS, NOTHING_PROVEN, OWN_PLACE, summary
 from jitter_workshop.report.html_write import Html, Number, bullets, folded, join, name, shown, table, tag, when
 from jitter_workshop.report.html_write import cell as table_cell
 from jitter_workshop.report.html_write import row as table_row
@@ -150,26 +150,15 @@ def _facts(document: ReportDocument) -> Iterator[tuple[str, Html]]:
 
 def _summary(document: ReportDocument) -> Iterator[Html]:
     """The document's first lines; one that is a proof's is marked by its verdict and leads to it."""
-    # Two proofs of one subject have a line each, in the order of the proofs.
-    waiting = list(enumerate(document.proofs, 1))
-    for line in document.summary:
-        found = next(((n, p, at) for n, p in waiting for at in [_about_subject(line, p.subject)] if at >= 0), None)
-        if found is None:
+    for line, number, at in summary(document):
+        if number is None:
             yield shown(line, 600)
             continue
-        number, proof, at = found
-        waiting.remove((number, proof))
+        proof = document.proofs[number]
         subject = clean(proof.subject, 60)
-        link = tag("a", name(subject, 60), href=f"#{html_verdicts.anchor(number)}")
+        link = tag("a", name(subject, 60), href=f"#{html_verdicts.anchor(number + 1)}")
         word = [html_verdicts.badge(proof.judgement.headline.verdict), " "] if proof.judgement is not None else []
         yield join([*word, shown(line[:at]), link, shown(line[at + len(subject) :], 600)])
-
-
-def _about_subject(line: str, subject: str) -> int:
-    """Where a line names what it is the verdict on, -1 where it is no verdict on that."""
-    wanted = f"{clean(subject, 60)}: "
-    at = line.find(wanted)
-    return at if at >= 0 and line[:at] in ("", "Proven of ", "Not proven of ") else -1
 
 
 def _contents(sections: Sequence[Section]) -> Html:

@@ -25,6 +25,7 @@ from jitter_workshop.report.document_words import (
     OWN_PLACE,
     SIGNS,
     given_back,
+    summary,
     written,
 )
 from jitter_workshop.report.formats import Files, beside
@@ -106,15 +107,14 @@ def _head(document: ReportDocument) -> Iterator[str]:
 
 def _summary(document: ReportDocument) -> Iterator[Md]:
     """The document's first lines; one that is a proof's begins with its verdict."""
-    proofs = [(f"{clean(p.subject, 60)}: ", p) for p in document.proofs]
-    for text in document.summary:
-        found = next((one for one in proofs if text.startswith(one[0])), None)
-        if found is None:
+    for text, number, at in summary(document):
+        if number is None:
             yield line(text, 600)
             continue
-        # Two proofs of one subject have a line each, in the order of the proofs.
-        proofs.remove(found)
-        yield join([_word(found[1].judgement), name(found[1].subject, 60), ": ", said(text[len(found[0]) :], 600)])
+        proof = document.proofs[number]
+        subject = clean(proof.subject, 60)
+        rest = said(text[at + len(subject) :], 600)
+        yield join([_word(proof.judgement), said(text[:at]), " ", name(subject, 60), rest])
 
 
 def _word(judged: Judgement | None) -> Md:

@@ -156,8 +156,8 @@ def test_the_parts_stand_in_the_order_of_the_page(text: str) -> None:
     assert text.count("\n# ") == 0
     assert text.startswith("# ")
     first = text.splitlines()[2:5]
-    assert first[0].startswith("- **▼ lower** `irq-affinity`: stalls over 100 µs are rarer")
-    assert first[1].startswith("- **? cannot tell** `thp=never`: ")
+    assert first[0].startswith("- **▼ lower** Proven of `irq-affinity`: stalls over 100 µs: 21× rarer")
+    assert first[1].startswith("- **? cannot tell** Not proven of `thp=never`: ")
 
 
 def test_nothing_hostile_becomes_markup(text: str) -> None:
