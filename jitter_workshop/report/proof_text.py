@@ -23,7 +23,7 @@ _NO_SPAN = 80
 _PICTURE = 17
 _WIDE_PICTURE = 45
 _TEXT = 500
-_OF_PAIRS = "Ratio and interval are of the pairs, not of the two columns, in which one bad run weighs more."
+OF_PAIRS = "Ratio and interval are of the pairs, not of the two columns, in which one bad run weighs more."
 
 WORDS: dict[VerdictWord, str] = {
     "lower": "lower",
@@ -87,7 +87,7 @@ def render(proof: Proof, style: Style) -> str:
     said = proof.judgement
     if said is not None and said.rows:
         lines += ["", *table(said.rows, style), ""]
-        lines += [style.paint(line, "dim") for line in wrap(_OF_PAIRS, style.width)]
+        lines += [style.paint(line, "dim") for line in wrap(OF_PAIRS, style.width)]
         lines += _untold(said, style)
     if said is not None:
         lines += ["", *wrap(clean(said.worst, _TEXT), style.width)]

@@ -13,7 +13,7 @@ from jitter_workshop.model.observe import Progress
 from jitter_workshop.model.proof import PLACEMENT, Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
-from jitter_workshop.report.proof_text import WORDS, headline
+from jitter_workshop.report.proof_text import OF_PAIRS, WORDS, headline
 from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import times
 from jitter_workshop.stats.sofar import SoFar
@@ -190,6 +190,8 @@ def verdict(proof: Proof, width: int, palette: Palette) -> Lines:
     for left in proof.left_alone:
         why = f"{clean(left.path, 200)}: {clean(left.reason, 300)}"
         lines += wrap(Text(why, style=palette.text), width, "    ")
+    if said is not None and said.rows:
+        lines += wrap(Text(OF_PAIRS, style=palette.dim), width, "", "  ")
     for sentence in words.rest(proof):
         lines += wrap(styled(sentence, palette), width, "", "  ")
     if said is not None and said.rounds >= ENOUGH_ROUNDS:
