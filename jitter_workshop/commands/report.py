@@ -17,6 +17,7 @@ after runs with --evidence takes some seconds for each.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             told = {one.id for one in document.runs}
             runs = tuple(one for one in session.runs() if one.id in told)
             if args.private:
-                document, runs = for_others(document), runs_for_others(document, runs)
+                document, runs = for_others(document, os.uname().nodename), runs_for_others(document, runs)
             target = Path(args.output or default_name(document, chosen.ending))
             files = chosen.make(document, session, runs, "" if args.output == STDOUT else target.name)
         finally:

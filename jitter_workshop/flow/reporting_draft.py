@@ -45,7 +45,7 @@ class Draft:
         if not private:
             return self.document
         if self._hidden is None:
-            self._hidden = for_others(self.document)
+            self._hidden = for_others(self.document, self.workshop.host.name)
         return self._hidden
 
     def files(self, chosen: Format, private: bool, path: Path) -> Files:

@@ -73,13 +73,13 @@ class Names:
     tasks: tuple[str, ...]
 
 
-def names_in(document: ReportDocument) -> Names:
+def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
     """The names of hosts, of users by their home folders, and of tasks that are neither the kernel's nor known
-    services."""
+    services. ``hosts_beside``: hosts that sentences may name, too, such as the one on which the report is made."""
     hosts: dict[str, None] = {}
     users: dict[str, None] = {}
     tasks: dict[str, None] = {}
-    for name in (document.host_name, document.recorded):
+    for name in (document.host_name, document.recorded, *hosts_beside):
         hosts[name] = None
     for value in _each(document):
         if isinstance(value, HostSummary):
@@ -93,12 +93,12 @@ def names_in(document: ReportDocument) -> Names:
     return Names(tuple(name for name in hosts if name.strip()), tuple(users), tuple(tasks))
 
 
-def for_others(document: ReportDocument) -> ReportDocument:
+def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
     """The document without these names, MAC and IP addresses, UUIDs and serial numbers; ``private`` is set, so that no
     raw data go with it. One that is private already comes back equal."""
     if document.private:
         return document
-    made = _Hider(names_in(document)).hidden(document)
+    made = _Hider(names_in(document, *hosts_beside)).hidden(document)
     return dataclasses.replace(made, private=True, notes={**made.notes, "private": PRIVATE_NOTE})
 
 

@@ -143,6 +143,13 @@ def test_the_name_of_a_host_in_a_path_of_the_kernel_is_the_kernels() -> None:
     assert kept.commands == (Command("sysctl vm.stat_interval=120", "on host 1"),)
 
 
+def test_the_host_on_which_the_report_is_made_is_not_named_either() -> None:
+    document = dataclasses.replace(bare(), notes={"after": "the session was made on lab03, and this host is desk07"})
+    kept = for_others(dataclasses.replace(document, host_name="lab03"), "desk07")
+    assert "lab03" not in told(kept)
+    assert "desk07" not in told(kept)
+
+
 def test_a_task_that_is_called_like_a_figure_falsifies_none() -> None:
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, "5", 1, 2.0),))
     said = Culprits(run.id, "counters", None, ("5 used CPU 1.", "There is no trace of it."))
