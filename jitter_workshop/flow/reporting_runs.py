@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from jitter_workshop.flow.course_summary import drawn, steps_of, words_of
 from jitter_workshop.flow.isolated import NOTE
 from jitter_workshop.flow.published import ORIGIN, imported_curves, published_curves
+from jitter_workshop.flow.reporting_proofs import proof_charts
 from jitter_workshop.flow.reporting_subject import Subject
 from jitter_workshop.flow.walk import SLOTS, Walk
 from jitter_workshop.model.course import TREATED
@@ -94,8 +95,10 @@ def import_line(run: ImportedRun) -> str:
 
 
 def overlays(subject: Subject) -> tuple[Overlay, ...]:
-    """The charts: the whole course, each chapter, other runs by workload, and beside them what is from elsewhere."""
-    charts = [*_course(subject), *_chapters(subject), *_others(subject), *_published(subject), *_imports(subject)]
+    """The charts: proofs, the whole course, each chapter, other runs by workload, and beside them what is from
+    elsewhere."""
+    ours = [*proof_charts(subject), *_course(subject), *_chapters(subject), *_others(subject)]
+    charts = [*ours, *_published(subject), *_imports(subject)]
     return tuple(dataclasses.replace(chart, curves=told_apart(chart.curves)) for chart in charts if chart.curves)
 
 

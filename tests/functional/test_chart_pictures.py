@@ -97,7 +97,8 @@ def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_chart_on_a_terminal_loads_no_picture_library() -> None:
-    code = "import sys\nfrom jitter_workshop.cli import main\nmain(['chart'])\nsys.exit('jitter_workshop.report.png' in sys.modules)"
+    code = "import sys\nfrom jitter_workshop.cli import main\nmain(['chart'])\n"
+    code += "sys.exit('jitter_workshop.report.png' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0
 
 

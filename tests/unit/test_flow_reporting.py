@@ -10,16 +10,18 @@ from typing import Any
 import pytest
 
 from jitter_workshop.errors import LessonError
-from jitter_workshop.flow import reporting, reporting_files
+from jitter_workshop.flow import reporting, reporting_files, reporting_proofs
 from jitter_workshop.flow.reporting import NothingToReport, build
 from jitter_workshop.flow.reporting_runs import told_apart
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome, Prediction
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession, SessionStore
+from jitter_workshop.stats.curve import value_at
 from tests import fakes, madereports
 
 MakeRun = Callable[..., tuple[Any, Any]]
@@ -165,6 +167,52 @@ def test_a_proof_gives_its_verdict_the_first_line(session: OpenSession) -> None:
     assert not any("Nothing is proven" in sentence for sentence in document.summary)
     (line,) = (one.command for one in document.commands if " prove " in one.command)
     assert line.startswith(f"jitter-workshop prove {proof.subject} --rounds {proof.planned}")
+
+
+def proven(session: OpenSession, make_run: MakeRun, rounds: int, ident: str = "20260101-010000-beef") -> None:
+    """A proof of runs that the session has: 100 messages of 5 µs without, of 2 µs with."""
+    made = []
+    for number in range(rounds):
+        names = [f"{ident[:8]}-{number:02d}0000-00{side}a" for side in range(2)]
+        pair = [make_run([[ns] * 100], run_id=n, proof=ident) for n, ns in zip(names, (5_000, 2_000), strict=True)]
+        for run, blocks in pair:
+            session.add_run(run, blocks)
+        made.append(ProofRound(("AB", "BA")[number % 2], pair[0][0].id, pair[1][0].id))  # type: ignore[arg-type]
+    session.add_proof(dataclasses.replace(madereports.made_proof(ident, rounds=rounds), rounds=tuple(made)))
+
+
+def test_a_proof_has_a_chart_of_all_its_runs_by_side(make_run: MakeRun, tmp_path: Path) -> None:
+    with SessionStore(tmp_path).create("proven", "lab03") as opened:
+        proven(opened, make_run, 3)
+        (chart,) = build(opened).overlays
+    assert chart.title == "Proof of irq-affinity, 2026-01-01 01:00 UTC"
+    without, with_it = chart.curves
+    assert (without.label, with_it.label) == ("without · 3 runs", "with · 3 runs")
+    assert (without.count, with_it.count) == (300, 300)
+    assert value_at(without, 50) == pytest.approx(5_000, rel=0.001)
+    assert value_at(with_it, 50) == pytest.approx(2_000, rel=0.001)
+
+
+def test_of_many_proofs_the_newest_have_charts(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting_proofs, "MOST_RUNS", 5)
+    with SessionStore(tmp_path).create("proven", "lab03") as opened:
+        proven(opened, make_run, 2)
+        proven(opened, make_run, 1, "20260102-010000-beef")
+        proven(opened, make_run, 1, "20260103-010000-beef")
+        titles = [chart.curves[0].count for chart in build(opened).overlays]
+    assert titles == [100, 100]
+
+
+def test_a_proof_whose_runs_are_damaged_has_no_chart(make_run: MakeRun, tmp_path: Path) -> None:
+    with SessionStore(tmp_path).create("proven", "lab03") as opened:
+        proven(opened, make_run, 1)
+        for name in ("merged.hlog", "histograms.hlog"):
+            (opened.folder / "runs" / opened.session.runs[0] / name).write_text("torn")
+        document = build(opened)
+    assert document.overlays == ()
+    assert len(document.proofs) == 1
 
 
 def test_no_runs_no_report(tmp_path: Path) -> None:
