@@ -13,6 +13,7 @@ import bz2
 import dataclasses
 import hashlib
 import json
+import lzma
 import os
 import re
 import stat
@@ -55,7 +56,7 @@ _INDEX_BYTES = 150
 NO_ROOM = "left out to keep the file small"
 
 Form = Literal["plain", "hlog", "sums"]
-Method = Literal["bz2", "zlib", "stored"]
+Method = Literal["xz", "bz2", "zlib", "stored"]
 _PLAIN: Form = "plain"
 _HLOG: Form = "hlog"
 _SUMS: Form = "sums"
@@ -151,13 +152,13 @@ def _add_logs(
     missing: list[LeftOut] = []
     whole = {_run_of(one): one for one in merged}
     by_block = {_run_of(one): one for one in blocks}
-    alone = {run: packer.piece([one], "bz2") for run, one in whole.items()}
+    alone = {run: packer.piece([one], "xz") for run, one in whole.items()}
     left = None if left is None else left - sum(len(piece.packed) for piece in alone.values())
     for run in sorted({*whole, *by_block}, reverse=True):
         piece = alone.get(run)
         if run in by_block:
             found = [by_block[run], *([whole[run]] if run in whole else [])]
-            both = packer.piece(found, "bz2") if left is None or left > 0 else None
+            both = packer.piece(found, "xz") if left is None or left > 0 else None
             more = len(both.packed) - (len(piece.packed) if piece is not None else 0) if both is not None else 0
             if both is not None and (left is None or more <= left):
                 piece, left = both, None if left is None else left - more
@@ -210,7 +211,7 @@ class _Packer:
         for one in sorted(found, key=lambda f: (f.path.rpartition("/")[2], f.path)):
             content = self._read(one.path)
             body, form, holds = content, _PLAIN, ""
-            log = packedlog.packed(content) if one.path.endswith(".hlog") and method == "bz2" else None
+            log = packedlog.packed(content) if one.path.endswith(".hlog") and method == "xz" else None
             if log is not None:
                 sums = packedlog.summed(log, blocks) if blocks is not None and _is_merged(one) else None
                 body, form, holds = (log, _HLOG, _digest(log)) if sums is None else (sums, _SUMS, _digest(log))
@@ -231,6 +232,8 @@ def _digest(content: bytes) -> str:
 
 
 _PACK: dict[Method, Callable[[bytes], bytes]] = {
+    # Of counts a fifth less than bz2 makes, in four times the time; of JSON bz2 makes less.
+    "xz": lambda plain: lzma.compress(plain, check=lzma.CHECK_NONE),
     "bz2": bz2.compress,
     "zlib": lambda plain: zlib.compress(plain, 1),
     "stored": lambda plain: plain,

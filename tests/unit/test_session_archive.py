@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import io
 import json
+import lzma
 import os
 import struct
 import zlib
@@ -280,13 +281,14 @@ def test_its_id_is_a_plain_name(ident: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_bomb_is_not_unpacked() -> None:
-    bomb = bz2.compress(bytes(40 << 20))
+@pytest.mark.parametrize("method", ["xz", "bz2", "zlib"])
+def test_a_bomb_is_not_unpacked(method: archive.Method) -> None:
+    bomb = archive._PACK[method](bytes(40 << 20))
     for plain, size in ((1_000, 1_000), (archive.MOST_BYTES + 1, 2), (40 << 20, -1)):
         index = Index(
             1,
             str(SESSION["id"]),
-            (Part("bz2", len(bomb), plain),),
+            (Part(method, len(bomb), plain),),
             (File("session.json", size, "0" * 64, 0, plain, "plain"),),
             (),
         )
@@ -294,6 +296,16 @@ def test_a_bomb_is_not_unpacked() -> None:
         data = archive._MAGIC + struct.pack("<I", len(packed)) + packed + bomb
         with pytest.raises(SessionError, match="is damaged"):
             unpack.unpack(data)
+
+
+def test_a_piece_that_asks_for_gigabytes_to_be_read_is_refused() -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 30}]
+    greedy = lzma.compress(b"{}", check=lzma.CHECK_NONE, filters=filters)
+    with pytest.raises(lzma.LZMAError, match=r"[Mm]emory"):
+        unpack._plain("xz", greedy, 2)
+    assert unpack._plain("xz", lzma.compress(b"{}", check=lzma.CHECK_NONE), 2) == b"{}"
+    with pytest.raises(ValueError, match="cut off or longer"):
+        unpack._plain("xz", lzma.compress(b"{}", check=lzma.CHECK_NONE) + b"x", 2)
 
 
 def test_an_index_without_end_is_not_read() -> None:
