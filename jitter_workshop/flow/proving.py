@@ -178,6 +178,9 @@ class _Series:
         finally:
             self._give_back()
         back = self._all_back()
+        if back:
+            # Nothing of ours stands: what the host says otherwise is somebody else's, and the reader is to know.
+            self._left_alone = self._sides.strange()
         if cause is not None and not self._rounds and back:
             raise cause
         proof = self._proof(cause, back)
@@ -236,10 +239,11 @@ class _Series:
         began = time.monotonic()
         run = measuring.measure(request, self._session, watcher, self._cancel, place=self._place, turn_held=True)
         self._times.ran(time.monotonic() - began)
-        drifted = ""
         if side == "with":
             drifted = self._sides.drifted()
             self._take_back()
+        else:
+            drifted = _drifted_without(self._sides.strange())
         if not run.complete:
             raise Cancelled(self._cancel.reason or "cancelled")
         if drifted:
@@ -287,6 +291,7 @@ class _Series:
             chapter=self._request.chapter,
             workload=plan.workload,
             preset=plan.preset,
+            duration_s=self._request.duration_s,
             seed=self._seed,
             planned=plan.rounds,
             started_at=self._started_at,
@@ -299,6 +304,7 @@ class _Series:
             complete=len(rounds) == plan.rounds,
             stopped="" if cause is None else _why(cause),
             notes=(*self._sides.notes(), *_counted(self._left_out), *self._company(), *self._trouble, *self._early()),
+            disturbed=len(self._disturbed),
         )
 
     def _note_company(self, number: int, without: Run, with_it: Run) -> None:
@@ -321,6 +327,14 @@ class _Series:
         if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
             return ()
         return ("who stops as soon as a line claims something claims too often: decide how many rounds first",)
+
+
+def _drifted_without(strange: Sequence[LeftAlone]) -> str:
+    if not strange:
+        return ""
+    one = strange[0]
+    says, before = clean(one.found, 60), clean(one.expected, 60)
+    return f"{clean(one.path, 120)} says '{says}' without the change, and '{before}' stood there before"
 
 
 def _counted(sentences: Sequence[str]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from jitter_workshop.tuning.planning import digest
 
 SideName = Literal["without", "with"]
 
+SET_BY_OTHERS = "it was given back, and somebody else has set it since"
 _AGAIN = "ask for the plan again"
 
 
@@ -47,6 +48,9 @@ class Sides(Protocol):
 
     def give_back(self) -> tuple[LeftAlone, ...]:
         """Back to the side without; what could not be given back. Raises HostError where nobody could be asked."""
+
+    def strange(self) -> tuple[LeftAlone, ...]:
+        """What the host says otherwise than it did before the proof, while nothing of the change stands."""
 
     def spoiled(self, without: Run, with_it: Run) -> str:
         """Why two runs are not the two sides of one round, or ""."""
@@ -86,6 +90,9 @@ class PlacementSides:
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
+        return ()
+
+    def strange(self) -> tuple[LeftAlone, ...]:
         return ()
 
     def spoiled(self, without: Run, with_it: Run) -> str:
@@ -177,6 +184,20 @@ class TunableSides:
         self._made = {}
         self._standing = False
         return tuple(left for left in result.left_alone if left.tunable in self._ids)
+
+    def strange(self) -> tuple[LeftAlone, ...]:
+        first: dict[str, Change] = {}
+        for change in self._changes:
+            first.setdefault(change.path, change)
+        found = []
+        for change in first.values():
+            kind = kind_of(change.kind)
+            if kind.fleeting or kind.of_task:
+                continue
+            says = kind.read(self._root, change.path).text
+            if says is not None and not kind.same(says, change.before):
+                found.append(LeftAlone(change.tunable, change.path, change.before, says, SET_BY_OTHERS))
+        return tuple(found)
 
     def spoiled(self, without: Run, with_it: Run) -> str:
         if self._places(without) != self._places(with_it):

@@ -54,7 +54,9 @@ class Proof:
 
     ``judgement``: None where no round was finished. ``restored``: nothing of the change stands any more;
     ``left_alone``: what could not be given back. ``stopped``: why it ended early, "" where it did not. ``notes``: one
-    sentence each (rounds left out, runs disturbed).
+    sentence each (rounds left out, runs disturbed). ``disturbed``: how many of its rounds' runs somebody else's tasks
+    disturbed; they count. ``duration_s``: of each run, where a length was asked for instead of a preset, else None; None
+    in proofs of older versions, too.
     """
 
     format_version: int
@@ -75,3 +77,5 @@ class Proof:
     complete: bool = True
     stopped: str = ""
     notes: tuple[str, ...] = ()
+    disturbed: int = 0
+    duration_s: float | None = None

@@ -122,6 +122,8 @@ def given_back(proof: Proof) -> str:
         return "Not all of it was given back"
     if proof.subject == PLACEMENT or not proof.changes:
         return "No setting of the host was changed"
+    if proof.left_alone:
+        return "All of it was given back, and the host says something else since"
     return "All of it was given back at the end"
 
 

@@ -178,7 +178,7 @@ def _restored(proof: Proof) -> Html:
             )
             for one in proof.left_alone
         )
-        return join([tag("p", "Not all of it was given back:", class_="attention"), bullets(items)])
+        return join([tag("p", f"{given_back(proof)}:", class_="attention"), bullets(items)])
     return tag("p", f"{given_back(proof)}.", class_=None if proof.restored else "attention")
 
 

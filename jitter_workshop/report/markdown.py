@@ -219,7 +219,7 @@ def _made(proof: Proof) -> str:
 
 def _ended(proof: Proof) -> Iterator[str]:
     if proof.left_alone:
-        yield Md("**Not all of it was given back:**")
+        yield Md(f"**{given_back(proof)}:**")
         yield bullets(
             join(
                 [

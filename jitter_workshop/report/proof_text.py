@@ -23,6 +23,7 @@ _NO_SPAN = 80
 _PICTURE = 17
 _WIDE_PICTURE = 45
 _TEXT = 500
+GIVEN_BACK = "Given back: nothing of it stands any more."
 OF_PAIRS = "Ratio and interval are of the pairs, not of the two columns, in which one bad run weighs more."
 
 WORDS: dict[VerdictWord, str] = {
@@ -193,7 +194,8 @@ def _ended(proof: Proof, style: Style) -> list[str]:
         lines.append("It is under way.")
     elif proof.restored:
         placed = proof.subject == PLACEMENT
-        lines.append("Nothing of this host was written." if placed else "Given back: nothing of it stands any more.")
+        given = "Given back, but not all is as it was before:" if proof.left_alone else GIVEN_BACK
+        lines.append("Nothing of this host was written." if placed else given)
     else:
         told = "NOT GIVEN BACK: 'jitter-workshop restore --list' shows what stands, 'restore' tries again."
         lines += [style.paint(line, "alarm") for line in wrap(told, style.width)]

@@ -116,7 +116,8 @@ def restored(proof: Proof) -> str:
     if proof.subject == PLACEMENT:
         return "Nothing of this host was written."
     if proof.restored:
-        return "All that was set is given back."
+        other = " The host says something else since:" if proof.left_alone else ""
+        return f"All that was set is given back.{other}"
     named = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in proof.left_alone))
     return (
         f"NOT ALL IS GIVEN BACK{f' ({named})' if named else ''}: 'jitter-workshop restore' tries again, and says why."

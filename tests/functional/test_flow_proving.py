@@ -30,6 +30,8 @@ from jitter_workshop.model.observe import RunObserver, SilentObserver
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import UNSTEADY, ForeignLoad, PlacementRecord, Run
 from jitter_workshop.model.verdict import Round
+from jitter_workshop.report.proof_text import render
+from jitter_workshop.report.terminal import Style
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.rounds import draw_orders
@@ -461,8 +463,9 @@ def test_a_host_that_is_another_by_now_ends_it(
 
     proof = prove(words("stat-interval"), session, hands, Watcher(meddle))
     assert len(proof.rounds) == 3
-    assert "not applied whole" in proof.stopped
+    assert "stat_interval says '7' without the change, and '1' stood there before" in proof.stopped
     assert proof.restored
+    assert [left.found for left in proof.left_alone] == ["7"]
     assert (tree / STAT).read_text() == "7\n"
 
 
@@ -475,6 +478,29 @@ def test_a_plan_that_differs_at_the_start_is_not_carried_out(
     with pytest.raises(HostError, match="not what was shown any more"):
         prover.prove(plan, Watcher(), CancelToken())
     assert measured.requests == []
+
+
+@pytest.mark.parametrize(
+    "seed", [next(s for s in range(99) if draw_orders(2, s)[1] == order) for order in ("AB", "BA")]
+)
+def test_what_others_set_during_a_run_without_the_change_spoils_its_round(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured, seed: int
+) -> None:
+    def meddling(run: Run) -> Run:
+        if run.label.endswith("2 without"):
+            (tree / STAT).write_text("7\n")
+        return run
+
+    measured.spoil = dict.fromkeys(range(20), meddling)
+    proof = prove(words("stat-interval", rounds=2, seed=seed), session, hands)
+    assert len(proof.rounds) == 1
+    assert "stat-interval was not applied whole" in proof.stopped or "without the change" in proof.stopped
+    assert proof.restored
+    (left,) = proof.left_alone
+    assert (left.tunable, left.expected, left.found) == ("stat-interval", "1", "7")
+    text = render(proof, Style(80))
+    assert "nothing of it stands any more" not in text
+    assert "Given back, but not all is as it was before:" in text
 
 
 # -- rounds that do not count ------------------------------------------------------------------------------------------
@@ -536,6 +562,7 @@ def test_who_else_was_there_is_named_and_counts(session: OpenSession, hands: Han
         measured.spoil[number] = lambda run: dataclasses.replace(run, disturbed=company)
     proof = prove(words("thp"), session, hands)
     assert proof.complete
+    assert proof.disturbed == 5
     (note,) = proof.notes
     assert note.startswith("other tasks used the measured CPUs in 5 runs, which count: round 1 ")
     assert "and 2 more" in note
