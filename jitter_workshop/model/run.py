@@ -296,6 +296,11 @@ class Run:
         return MAIN_HISTOGRAM.get(self.workload, next(iter(self.histograms), ""))
 
     @property
+    def main_thread(self) -> str:
+        """The thread whose times the main histogram holds; "" of a workload that is none of ours."""
+        return next(iter(RATED_THREADS.get(self.workload, ())), "")
+
+    @property
     def rated_s(self) -> float:
         """The time that the rates of its stalls are of."""
         return self.duration_s if self.stalls.rated_s is None else self.stalls.rated_s
@@ -307,6 +312,13 @@ def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 MAIN_HISTOGRAM = {"ring": "accumulator_transit", "spin": "spin_gap", "wakeup": "wakeup_latency", "ack": "ack_interval"}
+RATED_THREADS = {
+    "ring": ("accumulator", "producer"),
+    "spin": ("sampler",),
+    "wakeup": ("sleeper",),
+    "ack": ("receiver",),
+}
+"""The threads whose stalls a run's rates count, first the one that the main histogram is of. What both saw is one."""
 COUNTED = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "intervals"}
 """What a workload's main histogram counts, in words."""
 WORK_DONE = {

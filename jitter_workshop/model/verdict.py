@@ -28,7 +28,8 @@ NO_CHANGE_WITHIN = 0.10
 class Side:
     """One run of a round. ``duration_s``: the time in which stalls could be seen. ``stalls``: rates of distinct stalls
     by decade; ``stolen_ns_per_second``: by all stalls over ``threshold_ns``. ``percentiles``: ns of the main histogram,
-    None where there are too few samples; ``beyond``: how many distinct stalls are at least as long as each of them."""
+    None where there are too few samples; ``beyond``: how many distinct stalls of the histogram's own thread are known
+    to be at least as long as each of them."""
 
     run: str
     duration_s: float

@@ -8,7 +8,7 @@ from fractions import Fraction
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.verdict import Budget, Standing
 from jitter_workshop.stats.curve import SOLID_BEYOND
-from jitter_workshop.stats.rounds import stalls_beyond
+from jitter_workshop.stats.rounds import main_stalls, stalls_beyond
 
 
 def budget(percentile: str, per_second: float, messages_per_stall: float | Fraction = 1) -> Budget:
@@ -31,7 +31,7 @@ def budget_from(run: Run, percentile: str) -> Budget | None:
     if summary is None or not summary.count or run.duration_s <= 0:
         return None
     per_second = summary.count / run.duration_s
-    worst = run.stalls.worst
+    worst = main_stalls(run)
     late = max(Fraction(1), Fraction(sum(s.messages for s in worst), len(worst))) if worst else Fraction(1)
     value = summary.percentiles.get(percentile)
     if value is not None and (beyond := stalls_beyond(run, value)):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Iterable
 
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import RATED_THREADS, Run, Stall
 from jitter_workshop.model.verdict import Order, Round, Side
 from jitter_workshop.stats.comparison import differences
+from jitter_workshop.stats.stalls import union
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
@@ -39,10 +41,24 @@ def side_of(run: Run) -> Side:
 
 
 def stalls_beyond(run: Run, value_ns: int) -> int:
-    """How many distinct stalls lasted at least so long; of the many short ones a run has listed only the longest, and
-    then as many as the rates count for certain."""
-    listed = sum(s.duration_ns >= value_ns for s in run.stalls.worst)
+    """How many distinct stalls of the main histogram's own thread lasted at least so long: what lies beyond one of its
+    percentiles. Another thread's do not, and what overlaps is one event.
+
+    Of many a run lists only the longest, so that this is a lower bound: a verdict is then held back rather than given.
+    The rates count on where they are of that thread alone (all but ``ring``'s, which have the producer's stalls, too).
+    """
+    own = main_stalls(run)
+    long = [s.start_ns for s in own if s.duration_ns >= value_ns]
+    begins = [start for start, _ in union((s.start_ns, s.end_ns) for s in own)]
+    listed = len({bisect_right(begins, start) for start in long})
+    if RATED_THREADS.get(run.workload) != (run.main_thread,):
+        return listed
     return max([listed, *(r.count for r in run.stalls.rates if r.threshold_ns >= value_ns)])
+
+
+def main_stalls(run: Run) -> tuple[Stall, ...]:
+    """The listed stalls of the thread that the main histogram is of."""
+    return tuple(s for s in run.stalls.worst if s.thread == run.main_thread)
 
 
 def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:

@@ -21,7 +21,9 @@ def run_of(
 ) -> Run:
     """A run of so many messages; ``stalls``: length in ns and the messages each made late."""
     run, _ = make_run()
-    listed = tuple(Stall(0, "accumulator", 1, 0, length, late) for length, late in stalls)
+    listed = tuple(
+        Stall(0, "accumulator", 1, at * 10**9, at * 10**9 + length, late) for at, (length, late) in enumerate(stalls)
+    )
     summary = HistogramSummary("ns", count, 50, 9_000_000, 100.0, percentiles)
     return replace(
         run,
@@ -71,6 +73,13 @@ def test_a_run_that_knows_it_says_how_often_stalls_went_beyond() -> None:
     assert one is not None
     assert one.messages == 10 * 250_000
     assert one.seconds == pytest.approx(25)
+
+
+def test_messages_that_another_thread_made_late_are_not_lent() -> None:
+    run = run_of(500_000, {"99.9999": None}, [(1_000_000, 100), (300_000, 20)])
+    others = tuple(Stall(0, "producer", 0, 0, 5_000_000, 500) for _ in range(9))
+    stalls = replace(run.stalls, worst=(*others, *run.stalls.worst))
+    assert budget_from(replace(run, stalls=stalls), "99.9999") == budget_from(run, "99.9999")
 
 
 def test_an_empty_run_has_nothing_to_lend() -> None:

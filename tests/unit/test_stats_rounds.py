@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from jitter_workshop.model.run import Run, Stall, StallRate
+from jitter_workshop.model.run import MAIN_HISTOGRAM, RATED_THREADS, Run, Stall, StallRate
 from jitter_workshop.stats.rounds import rounds_of, side_of, stalls_beyond
 from tests.madeup import make_run
 
 
 def run_with(*lengths_ns: int, **changed: object) -> Run:
     run, _ = make_run(run_id="20260101-000000-bbbb")
-    listed = tuple(Stall(0, "accumulator", 1, 0, length, 1) for length in lengths_ns)
+    listed = tuple(
+        Stall(0, "accumulator", 1, at * 10**9, at * 10**9 + length, 1) for at, length in enumerate(lengths_ns)
+    )
     changed.setdefault("stalls", replace(run.stalls, worst=listed))
     return replace(run, **changed)  # type: ignore[arg-type]
 
@@ -35,15 +37,49 @@ def test_of_a_sampler_that_pauses_the_time_is_what_it_sampled() -> None:
     assert side_of(half).duration_s == run.duration_s / 2
 
 
-def test_stalls_beyond_are_those_listed_or_those_counted_for_certain() -> None:
+def listing(workload: str, *stalls: tuple[str, int, int], rates: tuple[StallRate, ...] = ()) -> Run:
+    """``stalls``: thread, start and end in ns."""
+    listed = tuple(Stall(0, thread, 1, start, end, 1) for thread, start, end in stalls)
+    run, _ = make_run()
+    return replace(run, workload=workload, stalls=replace(run.stalls, worst=listed, rates=rates))
+
+
+def test_stalls_beyond_are_those_of_the_own_thread_that_are_as_long() -> None:
     run = run_with(9_000, 3_000, 3_000)
-    run = replace(run, stalls=replace(run.stalls, rates=()))
-    assert stalls_beyond(run, 3_000) == 3
-    assert stalls_beyond(run, 9_001) == 0
-    counted = replace(run, stalls=replace(run.stalls, rates=(StallRate(1_000, 900, 1, 1), StallRate(10_000, 70, 1, 1))))
+    assert (stalls_beyond(run, 3_000), stalls_beyond(run, 9_001)) == (3, 0)
+
+
+def test_a_theft_that_three_threads_saw_is_one_stall_beyond() -> None:
+    seen = [(thread, 0, 400_000) for thread in ("producer", "accumulator", "journaller")]
+    assert stalls_beyond(listing("ring", *seen), 300_000) == 1
+
+
+def test_gaps_of_the_producer_lie_beyond_no_transit() -> None:
+    # Of a rate both threads' stalls are counted, so that it says nothing of the accumulator's alone.
+    gaps = [("producer", at * 10**6, at * 10**6 + 500_000) for at in range(30)]
+    run = listing("ring", *gaps, ("accumulator", 10**9, 10**9 + 450_000), rates=(StallRate(100_000, 31, 1.0, 1.0),))
+    assert stalls_beyond(run, 90_000) == 1
+
+
+def test_stalls_that_overlap_are_one_and_touching_short_ones_are_no_long_one() -> None:
+    run = listing("ring", *(("accumulator", at, at + 60_000) for at in (0, 50_000, 110_000)))
+    assert (stalls_beyond(run, 60_000), stalls_beyond(run, 100_000)) == (1, 0)
+
+
+@pytest.mark.parametrize("workload", ["spin", "wakeup", "ack"])
+def test_where_rates_are_of_the_own_thread_alone_they_count_what_is_not_listed(workload: str) -> None:
+    rates = (StallRate(1_000, 900, 1.0, 1.0), StallRate(10_000, 70, 1.0, 1.0))
+    thread = RATED_THREADS[workload][0]
+    run = listing(workload, (thread, 0, 9_000), ("sender", 50_000, 59_000), rates=rates)
     # All 70 over 10 µs are over 5 µs too; of the 830 below it nobody knows.
-    assert stalls_beyond(counted, 5_000) == 70
-    assert stalls_beyond(counted, 1_000) == 900
+    assert stalls_beyond(run, 5_000) == 70
+    assert stalls_beyond(run, 1_000) == 900
+    assert stalls_beyond(replace(run, stalls=replace(run.stalls, rates=())), 5_000) == 1
+
+
+def test_each_workload_has_a_main_thread_and_an_unknown_one_has_none() -> None:
+    assert RATED_THREADS.keys() == MAIN_HISTOGRAM.keys()
+    assert stalls_beyond(listing("made elsewhere", ("accumulator", 0, 9_000)), 1_000) == 0
 
 
 def test_rounds_keep_sides_and_order() -> None:
