@@ -129,7 +129,7 @@ def _measured(subject: Subject) -> str:
     proving = sum(run.proof is not None for run in runs)
     told = f"{many(len(runs), 'run')} of {kinds} {when}" + (f", {proving} of them for proofs" if proving else "")
     disturbed, stopped = sum(bool(run.disturbed) for run in runs), sum(not run.complete for run in runs)
-    said = [f"others used the CPUs of {disturbed}"] if disturbed else []
+    said = [f"{disturbed} of them disturbed by others' tasks"] if disturbed else []
     said += [f"{stopped} stopped early"] if stopped else []
     return "; ".join([told, *said]) + "."
 

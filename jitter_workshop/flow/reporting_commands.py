@@ -19,6 +19,7 @@ from jitter_workshop.paths import APP
 _TUNABLE = re.compile(r"[a-z0-9][a-z0-9-]*(=[^\s]*)?")
 """What a tunable looks like. A session's files may have been edited, or be somebody else's: 'apply -- COMMAND' would
 run what they say."""
+_NEARLY = 0.02
 WORD_LIMIT = 4_096
 """A path may be as long."""
 
@@ -43,7 +44,7 @@ def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
     words += _option("--workload", run.workload) if run.workload != "ring" else []
     words += _option("--label", clean(run.label, LABEL_LIMIT)) if run.label else []
     if run.preset is None:
-        words += ["--duration", f"{run.duration_s:.3g}" if run.duration_s < 1_000 else f"{run.duration_s:.0f}"]
+        words += ["--duration", _seconds(run.duration_s)]
     elif run.preset != "quick":
         words += _option("--preset", run.preset)
     if run.workload in PACED and run.interval_ns != INTERVALS_NS[run.workload]:
@@ -63,6 +64,15 @@ def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
 def _option(name: str, value: str) -> list[str]:
     """An option with its value, also one that looks like an option itself."""
     return [f"{name}={value}"] if value.startswith("-") else [name, value]
+
+
+def _seconds(measured_s: float) -> str:
+    """The length that was asked for: blocks always take a little longer, so the shortest number that is nearly it."""
+    for digits in (1, 2, 3):
+        asked = float(f"{measured_s:.{digits}g}")
+        if abs(asked - measured_s) <= _NEARLY * measured_s:
+            break
+    return f"{asked:.9g}"
 
 
 def _placement(run: Run) -> list[str]:
@@ -87,7 +97,10 @@ def _all(subject: Subject) -> Iterator[Command]:
     yield from _chapters(subject)
     yield from _runs(subject)
     yield from _comparisons(subject)
-    yield from (_proving(proof) for proof in subject.proofs if all(map(_TUNABLE.fullmatch, proof.subject.split())))
+    for proof in subject.proofs:
+        if all(map(_TUNABLE.fullmatch, proof.subject.split())):
+            first = subject.run(proof.rounds[0].without) if proof.rounds else None
+            yield proving(proof, first)
     ident = subject.session.id
     picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
     yield Command(line("report", "--session", ident, *picked, *root), "this report, as things stand then")
@@ -139,9 +152,16 @@ def _comparisons(subject: Subject) -> Iterator[Command]:
             )
 
 
-def _proving(proof: Proof) -> Command:
+def proving(proof: Proof, first: Run | None) -> Command:
+    """``first``: one of its runs, which tells how long they were where a proof of an older version does not."""
     words = proof.subject.split()
-    options = ["--rounds", str(proof.planned), *_option("--preset", proof.preset)]
+    options = ["--rounds", str(proof.planned)]
+    if proof.preset:
+        options += _option("--preset", proof.preset) if proof.preset != "quick" else []
+    elif proof.duration_s is not None:
+        options += ["--duration", f"{proof.duration_s:.9g}"]
+    elif first is not None:
+        options += ["--duration", _seconds(first.duration_s)]
     if proof.subject != PLACEMENT and proof.workload:
         options += _option("--workload", proof.workload)
     return Command(line("prove", *words, *options), f"a proof like {proof.id}, with its own runs and its own order")

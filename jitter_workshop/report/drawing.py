@@ -37,6 +37,8 @@ _LEGEND_LINE = 26
 _NAME_AT = _LEFT + 42
 _COLUMNS = (("p50", 640.0, 50.0), ("p99.9", 770.0, 99.9), ("max", 900.0, None))
 _NAME_ROOM = 570 - _NAME_AT
+_BETWEEN_PX = 6
+"""Between two labels of an axis, at least."""
 _DOWN = 0.35 * TEXT_PX
 """From the middle of a line of text to the line it stands on."""
 
@@ -230,14 +232,28 @@ def _axes(plot: _Plot, bottom: int) -> list[Shape]:
     for tick in scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high):
         x = plot.x(tick.position)
         shapes.append(Rule(x, _TOP, x, bottom))
-        shapes.append(_below(x, bottom + 20, tick.label))
     return [
         *shapes,
+        *_x_labels(plot, bottom + 20),
         Rule(_LEFT, bottom, right, bottom, axis=True),
         Rule(_LEFT, _TOP, _LEFT, bottom, axis=True),
         Words((_LEFT + right) / 2, bottom + 42, plot.view.x_name, "dim", "middle"),
         Words(18, _TOP + _PLOT_HEIGHT / 2, plot.view.y_name, "dim", "middle", turned=True),
     ]
+
+
+def _x_labels(plot: _Plot, y: float) -> list[Shape]:
+    """The labels below the plot: the last, which says how far a curve reaches, and of the others those with room."""
+    found: list[Shape] = []
+    free_to = float(WIDTH)
+    for tick in reversed(scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high)):
+        words = _below(plot.x(tick.position), y, tick.label)
+        long = sum(map(_em, words.text)) * TEXT_PX
+        right = words.x if words.anchor == "end" else words.x + long / 2
+        if right <= free_to:
+            found.append(words)
+            free_to = right - long - _BETWEEN_PX
+    return found[::-1]
 
 
 def _below(x: float, y: float, label: str) -> Words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.report.drawing import PALETTES, Series, fitted
+from jitter_workshop.report.drawing import PALETTES, Series, Words, fitted, picture
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
@@ -136,3 +137,22 @@ def test_a_text_is_cut_to_its_room_and_says_so(text: str, room: int) -> None:
 
 def test_twenty_four_curves_look_each_different() -> None:
     assert len({(Series(n, False).mark, PALETTES["light"].of(Series(n, False))) for n in range(24)}) == 24
+
+
+@pytest.mark.parametrize("count", range(3, 14))
+def test_no_label_below_the_plot_runs_into_the_next(count: int) -> None:
+    # A spin run of a second reaches 99.999999 %; sheets are 960 wide, and digits of 14 pixels at most 9 wide.
+    deep = PercentileCurve(
+        "spin", tuple(CurvePoint(scale.percentile_of_x(i), 100 + i, True) for i in range(count)), 10**9
+    )
+    shapes = picture([deep]).shapes
+    labels = [s for s in shapes if isinstance(s, Words) and s.text.endswith(" %") and s.role == "dim"]
+    ends = [
+        (w.x - wide * {"start": 0, "middle": 0.5, "end": 1}[w.anchor], wide)
+        for w in labels
+        for wide in [9 * len(w.text)]
+    ]
+    assert all(left + wide <= right for (left, wide), (right, _) in itertools.pairwise(ends))
+    ticks = scale.percentile_ticks(view.percentiles([deep]).ranges.x_high)
+    assert labels[0].text == ticks[0].label
+    assert labels[-1].text == ticks[-1].label
