@@ -25,6 +25,7 @@ from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import files, hlog, ids, imports, proofs, traces
 from jitter_workshop.session.lock import SessionLock
+from jitter_workshop.session.proofcheck import Judge
 from jitter_workshop.session.traces import TRACE_FILE, RunTrace
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class OpenSession:
         self._here: set[str] = set()
         self._imports: tuple[ImportedRun, ...] | None = None
         self._proving = ""
+        self._judge = Judge(self._run, self._folders)
         if not read_only:
             files.remove_unfinished(folder / "runs")
             files.remove_unfinished(folder / imports.FOLDER)
@@ -183,8 +185,7 @@ class OpenSession:
 
     def proofs(self) -> tuple[Proof, ...]:
         """All proofs, oldest first. Damaged ones are set aside, and ``notices`` says so, and which were cut off."""
-        ours = not self.read_only
-        found, notices = proofs.read_all(self.folder, set_aside=ours, nobody_proves=ours, own=self._proving)
+        found, notices = proofs.read_all(self.folder, self._judge, ours=not self.read_only, own=self._proving)
         for notice in notices:
             self._notice(notice)
         return found

@@ -1,7 +1,8 @@
 """Proofs kept in a session: ``proofs/ID.json``, written anew after each round, so that a kill loses at most one.
 
 A damaged file is set aside under another name, and what a newer version wrote is left alone. A proof without an end
-(``ended_at`` "") is under way, or its process was killed.
+(``ended_at`` "") is under way, or its process was killed. Where the runs of its rounds are there, what they say counts,
+and not what the file says of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.proof import FORMAT_VERSION, Proof
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.session import files, ids
+from jitter_workshop.session.proofcheck import Judge, check_claims
 
 FOLDER = "proofs"
 CUT_OFF = "the process that made it was killed"
@@ -33,14 +35,13 @@ def keep(session: Path, proof: Proof) -> None:
     files.write_json(folder / f"{proof.id}.json", to_plain(proof))
 
 
-def read_all(
-    session: Path, *, set_aside: bool = True, nobody_proves: bool = True, own: str = ""
-) -> tuple[tuple[Proof, ...], tuple[str, ...]]:
+def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
     """A session's proofs, oldest first, and what the user should be told of those that cannot be read.
 
-    ``nobody_proves``: no other process can be at work on one, so that a proof without an end was cut off; it is given
-    back as such, ``stopped`` being :data:`CUT_OFF` and its end that of its last round, and told. ``own``: the one that
-    this process is making.
+    ``ours``: this process may write, and no other can be at work on a proof, so that one without an end was cut off; it
+    is given back as such, ``stopped`` being :data:`CUT_OFF` and its end that of its last round, and told. ``own``: the
+    one that this process is making. A proof that says something else than its runs is judged anew by ``judge``; its old
+    file is set aside.
     """
     found, notices = list[Proof](), list[str]()
     folder = session / FOLDER
@@ -58,15 +59,25 @@ def read_all(
                 continue
             proof = from_plain(Proof, value)
             _check(proof, path.stem)
+            other = judge(proof) if proof.id != own else None
         except OSError as error:
             notices.append(f"proof {shown} cannot be read: {(error.strerror or 'unreadable').lower()}")
             continue
         except ValueError as error:
-            target = files.set_aside(path) if set_aside else None
-            where = f"set aside as {clean(target.name)}" if target else "left where it is"
-            notices.append(f"proof {shown} is damaged ({clean(error, 120)}); {where}")
+            notices.append(f"proof {shown} is damaged ({clean(error, 120)}); {_set_aside(path, ours)}")
             continue
-        if not proof.ended_at and nobody_proves and proof.id != own:
+        if other is not None:
+            proof = dataclasses.replace(proof, judgement=other)
+            where = _set_aside(path, ours)
+            if ours:
+                # On a full disk it is judged and told again at the next look.
+                with contextlib.suppress(SessionError):
+                    keep(session, proof)
+            notices.append(
+                f"proof {shown} says something else than its runs (it was edited, or judged by another version): it is "
+                f"judged anew from them; the old file is {where}"
+            )
+        if not proof.ended_at and ours and proof.id != own:
             proof = dataclasses.replace(proof, stopped=CUT_OFF, complete=False, ended_at=_written_at(path))
             done = f"{len(proof.rounds)} of {many(proof.planned, 'round')}"
             notices.append(f"proof {shown} of {clean(proof.subject, 60)} was interrupted: {CUT_OFF}; {done} are kept")
@@ -80,6 +91,11 @@ def find(proofs: tuple[Proof, ...], wanted: str) -> Proof:
     listed = [(proof.id, proof.subject) for proof in proofs]
     ident = ids.lookup("proof", wanted, listed, "see 'jitter-workshop prove --list'")
     return next(proof for proof in proofs if proof.id == ident)
+
+
+def _set_aside(path: Path, ours: bool) -> str:
+    target = files.set_aside(path) if ours else None
+    return f"set aside as {clean(target.name)}" if target else "left where it is"
 
 
 def _written_at(path: Path) -> str:
@@ -102,3 +118,5 @@ def _check(proof: Proof, ident: str) -> None:
         numbers = (row.ratio, row.low, row.high, row.p, row.p_adjusted, row.without, row.with_it)
         if any(n is not None and not math.isfinite(n) for n in numbers) or row.low < 0:
             raise ValueError("a figure of its verdict is no number")
+    if said is not None:
+        check_claims(said)

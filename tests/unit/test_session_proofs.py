@@ -11,9 +11,14 @@ from typing import Any
 import pytest
 
 from jitter_workshop.errors import SessionError
+from jitter_workshop.model.proof import Proof, ProofRound
+from jitter_workshop.model.verdict import Order
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
 from jitter_workshop.session.store import OpenSession, SessionStore
+from jitter_workshop.stats.rounds import rounds_of
+from jitter_workshop.stats.verdicts import judge
 from tests.madeproofs import make_proof
+from tests.madeup import make_run
 
 
 @pytest.fixture
@@ -125,3 +130,98 @@ def test_a_torn_file_never_stands_in_for_a_whole_one(session: OpenSession) -> No
 def test_a_hostile_id_is_no_path(session: OpenSession) -> None:
     with pytest.raises(SessionError):
         session.add_proof(dataclasses.replace(make_proof(), id="../../etc/passwd"))
+
+
+# -- a file that claims what its rounds do not say ---------------------------------------------------------------------
+
+
+def edited(session: OpenSession, proof: Proof, **said: Any) -> Path:
+    """The proof stored, and its judgement edited behind the session's back."""
+    session.add_proof(proof)
+    path = session.folder / FOLDER / f"{proof.id}.json"
+    value = json.loads(path.read_text())
+    value["judgement"] |= said
+    path.write_text(json.dumps(value))
+    return path
+
+
+def measured(session: OpenSession, rounds: int, made_for: str = "20260101-000000-aaaa") -> Proof:
+    """A proof whose runs are in the session."""
+    pairs = []
+    for number in range(rounds):
+        order: Order = "AB" if number % 2 else "BA"
+        pair = []
+        for side, stalls in enumerate((40, 2)):
+            values = [100 + number] * 200 + [150_000 + 1_000 * number] * stalls
+            ident = f"20260101-0000{number:02d}-{side:04x}"
+            run, blocks = make_run([values, values], run_id=ident, proof=made_for)
+            session.add_run(run, blocks)
+            pair.append(run)
+        pairs.append((order, *pair))
+    kept = tuple(ProofRound(order, a.id, b.id) for order, a, b in pairs)
+    said = judge(rounds_of(pairs), "ring")
+    return dataclasses.replace(make_proof(rounds=rounds), rounds=kept, judgement=said)
+
+
+def test_a_claim_needs_rounds_enough(session: OpenSession) -> None:
+    proof = make_proof(rounds=3)
+    assert proof.judgement is not None
+    row = dataclasses.asdict(proof.judgement.rows[0]) | {"verdict": "lower"}
+    headline = {"measure": row["measure"], "verdict": "lower", "text": "57x rarer"}
+    path = edited(session, proof, rows=[row], headline=headline)
+    assert session.proofs() == ()
+    assert not path.exists()
+    assert "a verdict needs 10 rounds" in session.notices[0]
+
+
+def test_a_headline_is_one_of_its_rows(session: OpenSession) -> None:
+    edited(session, make_proof(), headline={"measure": "p50", "verdict": "higher", "text": "slower"})
+    assert session.proofs() == ()
+    assert "its headline is none of its rows" in session.notices[0]
+
+
+def test_what_was_kept_is_what_its_runs_say(session: OpenSession) -> None:
+    proof = measured(session, 10)
+    session.add_proof(proof)
+    assert session.proofs() == (proof,)
+    assert session.notices == []
+
+
+@pytest.mark.parametrize("said", ["a text", "a figure"])
+def test_a_verdict_that_its_runs_do_not_give_is_judged_anew_and_told_once(session: OpenSession, said: str) -> None:
+    proof = measured(session, 10)
+    assert proof.judgement is not None
+    row = dataclasses.replace(proof.judgement.rows[0], without=1e-9)
+    headline = dataclasses.replace(proof.judgement.headline, text="57x rarer")
+    other = {
+        "a text": {"headline": dataclasses.asdict(headline)},
+        "a figure": {"rows": [dataclasses.asdict(one) for one in (row, *proof.judgement.rows[1:])]},
+    }[said]
+    path = edited(session, proof, **other)
+    folder = session.folder
+    with SessionStore(folder.parent).open(folder.name) as reader:
+        assert reader.read_only
+        assert reader.proofs() == (proof,)
+        assert any("left where it is" in notice for notice in reader.notices)
+    assert session.proofs() == (proof,)
+    assert len(session.notices) == 1
+    assert "judged anew from them" in session.notices[0]
+    assert path.with_name(f"{path.name}.damaged-1").exists()
+    session.close()
+    with SessionStore(folder.parent).open(folder.name) as later:
+        assert later.proofs() == (proof,)
+        assert later.notices == []
+
+
+def test_runs_that_were_made_for_another_proof_are_not_its_rounds(session: OpenSession) -> None:
+    session.add_proof(measured(session, 10, made_for="20260101-000000-bbbb"))
+    assert session.proofs() == ()
+    assert "was not made for it" in session.notices[0]
+
+
+def test_each_proof_is_judged_once(session: OpenSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = measured(session, 10)
+    session.add_proof(proof)
+    assert session.proofs() == (proof,)
+    monkeypatch.setattr("jitter_workshop.stats.verdicts.judge", None)
+    assert session.proofs() == (proof,)
