@@ -12,6 +12,9 @@ from jitter_workshop.session import reportfile
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.session.unpack import BroughtBack, Unpacked, bring_back, unpack
 
+SHOWN = 3
+"""How many runs that are missing are named."""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -47,6 +50,12 @@ def lines(page: Page, back: BroughtBack) -> list[str]:
         said = [f"Session {name} is back with {many(back.runs, 'run')}, {how}."]
     if back.old_id:
         said.append(f"Another session has its id {back.old_id} here, so it has a new one.")
+    if back.missing:
+        number = len(back.missing)
+        said.append(
+            f"{many(number, 'run')} that it lists {'was' if number == 1 else 'were'} not in the report: "
+            f"{', '.join(clean(run, 40) for run in back.missing[:SHOWN])}{', …' if number > SHOWN else ''}."
+        )
     if back.left_out:
         number = len(back.left_out)
         were = "was" if number == 1 else "were"
@@ -74,6 +83,7 @@ def as_json(page: Page, back: BroughtBack) -> dict[str, Any]:
         "already_here": back.already,
         "old_id": back.old_id or None,
         "compressed_anew": back.anew,
+        "missing": back.missing,
         "left_out": back.left_out,
         "page_as_written": page.as_written,
     }

@@ -27,7 +27,7 @@ from typing import Literal
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.text import clean
-from jitter_workshop.session import packedlog
+from jitter_workshop.session import history, ids, imports, packedlog, proofs
 from jitter_workshop.session.files import TEMPORARY_PREFIX, explained, open_regular
 from jitter_workshop.session.lock import LOCK_NAME
 from jitter_workshop.session.traces import TRACE_FILE
@@ -40,6 +40,8 @@ SESSION_FILE = "session.json"
 MOST_FILES = 100_000
 MOST_BYTES = 512 << 20
 """Of all files together, unpacked."""
+_RATIO, _AT_LEAST = 60, 1 << 20
+"""Real sessions unpack to four to seven times their length."""
 MOST_INDEX = 32 << 20
 DEEPEST = 3
 """``runs/ID/FILE``: no session has a file further down."""
@@ -47,7 +49,8 @@ DEEPEST = 3
 _MAGIC = b"jitter-workshop session 1\n"
 _ANY_VERSION = re.compile(rb"jitter-workshop session ([0-9]{1,9})\n")
 _LENGTH = struct.Struct("<I")
-_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}")
+_OF_SESSION = {SESSION_FILE, history.FILE, history.FIRST_STATUS, history.LAST_STATUS}
+_OF_RUN = {"run.json", BLOCKS_FILE, MERGED_FILE, TRACE_FILE, "explained.json"}
 _LARGE = 8 << 20
 """From here on what must go in is packed quickly and not well: a report is made while somebody waits."""
 _INDEX_BYTES = 150
@@ -263,7 +266,7 @@ def _files_of(folder: Path) -> tuple[list[_Found], list[LeftOut]]:
     with explained("read the session in", folder):
         for path, entry in walk(folder):
             status = entry.stat(follow_symlinks=False)
-            if not stat.S_ISREG(status.st_mode) or not is_path(path):
+            if not stat.S_ISREG(status.st_mode) or not is_known(path):
                 others.append(LeftOut(clean(path, 200), status.st_size, "no file of a session"))
             else:
                 found.append(_Found(path, status.st_size))
@@ -283,11 +286,21 @@ def walk(folder: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]
                 yield path, entry
 
 
-def is_path(path: str) -> bool:
-    """Whether a session may have a file of this path: a few plain names, nothing that leads elsewhere."""
-    names = path.split("/")
-    plain = all(_NAME.fullmatch(name) and ".damaged-" not in name for name in names)
-    return plain and len(names) <= DEEPEST and names[-1] != LOCK_NAME
+def is_known(path: str) -> bool:
+    """Whether a session has files of this path, such as ``runs/ID/run.json``."""
+    match path.split("/"):
+        case [name]:
+            return name in _OF_SESSION
+        case [imports.FOLDER | proofs.FOLDER, name]:
+            return name.endswith(".json") and ids.is_id(name.removesuffix(".json"))
+        case ["runs", run, name]:
+            return ids.is_id(run) and name in _OF_RUN
+    return False
+
+
+def most_unpacked(length: int) -> int:
+    """How many bytes an archive of this length may unpack to."""
+    return min(MOST_BYTES, _RATIO * length + _AT_LEAST)
 
 
 def read_index(data: bytes) -> tuple[Index, int]:
@@ -305,11 +318,11 @@ def read_index(data: bytes) -> tuple[Index, int]:
     try:
         (length,) = _LENGTH.unpack(data[len(_MAGIC) : start])
         inflate = zlib.decompressobj()
-        plain = inflate.decompress(data[start : start + length], MOST_INDEX)
+        plain = inflate.decompress(data[start : start + length], min(MOST_INDEX, most_unpacked(len(data))))
         if not inflate.eof:
             raise ValueError("its index is cut off or larger than any")
         index = from_plain(Index, json.loads(plain))
-        _check(index, len(data) - start - length)
+        _check(index, len(data) - start - length, most_unpacked(len(data)))
     except (ValueError, zlib.error, struct.error, RecursionError) as error:
         raise damaged(clean(error, 120)) from error
     return index, start + length
@@ -320,17 +333,17 @@ def damaged(what: str) -> SessionError:
     return SessionError(f"the session in it is damaged ({what})", "get the report again from where it was written")
 
 
-def _check(index: Index, body: int) -> None:
+def _check(index: Index, body: int, most: int) -> None:
     """Raises ValueError."""
     if index.format_version != FORMAT_VERSION:
         raise ValueError(f"it says version {index.format_version}")
-    if not is_path(index.session) or "/" in index.session:
+    if not ids.is_id(index.session):
         raise ValueError("its name is none of a session")
-    if len(index.files) > MOST_FILES or sum(f.size for f in index.files) > MOST_BYTES:
+    if max(len(index.files), len(index.left_out)) > MOST_FILES or sum(f.size for f in index.files) > most:
         raise ValueError("more than a session may hold")
-    if any(p.packed < 0 or not 0 <= p.plain <= MOST_BYTES for p in index.parts):
+    if any(min(p.packed, p.plain) < 0 for p in index.parts):
         raise ValueError("its parts have no size")
-    if sum(p.plain for p in index.parts) > MOST_BYTES or sum(p.packed for p in index.parts) != body:
+    if sum(p.plain for p in index.parts) > most or sum(p.packed for p in index.parts) != body:
         raise ValueError("its parts are not as long as it says")
     lengths = [0] * len(index.parts)
     order = [f.part for f in index.files]
@@ -338,8 +351,10 @@ def _check(index: Index, body: int) -> None:
         raise ValueError("its files are out of order")
     seen: set[str] = set()
     for one in index.files:
-        if not is_path(one.path) or min(one.size, one.packed) < 0:
-            raise ValueError("it names a file that no session has")
+        if not is_known(one.path):
+            raise ValueError(f"it names a file that no session has: {clean(one.path, 40)}")
+        if min(one.size, one.packed) < 0 or (one.form == "plain" and one.size != one.packed):
+            raise ValueError("its files are not as long as it says")
         # A file system that knows no upper case would put two of them into one place.
         ways = one.path.casefold().split("/")
         if "/".join(ways) in seen:

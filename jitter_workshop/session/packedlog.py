@@ -5,18 +5,28 @@ zlib streams, each with its length. The way back compresses them anew, which giv
 of the same kind, and the same histograms with any (zlib-ng finds other matches).
 
 Of a log of whole runs only the text need be kept where its histograms are the sums of another log's (:func:`summed`).
+
+Whatever the bytes of a packed log are, making a log of it takes a few times their own length and that of the log that
+is asked for: nothing is copied as often as a text names it, and writing stops at the length that the caller states.
 """
 
 from __future__ import annotations
 
 import binascii
+import hashlib
 import re
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-MOST_HISTOGRAM = 16 << 20
-"""Of one histogram's counts: every one of this tool's has less than a tenth of it."""
+from jitter_workshop.stats.geometry import MAX_COUNTERS
+
+MOST_HISTOGRAM = 1 << 20
+"""Bytes of one histogram's counts: every one of this tool's has less than a quarter of it."""
+
+MOST_HISTOGRAMS = 1 << 18
+"""Of one log: those of hours. A longer one is kept as it is."""
 
 _HISTOGRAM = re.compile(rb"(?m)^(Tag=[^,\n]*,[^,\n]*,[^,\n]*,[^,\n]*,)([A-Za-z0-9+/]+=*)$")
 _LENGTH = struct.Struct("<I")
@@ -27,11 +37,35 @@ _LEVEL = 6
 _INNER = 40
 """The head of a histogram inside its stream; counters follow."""
 _MOST_TO_SUM = 64 << 20
-_MOST_COUNTERS = 1 << 20
+_MOST_COUNTERS = 1 << 19
+"""In use, of all sums of a log together: a run has half a dozen of at most 27,648."""
 _LONGEST = 8
 """Bytes of a number that is still read; no run counts as far."""
 _TAGS = re.compile(rb"(?m)^Tag=([^,\n]*),[^,\n]*,[^,\n]*,[^,\n]*,\0$")
 _TOKEN = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A packed log taken apart: its text with a NUL for each histogram, and the histograms."""
+
+    text: bytes
+    plain: list[bytes]
+
+    def form(self) -> Iterator[bytes]:
+        """The packed log, piece by piece."""
+        yield _LENGTH.pack(len(self.text))
+        yield self.text
+        for one in self.plain:
+            yield _LENGTH.pack(len(one))
+            yield one
+
+    def digest(self) -> str:
+        """SHA-256 of the packed log, in hex."""
+        found = hashlib.sha256()
+        for piece in self.form():
+            found.update(piece)
+        return found.hexdigest()
 
 
 def packed(log: bytes) -> bytes | None:
@@ -44,76 +78,92 @@ def packed(log: bytes) -> bytes | None:
             encoded = binascii.a2b_base64(match[2])
             inflate = zlib.decompressobj()
             one = inflate.decompress(encoded[_HEAD.size :], MOST_HISTOGRAM)
-            if not inflate.eof or _encoded(one) != match[2]:
+            if not inflate.eof or len(one) < _INNER or len(plain) == MOST_HISTOGRAMS or _encoded(one) != match[2]:
                 return None
             plain.append(one)
     except (zlib.error, binascii.Error):
         return None
-    text = _HISTOGRAM.sub(rb"\1\0", log)
-    return _joined(text, plain)
+    return b"".join(Log(_HISTOGRAM.sub(rb"\1\0", log), plain).form())
 
 
-def unpacked(form: bytes) -> bytes:
-    """The log. Raises ValueError for what :func:`packed` did not give."""
-    text, plain = _split(form)
-    texts = text.split(b"\0")
-    pieces = [texts[0]]
-    for one, after in zip(plain, texts[1:], strict=True):
-        pieces += [_encoded(one), after]
+def unpacked(log: Log, most: int) -> bytes:
+    """The log as a file. Raises ValueError as soon as it would be longer than ``most`` bytes."""
+    pieces, left = list[bytes](), most - len(log.text) + len(log.plain)
+    texts = iter(log.text.split(b"\0"))
+    pieces.append(next(texts))
+    for one, after in zip(log.plain, texts, strict=True):
+        if left < 0:
+            break
+        encoded = _encoded(one)
+        left -= len(encoded)
+        pieces += [encoded, after]
+    if left < 0:
+        raise ValueError("a histogram log is longer than it says")
     return b"".join(pieces)
 
 
 def summed(form: bytes, blocks: bytes) -> bytes | None:
     """The text of a packed log whose histograms are the sums, by tag, of those of another packed log; None where they
     are not."""
-    text, plain = _split(form)
+    log = split(form)
     try:
-        sums = _sums(blocks)
+        made = from_sums(log.text, split(blocks))
     except ValueError:
         return None
-    return text if [sums.get(tag) for tag in _TAGS.findall(text)] == plain else None
+    return log.text if made.plain == log.plain else None
 
 
-def from_sums(text: bytes, blocks: bytes) -> bytes:
-    """The packed log of which :func:`summed` gave the text. Raises ValueError for any other."""
-    sums = _sums(blocks)
+def from_sums(text: bytes, blocks: Log) -> Log:
+    """The log of which :func:`summed` gave the text: each tag of ``blocks`` once at most. Raises ValueError for any
+    other."""
+    number = text.count(b"\0")
+    if number > len(blocks.plain):
+        raise ValueError("a histogram log sums up more than there is")
     tags = _TAGS.findall(text)
-    if len(tags) != text.count(b"\0") or not set(tags) <= set(sums):
+    sums = _sums(blocks)
+    if len(tags) != number or len(set(tags)) != number or not set(tags) <= set(sums):
         raise ValueError("a histogram log does not say what it sums up")
-    return _joined(text, [sums[tag] for tag in tags])
+    return Log(text, [sums[tag] for tag in tags])
 
 
-def _joined(text: bytes, plain: Iterable[bytes]) -> bytes:
-    return b"".join((_LENGTH.pack(len(text)), text, *(_LENGTH.pack(len(one)) + one for one in plain)))
-
-
-def _split(form: bytes) -> tuple[bytes, list[bytes]]:
+def split(form: bytes) -> Log:
+    """A packed log taken apart. Raises ValueError for what :func:`packed` did not give."""
     (length,) = _LENGTH.unpack(_taken(form, 0, _LENGTH.size))
     text = _taken(form, _LENGTH.size, length)
     place = _LENGTH.size + length
+    number = text.count(b"\0")
+    if number > MOST_HISTOGRAMS:
+        raise ValueError("a log has more histograms than any run")
     plain = []
-    for _ in range(text.count(b"\0")):
+    for _ in range(number):
         (size,) = _LENGTH.unpack(_taken(form, place, _LENGTH.size))
+        if not _INNER <= size <= MOST_HISTOGRAM:
+            raise ValueError("a histogram is larger or smaller than any")
         plain.append(_taken(form, place + _LENGTH.size, size))
         place += _LENGTH.size + size
     if place != len(form):
         raise ValueError("a histogram log has something behind its end")
-    return text, plain
+    return Log(text, plain)
 
 
-def _sums(form: bytes) -> dict[bytes, bytes]:
-    """Tag → the histograms of a packed log added up, in the same form. Raises ValueError."""
-    if len(form) > _MOST_TO_SUM:
+def _sums(log: Log) -> dict[bytes, bytes]:
+    """Tag → the histograms of a log added up, in the same form. Raises ValueError."""
+    if len(log.text) + sum(map(len, log.plain)) > _MOST_TO_SUM:
         raise ValueError("a histogram log is too long to be added up")
-    text, plain = _split(form)
     heads: dict[bytes, bytes] = {}
     totals: dict[bytes, dict[int, int]] = {}
-    for tag, one in zip(_TAGS.findall(text), plain, strict=True):
+    used = 0
+    for tag, one in zip(_TAGS.findall(log.text), log.plain, strict=True):
         # Behind the cookie and the length: how values map to counters, the same for all of a tag.
         head = one[:4] + one[8:_INNER]
-        if len(one) < _INNER or heads.setdefault(tag, head) != head:
+        if heads.setdefault(tag, head) != head:
             raise ValueError("the histograms of a tag do not add up")
-        _add(one[_INNER:], totals.setdefault(tag, {}))
+        total = totals.setdefault(tag, {})
+        used -= len(total)
+        _add(one[_INNER:], total)
+        used += len(total)
+        if used > _MOST_COUNTERS:
+            raise ValueError("a histogram log has more counters than any")
     return {tag: _inner(heads[tag], total) for tag, total in totals.items()}
 
 
@@ -130,7 +180,7 @@ def _add(counters: bytes, total: dict[int, int]) -> None:
             if number:
                 total[place] = total.get(place, 0) + number
             place += 1
-    if place > _MOST_COUNTERS:
+    if place > MAX_COUNTERS:
         raise ValueError("a histogram is larger than any")
 
 
@@ -164,8 +214,6 @@ def _inner(head: bytes, total: dict[int, int]) -> bytes:
 
 
 def _taken(form: bytes, place: int, size: int) -> bytes:
-    if size > MOST_HISTOGRAM and place > _LENGTH.size:
-        raise ValueError("a histogram is larger than any")
     taken = form[place : place + size]
     if len(taken) != size:
         raise ValueError("a histogram log is cut off")

@@ -23,6 +23,7 @@ _COMMENT = re.compile(
     rb"page-sha256=(?P<page>[0-9a-f]{64})\r?\n(?P<data>[A-Za-z0-9+/=\s]*)-->\r?\n?"
 )
 _GENERATED = re.compile(rb'<meta name="?generator"? content="jitter-workshop[ "]')
+_UNSEEN = re.compile(rb"\A(?:\xef\xbb\xbf|[ \t\r\n]|<!--[^<>]{0,2000}-->){1,20}")
 _VERSION = 1
 _AGAIN = "get the report again from where it was written"
 
@@ -86,5 +87,7 @@ def _why_none(data: bytes) -> SessionError:
 
 
 def _page_digest(page: bytes) -> str:
-    # A mailer or a checkout may have changed the ends of lines.
+    # A mailer or a checkout may have changed the ends of lines; an editor puts a mark of UTF-8 in front, a browser that
+    # saves the page a comment that says from where. Nobody sees either of them.
+    page = _UNSEEN.sub(b"", page, count=1)
     return hashlib.sha256(b"\n".join(page.splitlines()).strip()).hexdigest()

@@ -1,7 +1,8 @@
 """A session out of a report, back among the others: bit for bit, or not at all.
 
-Whatever the bytes are, nothing is unpacked beyond what their index says, nothing lands outside the sessions' folder,
-and the folder appears whole or not at all.
+Whatever the bytes are, nothing is unpacked or built beyond what their index says, which may say no more than
+:func:`~jitter_workshop.session.archive.most_unpacked` of their length; nothing lands outside the sessions' folder, or
+under a name that no session has; and the folder appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import archive, files, ids, packedlog
 from jitter_workshop.session.archive import SESSION_FILE, File, Index, LeftOut, Method, damaged
+
+_OTHER_ZLIB = 1.5
+"""A log that this host's zlib compresses worse than the one that wrote it is at most so many times as long."""
 
 _MOST_MEMORY = 32 << 20
 """Of xz's decoder: what this tool packs asks for a third of it, a crafted piece for gigabytes."""
@@ -55,6 +59,8 @@ class BroughtBack:
     old_id: str
     anew: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
+    missing: tuple[str, ...] = ()
+    """Runs that the session lists and that are not in it."""
 
 
 def unpack(data: bytes) -> Unpacked:
@@ -62,13 +68,17 @@ def unpack(data: bytes) -> Unpacked:
     index, place = archive.read_index(data)
     found: dict[str, bytes] = {}
     anew: list[str] = []
-    log = b""
+    log = packedlog.Log(b"", [])
     try:
         for one, body in _bodies(data, index, place):
-            log = packedlog.from_sums(body, log) if one.form == "sums" else body
-            content = body if one.form == "plain" else packedlog.unpacked(log)
+            content = body
+            if one.form != "plain":
+                log = packedlog.from_sums(body, log) if one.form == "sums" else packedlog.split(body)
+                content = packedlog.unpacked(log, int(one.size * _OTHER_ZLIB) + 1_000)
             if hashlib.sha256(content).hexdigest() != one.sha256:
-                _check_same_histograms(one, log)
+                # No damage where only this host's zlib is another: what a log holds has a digest of its own.
+                if one.form == "plain" or log.digest() != one.holds:
+                    raise ValueError(f"{one.path} is not what was packed")
                 anew.append(one.path)
             found[one.path] = content
     except (ValueError, OSError, zlib.error, lzma.LZMAError, EOFError, struct.error) as error:
@@ -87,13 +97,6 @@ def _bodies(data: bytes, index: Index, place: int) -> Iterator[tuple[File, bytes
             place, at = place + part.packed, 0
         yield one, plain[at : at + one.packed]
         at += one.packed
-
-
-def _check_same_histograms(one: File, body: bytes) -> None:
-    """Bytes that differ are no damage where only this host's zlib is another than the one that wrote them: what they
-    hold has a digest of its own. Raises ValueError."""
-    if not one.holds or hashlib.sha256(body).hexdigest() != one.holds:
-        raise ValueError(f"{one.path} is not what was packed")
 
 
 def _plain(method: Method, packed: bytes, size: int) -> bytes:
@@ -136,8 +139,9 @@ def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
 
 
 def _brought(session: Session, unpacked: Unpacked, *, already: bool = False, old: str = "") -> BroughtBack:
-    runs = sum(path.startswith("runs/") and path.endswith("/run.json") for path in unpacked.files)
-    return BroughtBack(session.id, session.name, runs, already, old, unpacked.anew, unpacked.left_out)
+    runs = {path.split("/")[1] for path in unpacked.files if path.startswith("runs/") and path.endswith("/run.json")}
+    missing = tuple(run for run in dict.fromkeys(session.runs) if run not in runs)
+    return BroughtBack(session.id, session.name, len(runs), already, old, unpacked.anew, unpacked.left_out, missing)
 
 
 def _session(unpacked: Unpacked) -> Session:

@@ -10,6 +10,7 @@ import json
 import lzma
 import os
 import struct
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ def test_sums_are_those_of_the_library(blocks: list[list[int]]) -> None:
     assert merged is not None
     text = packedlog.summed(merged, by_block)
     assert text is not None
-    assert packedlog.from_sums(text, by_block) == merged
+    assert b"".join(packedlog.from_sums(text, packedlog.split(by_block)).form()) == merged
 
 
 def test_what_has_no_room_is_named_and_the_newest_go_in_first(session: Path, tmp_path: Path) -> None:
@@ -243,6 +244,12 @@ def test_a_crafted_one_that_is_right_comes_in(tmp_path: Path) -> None:
         "\u202ea",
         "session.json.damaged-1",
         "x" * 101,
+        "runs/20260101-000000-cccc/x.bin",
+        "runs/20260101-000000-cccc/merged.hlog/x",
+        "proofs/a.txt",
+        "proofs/.json",
+        "other.json",
+        "current",
     ],
 )
 def test_no_path_leads_out_of_the_folder(path: str, tmp_path: Path) -> None:
@@ -257,9 +264,9 @@ def test_no_path_leads_out_of_the_folder(path: str, tmp_path: Path) -> None:
     [
         [("session.json", b"{}"), ("session.json", b"{}")],
         [("session.json", b"{}"), ("Session.JSON", b"{}")],
+        [("session.json", b"{}"), ("proofs/a.json", b"{}"), ("proofs/A.json", b"{}")],
         [("session.json", b"{}"), ("session.json/a", b"{}")],
         [("session.json", b"{}"), ("runs", b""), ("runs/a/run.json", b"")],
-        [("session.json", b"{}"), ("RUNS", b""), ("runs/a/run.json", b"")],
         [("runs/a/run.json", b"{}")],
         [("session.json", b"[]")],
         [("session.json", b"{}")],
@@ -321,7 +328,7 @@ def test_too_many_files_and_newer_forms_are_refused(monkeypatch: pytest.MonkeyPa
         archive.read_index(b"PK\x03\x04")
     monkeypatch.setattr(archive, "MOST_FILES", 3)
     with pytest.raises(SessionError, match="more than a session may hold"):
-        archive.read_index(crafted(crafted_session(a=b"", b=b"", c=b"")))
+        archive.read_index(crafted(crafted_session(**{f"proofs/{name}.json": b"" for name in "abc"})))
 
 
 @pytest.mark.parametrize(
@@ -340,6 +347,111 @@ def test_too_many_files_and_newer_forms_are_refused(monkeypatch: pytest.MonkeyPa
 def test_an_index_that_contradicts_itself_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(SessionError, match="is damaged"):
         unpack.unpack(crafted(crafted_session(), **changed))
+
+
+def packed_archive(files: list[tuple[str, int, bytes, archive.Form]]) -> bytes:
+    """An archive of (path, stated size, what its part has of it, form) in two parts, the first of them session.json."""
+    told = json.dumps(SESSION).encode()
+    bodies = [told, b"".join(body for _, _, body, _ in files)]
+    pieces = [lzma.compress(body, check=lzma.CHECK_NONE) for body in bodies]
+    index = Index(
+        1,
+        str(SESSION["id"]),
+        tuple(Part("xz", len(piece), len(body)) for piece, body in zip(pieces, bodies, strict=True)),
+        (
+            File("session.json", len(told), archive._digest(told), 0, len(told), "plain"),
+            *(File(path, size, "0" * 64, 1, len(body), form) for path, size, body, form in files),
+        ),
+        (),
+    )
+    plain = zlib.compress(json.dumps(to_plain(index)).encode())
+    return archive._MAGIC + struct.pack("<I", len(plain)) + plain + b"".join(pieces)
+
+
+def refused_in_little_memory(data: bytes, limit: int = 24 << 20) -> str:
+    tracemalloc.start()
+    try:
+        with pytest.raises(SessionError, match="is damaged") as caught:
+            unpack.unpack(data)
+        assert tracemalloc.get_traced_memory()[1] < limit
+    finally:
+        tracemalloc.stop()
+    return caught.value.sentence()
+
+
+RUN = "runs/20260101-000000-dddd"
+HEAD = struct.pack(">IIIIQQd", 0x1C849303, 0, 0, 3, 1, 60_000_000_000, 1.0)
+
+
+def form_of(lines: int, histograms: list[bytes]) -> bytes:
+    return b"".join(packedlog.Log(b"Tag=a,0,1,0,\0\n" * lines, histograms).form())
+
+
+def test_one_histogram_that_is_named_many_times_takes_no_memory() -> None:
+    """1.5 kB that asked for gigabytes: the sums of a tag, over and over."""
+    large = HEAD + b"\x02" * 400_000
+    for lines, why in ((1_000, "sums up more"), (1, "longer than it says")):
+        merged = b"Tag=a,0,1,0,\0\n" * lines
+        files: list[tuple[str, int, bytes, archive.Form]] = [
+            (f"{RUN}/histograms.hlog", 10_000, form_of(1, [large]), "hlog"),
+            (f"{RUN}/merged.hlog", 0 if lines == 1 else 1_000, merged, "sums"),
+        ]
+        said = refused_in_little_memory(packed_archive(files), 120 << 20)
+        assert why in said or "not what was packed" in said
+
+
+def test_a_tag_is_summed_up_once() -> None:
+    log = packedlog.Log(b"Tag=a,0,1,0,\0\n" * 9, [HEAD + b"\x02"] * 9)
+    assert len(packedlog.from_sums(b"Tag=a,0,9,0,\0\n", log).plain) == 1
+    with pytest.raises(ValueError, match="does not say what it sums up"):
+        packedlog.from_sums(b"Tag=a,0,9,0,\0\n" * 2, log)
+    with pytest.raises(ValueError, match="sums up more"):
+        packedlog.from_sums(b"Tag=a,0,9,0,\0\n" * 10, log)
+
+
+def test_a_log_of_more_histograms_than_any_run_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = form_of(60_000, [])
+    refused_in_little_memory(packed_archive([(f"{RUN}/histograms.hlog", 10, empty, "hlog")]))
+    with pytest.raises(ValueError, match="more histograms than any run"):
+        packedlog.split(form_of(packedlog.MOST_HISTOGRAMS + 1, []))
+    with pytest.raises(ValueError, match="larger or smaller than any"):
+        packedlog.split(form_of(2, [b"", b""]))
+    many = form_of(9_000, [HEAD] * 9_000)
+    said = refused_in_little_memory(packed_archive([(f"{RUN}/histograms.hlog", 10, many, "hlog")]))
+    assert "longer than it says" in said
+    monkeypatch.setattr(packedlog, "MOST_HISTOGRAMS", 1)
+    log = packedlog.Log(b"Tag=a,0,1,0,\0\n" * 2, [HEAD] * 2)
+    assert packedlog.packed(packedlog.unpacked(log, 10_000)) is None
+
+
+def test_sums_of_more_counters_than_any_run_has_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packedlog, "_MOST_COUNTERS", 5)
+    text = b"".join(b"Tag=%c,0,1,0,\0\n" % tag for tag in b"abc")
+    assert packedlog.from_sums(b"", packedlog.Log(text[:28], [HEAD + b"\x02\x02"] * 2)).plain == []
+    with pytest.raises(ValueError, match="more counters than any"):
+        packedlog.from_sums(b"", packedlog.Log(text, [HEAD + b"\x02\x02"] * 3))
+
+
+def test_a_small_page_brings_no_large_files(tmp_path: Path) -> None:
+    zeros = bytes(2 << 20)
+    with pytest.raises(SessionError, match="more than a session may hold"):
+        unpack.unpack(crafted([("session.json", json.dumps(SESSION).encode()), (f"{RUN}/trace.bin", zeros)]))
+    assert archive.most_unpacked(0) == 1 << 20
+    assert archive.most_unpacked(1 << 40) == archive.MOST_BYTES
+
+
+def test_an_index_is_no_longer_than_what_it_comes_with() -> None:
+    left_out = tuple(LeftOut("x" * 60, 0, "y" * 60) for _ in range(20_000))
+    with pytest.raises(SessionError, match="cut off or larger"):
+        archive.read_index(crafted(crafted_session(), left_out=left_out))
+
+
+def test_runs_that_are_listed_and_not_there_are_told(tmp_path: Path) -> None:
+    listed = [f"20260101-00000{number}-eeee" for number in range(3)]
+    told = json.dumps(SESSION | {"runs": listed}).encode()
+    data = crafted([("session.json", told), (f"runs/{listed[1]}/run.json", b"{}")])
+    back = unpack.bring_back(tmp_path, unpack.unpack(data))
+    assert (back.runs, back.missing) == (1, (listed[0], listed[2]))
 
 
 PACKED: dict[str, bytes] = {}
@@ -381,14 +493,15 @@ def test_no_byte_can_be_changed_unnoticed(tmp_path_factory: pytest.TempPathFacto
 @given(st.binary(max_size=300))
 def test_any_log_comes_back_or_is_left_as_it_is(log: bytes) -> None:
     form = packedlog.packed(log)
-    assert form is None or packedlog.unpacked(form) == log
+    assert form is None or packedlog.unpacked(packedlog.split(form), len(log)) == log
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_in_the_place_of_a_packed_log_are_refused_or_read(form: bytes) -> None:
-    for read in (packedlog.unpacked, lambda f: packedlog.from_sums(b"Tag=a,0,1,0,\0\n", f)):
-        with contextlib.suppress(ValueError, struct.error):
-            read(form)
+    with contextlib.suppress(ValueError, struct.error):
+        log = packedlog.split(form)
+        packedlog.unpacked(log, 10_000)
+        packedlog.from_sums(b"Tag=a,0,1,0,\0\n", log)
 
 
 def test_a_log_with_a_bomb_in_it_is_left_as_it_is() -> None:

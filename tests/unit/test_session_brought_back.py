@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.cli import main
 from jitter_workshop.report import html
-from jitter_workshop.session import archive
+from jitter_workshop.session import archive, reportfile
 from jitter_workshop.session.store import SessionStore
 from tests import madereports
 from tests.madeup import make_run
@@ -82,6 +82,39 @@ def test_whoever_edits_the_words_does_not_edit_what_was_measured(
     assert main(["sessions", "import", str(report)]) == 0
     assert "what came back is what was measured" in capsys.readouterr().out
     assert ours() == {theirs(report).name: content_of(theirs(report))}
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        b"\xef\xbb\xbf",
+        b"<!-- saved from url=(0014)about:internet -->\r\n",
+        b"\xef\xbb\xbf\n<!-- saved from url=(0027)https://example.com/a.html -->\n",
+    ],
+)
+def test_what_programs_put_in_front_changes_no_words(
+    front: bytes, report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.write_bytes(front + report.read_bytes())
+    assert main(["sessions", "import", str(report)]) == 0
+    said = capsys.readouterr().out
+    assert "back with 2 runs" in said
+    assert "were changed" not in said
+    words = front + b"<p>All was proven</p>" + report.read_bytes().removeprefix(front)
+    assert not reportfile.archive_in(words).page_as_written
+
+
+def test_runs_that_are_not_in_it_are_told(report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A session that lists runs which a report does not have is not said to be whole."""
+    folder = theirs(report)
+    told = json.loads((folder / "session.json").read_bytes())
+    told["runs"] += [f"20260101-00001{number}-bbbb" for number in range(5)]
+    (folder / "session.json").write_bytes(json.dumps(told).encode())
+    report.write_text(html.render(madereports.bare(), archive.pack(folder)), encoding="utf-8")
+    assert main(["sessions", "import", str(report)]) == 0
+    said = capsys.readouterr().out
+    assert "5 runs that it lists were not in the report: 20260101-000010-bbbb, " in said
+    assert "back with 2 runs" in said
 
 
 @pytest.mark.parametrize(
