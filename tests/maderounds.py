@@ -14,6 +14,7 @@ from jitter_workshop.stats.family import adjust
 from jitter_workshop.stats.lines import lines
 from jitter_workshop.stats.paired import p_value
 from jitter_workshop.stats.rounds import draw_orders
+from jitter_workshop.stats.verdicts import judge
 
 QUICK_S = 5.0
 
@@ -106,3 +107,43 @@ def false_claims(host: str, proofs: int, first_seed: int = 1_000) -> float:
         adjusted = adjust(shown, [p_value(line.pairs) for line in shown])
         claimed += any(p < SIGNIFICANCE and not line.gate for p, line in zip(adjusted, shown, strict=True))
     return claimed / proofs
+
+
+def false_no_change(
+    ratio: float, proofs: int, rounds: int = 10, spread: float = 0.02, first_seed: int = 1_000
+) -> float:
+    """The share of proofs in which any line would say that it changes by less than 10 % or not at all, though every one
+    has truly become ``ratio`` times as large."""
+    said = 0
+    for seed in range(first_seed, first_seed + proofs):
+        judged = judge(make_even_rounds(seed, ratio, rounds, spread))
+        said += any(row.verdict == "no_change" or "less than ±10 %" in row.words for row in judged.rows)
+    return said / proofs
+
+
+def make_even_rounds(seed: int, ratio: float, rounds: int = 10, spread: float = 0.02) -> list[Round]:
+    """Rounds whose lines are independent of each other and spread little, and all ``ratio`` times as large with it."""
+    chance = random.Random(seed)
+
+    def level(mean: float) -> float:
+        return mean * chance.lognormvariate(0, spread)
+
+    def side(by: float) -> Side:
+        rates = [
+            StallRate(threshold, round(level(much * by)), 0.0, 0.0)
+            for threshold, much in ((1_000, 10**8), (10_000, 10**7), (100_000, 10**6), (1_000_000, 10**5))
+        ]
+        times = {"50": 10**6, "99": 10**7, "99.9": 10**8, "99.99": 10**9}
+        return Side(
+            run="run",
+            duration_s=QUICK_S,
+            threshold_ns=1_000,
+            stalls=tuple(rates),
+            stolen_ns_per_second=level(10**8 * by),
+            percentiles={p: round(level(mean * by)) for p, mean in times.items()},
+            beyond={"99.9": 50, "99.99": 50},
+            worst_ns=10**10,
+            resolution_ns=1,
+        )
+
+    return [Round(order, side(1.0), side(ratio)) for order in draw_orders(rounds, chance.randrange(2**30))]

@@ -24,7 +24,7 @@ from jitter_workshop.report.html_write import (
     tag,
     when,
 )
-from jitter_workshop.report.proof_text import WORDS
+from jitter_workshop.report.proof_text import WORDS, company
 from jitter_workshop.stats import strip
 from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import times
@@ -55,7 +55,7 @@ def _proof(proof: Proof, number: int) -> Html:
     return tag(
         "section",
         tag("h3", name(proof.subject, 80)),
-        _headline(judged),
+        _headline(proof),
         _made(proof),
         _table(judged, proof.subject) if judged is not None else None,
         paragraphs((judged.worst, judged.drift.words) if judged is not None else ()),
@@ -67,10 +67,13 @@ def _proof(proof: Proof, number: int) -> Html:
     )
 
 
-def _headline(judged: Judgement | None) -> Html:
+def _headline(proof: Proof) -> Html:
+    judged = proof.judgement
     if judged is None:
         return tag("p", "Not judged: no round was finished.", class_="headline")
-    return tag("p", badge(judged.headline.verdict), " ", shown(judged.headline.text, 600), class_="headline")
+    return tag(
+        "p", badge(judged.headline.verdict), " ", shown(judged.headline.text + company(proof), 600), class_="headline"
+    )
 
 
 def _made(proof: Proof) -> Html:

@@ -44,7 +44,7 @@ from jitter_workshop.report.markdown_write import (
     table,
     when,
 )
-from jitter_workshop.report.proof_text import WORDS, pictures, span_of
+from jitter_workshop.report.proof_text import WORDS, company, pictures, span_of
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats.curve import value_at
@@ -164,7 +164,7 @@ def _proof(proof: Proof) -> Iterator[str]:
     if judged is None:
         yield Md("**Not judged: no round was finished.**")
     else:
-        yield join([_word(judged), said(judged.headline.text, 600)])
+        yield join([_word(judged), said(judged.headline.text + company(proof), 600)])
     yield line(_made(proof))
     if proof.stopped:
         yield line(f"Ended early: {clean(proof.stopped, 300)}.")

@@ -103,7 +103,13 @@ def headline(proof: Proof) -> str:
     if said is None:
         return "Not proven: no round was finished"
     text = clean(said.headline.text, _TEXT).removesuffix(".")
-    return f"{'Not proven' if said.headline.verdict == 'cannot_tell' else 'Proven'}: {text}"
+    return f"{'Not proven' if said.headline.verdict == 'cannot_tell' else 'Proven'}: {text}{company(proof)}"
+
+
+def company(proof: Proof) -> str:
+    """What belongs behind a headline where others disturbed most of the runs, with a space before it, else ""."""
+    runs = 2 * len(proof.rounds)
+    return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by others)" if 2 * proof.disturbed > runs else ""
 
 
 def table(rows: Sequence[Verdict], style: Style) -> list[str]:

@@ -52,6 +52,25 @@ def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
     return found
 
 
+def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
+    """Holm's p of each line for the claim that nothing changes, all alike. A family of its own: a line cannot be wrong
+    in both claims, because its ratio is either 1 or outside the band.
+
+    A line with events in too few rounds takes nothing from the others here, too; which rounds have any is all that this
+    goes by, because at the band's ends other sizes are flipped than at 1.
+    """
+    counted = [i for i, line in enumerate(shown) if _can_be_even(line)]
+    found = [1.0] * len(shown)
+    for i, p in zip(counted, holm([ps[i] for i in counted]), strict=True):
+        found[i] = p
+    return found
+
+
+def doubt_of_no_change(shown: Sequence[Line]) -> float:
+    """How small a line's own p for no change must be if all others stay silent."""
+    return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
+
+
 def can_claim(line: Line) -> bool:
     """Whether any signs of its contributions could make a line significant."""
     return signflip.smallest_p(line.pairs.contributions(0.0)) < SIGNIFICANCE
@@ -64,6 +83,11 @@ def doubt(shown: Sequence[Line], index: int) -> float:
     if first is None or not others:
         return SIGNIFICANCE / max(1, others)
     return SIGNIFICANCE / 2 if index == first else SIGNIFICANCE / 2 / others
+
+
+def _can_be_even(line: Line) -> bool:
+    events = [1.0 for x, y in zip(line.pairs.x, line.pairs.y, strict=True) if x or y]
+    return signflip.smallest_p(events) < SIGNIFICANCE
 
 
 def _enough(line: Line) -> bool:

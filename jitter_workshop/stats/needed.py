@@ -14,10 +14,16 @@ _POWER = 0.9
 
 
 def rounds_needed(
-    log_ratio: float, spread: float, rounds: int, p_to_reach: float, coarseness: float = 0.0
+    log_ratio: float,
+    spread: float,
+    rounds: int,
+    p_to_reach: float,
+    coarseness: float = 0.0,
+    p_for_no_change: float = SIGNIFICANCE / 2,
 ) -> int | None:
     """The fewest rounds, more than there are and at least ten, of which nine in ten proofs would either show a
-    difference of this size at a p of ``p_to_reach``, or show that it lies within the band of no change.
+    difference of this size at a p of ``p_to_reach``, or show at ``p_for_no_change`` (one-sided, at each end) that it
+    lies within the band of no change.
 
     ``spread`` is the standard deviation of one round's log ratio, ``coarseness`` what the clock's step adds to an
     interval. By the normal approximation and what few rounds ask for beyond it (z²/2: Guenther, The American
@@ -32,7 +38,7 @@ def rounds_needed(
     room = math.log1p(NO_CHANGE_WITHIN) - abs(log_ratio) - coarseness
     if room > 0:
         # In the middle of the band both ends have to be kept out.
-        sure = z(1 - SIGNIFICANCE / 2)
+        sure = z(1 - min(p_for_no_change, SIGNIFICANCE / 2))
         candidates.append(((sure + z((1 + _POWER) / 2)) * spread / room) ** 2 + sure**2 / 2)
     fewest = min(candidates, default=math.inf)
     return max(ENOUGH_ROUNDS, rounds + 1, math.ceil(fewest)) if fewest <= MANY_ROUNDS else None

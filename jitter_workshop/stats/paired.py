@@ -81,6 +81,21 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
     return max(p, _poisson_p(pairs, log_ratio))
 
 
+def no_change_p(pairs: Pairs, within: float) -> float:
+    """How rare pairs as even as these are where the ratio really lies outside 1/(1 + within) … 1 + within: the larger p
+    of two one-sided tests, one at either end (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
+    The clock's step takes its part of the band."""
+    edge = math.log1p(within) - pairs.coarseness
+    if edge <= 0:
+        return 1.0
+
+    def one_sided(end: float) -> float:
+        towards_one = math.fsum(pairs.contributions(end)) * end < 0
+        return p_value(pairs, end) / 2 if towards_one else 1.0
+
+    return max(one_sided(-edge), one_sided(edge))
+
+
 def estimate(pairs: Pairs) -> float | None:
     """The ratio at which the contributions are balanced; 0 where nothing is left with it, None (and no bound) where
     there was nothing without it, or nothing at all."""

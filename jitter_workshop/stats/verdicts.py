@@ -1,9 +1,8 @@
 """Verdicts on a change from paired rounds (DESIGN §6).
 
 ``lower`` and ``higher`` where the sign-flip test, adjusted by Holm for all lines shown, says p < 0.05 and the interval
-lies on one side; ``no_change`` where the whole interval lies within ±10 % (two one-sided tests, Schuirmann, Journal of
-Pharmacokinetics and Biopharmaceutics 15, 1987, here even at 2.5 % each); else ``cannot_tell``, and how many rounds
-would tell.
+lies on one side; ``no_change`` where the whole interval lies within ±10 % and two one-sided tests, adjusted by Holm as
+well, say p < 0.05; else ``cannot_tell``, and how many rounds would tell.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from jitter_workshop.model.verdict import (
     VerdictWord,
 )
 from jitter_workshop.stats.drift import drift
-from jitter_workshop.stats.family import adjust, doubt, usual
+from jitter_workshop.stats.family import adjust, adjust_no_change, doubt, doubt_of_no_change, usual
 from jitter_workshop.stats.lines import Line, lines
 from jitter_workshop.stats.needed import rounds_needed
-from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, p_value
-from jitter_workshop.stats.verdictwords import line_in_words, worst_in_words
+from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, no_change_p, p_value
+from jitter_workshop.stats.verdictwords import headline_in_words, line_in_words, worst_in_words
 
 
 def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
@@ -37,48 +36,53 @@ def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
         raise ValueError("no round was measured")
     shown = lines(rounds, workload)
     ps = [p_value(line.pairs) for line in shown]
+    even = adjust_no_change(shown, [no_change_p(line.pairs, NO_CHANGE_WITHIN) for line in shown])
     rows = tuple(
-        _verdict(line, p, p_adjusted, len(rounds), doubt(shown, i))
-        for i, (line, p, p_adjusted) in enumerate(zip(shown, ps, adjust(shown, ps), strict=True))
+        _verdict(line, p, p_adjusted, p_even, len(rounds), (doubt(shown, i), doubt_of_no_change(shown)))
+        for i, (line, p, p_adjusted, p_even) in enumerate(zip(shown, ps, adjust(shown, ps), even, strict=True))
     )
     headline = _headline(rows, usual(shown))
     return Judgement(len(rounds), rows, headline, _drift(shown, headline, rounds), worst_in_words(rounds))
 
 
-def _verdict(line: Line, p: float, p_adjusted: float, rounds: int, p_to_reach: float) -> Verdict:
+def _verdict(
+    line: Line, p: float, p_adjusted: float, p_even: float, rounds: int, to_reach: tuple[float, float]
+) -> Verdict:
     ratio = estimate(line.pairs)
     low, high = interval(line.pairs) if line.pairs.x else (0.0, math.inf)
-    word = _word(line, p_adjusted, low, high, rounds)
-    needed = _needed(line, rounds, p_to_reach) if word == "cannot_tell" and not line.gate else None
+    band = 1 + NO_CHANGE_WITHIN
+    even = p_even < SIGNIFICANCE and low >= 1 / band and high <= band
+    word = _word(line, p_adjusted, low, high, even, rounds)
+    needed = _needed(line, rounds, *to_reach) if word == "cannot_tell" and not line.gate else None
     bound = None if math.isinf(high) else high
-    words = line_in_words(line, word, ratio, low, bound, rounds, needed)
+    words = line_in_words(line, word, ratio, low, bound, rounds, needed, even)
     return Verdict(line.measure, ratio, low, bound, p, p_adjusted, word, needed, words, line.without, line.with_it)
 
 
-def _word(line: Line, p_adjusted: float, low: float, high: float, rounds: int) -> VerdictWord:
+def _word(line: Line, p_adjusted: float, low: float, high: float, even: bool, rounds: int) -> VerdictWord:
     if rounds < ENOUGH_ROUNDS or line.gate:
         return "cannot_tell"
     if p_adjusted < SIGNIFICANCE and high < 1:
         return "lower"
     if p_adjusted < SIGNIFICANCE and low > 1:
         return "higher"
-    band = 1 + NO_CHANGE_WITHIN
-    return "no_change" if low >= 1 / band and high <= band else "cannot_tell"
+    return "no_change" if even else "cannot_tell"
 
 
-def _needed(line: Line, rounds: int, p_to_reach: float) -> int | None:
+def _needed(line: Line, rounds: int, p_to_reach: float, p_for_no_change: float) -> int | None:
     seen = log_ratio_and_spread(line.pairs)
     if seen is None:
         return None
-    return rounds_needed(*seen, rounds, p_to_reach, line.pairs.coarseness)
+    return rounds_needed(*seen, rounds, p_to_reach, line.pairs.coarseness, p_for_no_change)
 
 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
-    """The primary line where it claims something, else the first line that does, else what the primary line says."""
+    """The primary line where it claims something, else the first line that does, else what the primary line says. Its
+    text names what is proven in the other direction, too."""
     if not rows:
         return Headline("", "cannot_tell", "These rounds have no measure in common.")
     row = next((r for r in (rows[first], *rows) if r.verdict in ("lower", "higher")), rows[first])
-    return Headline(row.measure, row.verdict, row.words)
+    return Headline(row.measure, row.verdict, headline_in_words(row, rows))
 
 
 def _drift(shown: Sequence[Line], headline: Headline, rounds: Sequence[Round]) -> Drift:

@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, Round, VerdictWord
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, Round, Verdict, VerdictWord
+from jitter_workshop.stats.comparison import STALLS_PREFIX
 from jitter_workshop.stats.lines import Line
+from jitter_workshop.stats.measurewords import measure_name
 from jitter_workshop.stats.needed import MANY_ROUNDS
 from jitter_workshop.stats.poisson import limits
 from jitter_workshop.stats.scale import nice_ns, times
 
 _WHOLE = 1.95
 """From here on a change is told as a factor, below in percent."""
+_NAMED = 2
+"""So many lines that contradict a headline are named in it."""
+_SMALL = f", proven and less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
 
 
 def line_in_words(
-    line: Line, word: VerdictWord, ratio: float | None, low: float, high: float | None, rounds: int, needed: int | None
+    line: Line,
+    word: VerdictWord,
+    ratio: float | None,
+    low: float,
+    high: float | None,
+    rounds: int,
+    needed: int | None,
+    even: bool,
 ) -> str:
-    """One sentence without its full stop: ``stalls over 100 µs: 57× rarer (1/70 to 1/45)``."""
-    return f"{line.name}: {_said(line, word, ratio, low, high, rounds, needed)}"
+    """One sentence without its full stop: ``stalls over 100 µs: 57× rarer (1/70 to 1/45)``. ``even``: it is shown,
+    beside all other lines, that the ratio lies within the band of no change."""
+    return f"{line.name}: {_said(line, word, ratio, low, high, rounds, needed, even)}"
+
+
+def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
+    """What ``first`` says, and behind it what other rows prove in the other direction, the largest change first:
+    ``stalls over 100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``."""
+    other = {"lower": "higher", "higher": "lower"}.get(first.verdict)
+    contrary = sorted((row for row in rows if row.verdict == other), key=_size, reverse=True)
+    if not contrary:
+        return first.words
+    named = [_short(row) for row in contrary[:_NAMED]]
+    if more := len(contrary) - len(named):
+        named.append(f"{more} more {'lines' if more > 1 else 'line'} {other}")
+    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
+    return f"{first.words}; but {listed} (proven)"
 
 
 def worst_in_words(rounds: Sequence[Round]) -> str:
@@ -37,7 +65,14 @@ def rarer_than(seconds: float) -> str:
 
 
 def _said(
-    line: Line, word: VerdictWord, ratio: float | None, low: float, high: float | None, rounds: int, needed: int | None
+    line: Line,
+    word: VerdictWord,
+    ratio: float | None,
+    low: float,
+    high: float | None,
+    rounds: int,
+    needed: int | None,
+    even: bool,
 ) -> str:
     if line.gate:
         return f"cannot tell: {line.gate}"
@@ -47,9 +82,9 @@ def _said(
     if word == "no_change":
         return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
     if word == "cannot_tell":
-        alone = ", too weak beside the other lines" if low > 1 or (high is not None and high < 1) else ""
+        alone = ", too weak beside the other lines" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
         return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
-    return f"{_change(line, word, ratio)} ({span}){_small(low, high)}"
+    return f"{_change(line, word, ratio)} ({span}){_SMALL if even else ''}"
 
 
 def _change(line: Line, word: VerdictWord, ratio: float | None) -> str:
@@ -61,18 +96,34 @@ def _change(line: Line, word: VerdictWord, ratio: float | None) -> str:
         return f"{word}: {without}, without; {with_it}, with it"
     if not ratio:
         return word
-    rate = line.measure.startswith("stalls")
-    how = {"lower": "rarer" if rate else "lower", "higher": "more often" if rate else "higher"}[word]
+    return _by_how_much(line.measure, word, ratio)
+
+
+def _by_how_much(measure: str, word: VerdictWord, ratio: float) -> str:
+    rate = measure.startswith(STALLS_PREFIX)
+    how = ("rarer" if rate else "lower") if word == "lower" else "more often" if rate else "higher"
     factor = max(ratio, 1 / ratio)
     if factor >= _WHOLE:
         return f"{factor:.0f}× {how}" if factor >= 9.95 else f"{factor:.1f}× {how}"
     return f"{abs(ratio - 1) * 100:.0f} % {how}"
 
 
-def _small(low: float, high: float | None) -> str:
+def _short(row: Verdict) -> str:
+    """A proven row without its interval: ``stalls over 1 µs 4.8× more often``."""
+    name = "the median" if row.measure == "p50" else measure_name(row.measure)
+    if not row.ratio:
+        return f"{name} {'only without it' if row.verdict == 'lower' else 'only with it'}"
+    return f"{name} {_by_how_much(row.measure, row.verdict, row.ratio)}"
+
+
+def _size(row: Verdict) -> float:
+    return abs(math.log(row.ratio)) if row.ratio else math.inf
+
+
+def _tells_alone(low: float, high: float | None) -> bool:
+    """Whether the interval, were its line the only one, would be a verdict."""
     band = 1 + NO_CHANGE_WITHIN
-    inside = low >= 1 / band and high is not None and high <= band
-    return f", proven and less than ±{NO_CHANGE_WITHIN * 100:.0f} %" if inside else ""
+    return low > 1 or (high is not None and (high < 1 or (low >= 1 / band and high <= band)))
 
 
 def _what_would(rounds: int, needed: int | None, coarse: bool) -> str:

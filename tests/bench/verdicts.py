@@ -10,7 +10,7 @@ from jitter_workshop.stats.family import adjust
 from jitter_workshop.stats.lines import lines
 from jitter_workshop.stats.paired import p_value
 from tests.bench.figures import Figure, keep
-from tests.maderounds import LAPTOP, NULLS, false_claims, make_rounds
+from tests.maderounds import LAPTOP, NULLS, false_claims, false_no_change, make_rounds
 
 PROOFS = 2_000
 PROOFS_OF_POWER = 200
@@ -37,6 +37,15 @@ def run(folder: Path) -> list[Figure]:
         Figure(f"false claims, {host}", false_claims(host, PROOFS, 500_000), "", 0.05, f"{PROOFS} proofs of nothing")
         for host in NULLS
     ]
+    figures.append(
+        Figure(
+            "false claims of no change",
+            false_no_change(1.1001, 1_000, spread=0.05, first_seed=500_000),
+            "",
+            0.05,
+            "1,000 proofs, all lines just outside the band",
+        )
+    )
     table = [
         {"per_second": rate, "spread": spread, "rounds": n, "ratio": ratio, "power": power(n, ratio, spread, rate)}
         for rate in RATES

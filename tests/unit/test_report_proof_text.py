@@ -9,8 +9,9 @@ import pytest
 
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import ProofPlan
-from jitter_workshop.report import proof_text
+from jitter_workshop.report import html_verdicts, proof_text
 from jitter_workshop.report.terminal import Style
+from jitter_workshop.tui import proof_words
 from tests.madeproofs import CHANGE, make_proof
 
 PLAIN = Style(80)
@@ -42,6 +43,17 @@ def test_the_words_come_first() -> None:
     first = proof_text.render(make_proof(ratio=0.1), PLAIN).splitlines()[0]
     assert first.startswith("Proven: stalls over 100 µs: ")
     assert "rarer" in first
+
+
+@pytest.mark.parametrize(("disturbed", "said"), [(0, ""), (10, ""), (11, " (11 of 20 runs disturbed by others)")])
+def test_a_headline_says_where_most_runs_were_disturbed(disturbed: int, said: str) -> None:
+    quiet = make_proof(ratio=0.1)
+    proof = dataclasses.replace(quiet, disturbed=disturbed)
+    assert proof_text.headline(proof) == proof_text.headline(quiet) + said
+    for text in (proof_text.render(proof, Style(400)), proof_text.listed([proof], Style(400))):
+        assert ("disturbed by others)." in text) == bool(said)
+    assert ("disturbed by others" in str(html_verdicts.proofs((proof,)))) == bool(said)
+    assert ("disturbed by others" in proof_words.remembered(proof)) == bool(said)
 
 
 def test_what_nothing_changed_is_not_proven() -> None:

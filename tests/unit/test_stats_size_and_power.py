@@ -9,12 +9,23 @@ import pytest
 
 from jitter_workshop.model.verdict import Verdict
 from jitter_workshop.stats.verdicts import judge
-from tests.maderounds import LAPTOP, NULLS, false_claims, make_rounds
+from tests.maderounds import LAPTOP, NULLS, false_claims, false_no_change, make_even_rounds, make_rounds
 
 
 @pytest.mark.parametrize("host", NULLS)
 def test_the_same_on_both_sides_is_hardly_ever_a_change(host: str) -> None:
     assert false_claims(host, 200) <= 0.05
+
+
+@pytest.mark.parametrize("ratio", [1.1001, 1 / 1.1001])
+def test_what_changes_by_more_than_the_band_is_hardly_ever_no_change(ratio: float) -> None:
+    # Nine independent lines, each at the end of the band: 2.5 % a line would be 20 % of the proofs.
+    assert false_no_change(ratio, 200, spread=0.04) <= 0.05
+
+
+def test_what_does_not_change_is_mostly_said_to_be_so() -> None:
+    rows = [row.verdict for i in range(20) for row in judge(make_even_rounds(i, 1.0, spread=0.04)).rows]
+    assert rows.count("no_change") >= 0.8 * len(rows)
 
 
 @pytest.mark.parametrize(("ratio", "word"), [(2.0, "higher"), (0.5, "lower")])
