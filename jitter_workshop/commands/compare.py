@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
                     for c in found
                 ],
                 "gate": None if gate is None else _gate_json(gate, verdicts),
+                "notes": _notes(found, gate, verdicts),
             }
         )
     else:
@@ -156,6 +157,18 @@ def _gate_json(gate: Gate, verdicts: Sequence[Verdict]) -> dict[str, Any]:
             for v in higher
         ],
     }
+
+
+def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """Why a field is null."""
+    notes = {"gate": "none was asked for"} if gate is None else {}
+    if any(row.ratio is None for one in found for row in one.rows):
+        notes["comparisons.rows.ratio"] = "null: it is zero in the baseline, so there is no ratio"
+    if any(v.higher and v.ratio is None for v in verdicts):
+        notes["gate.higher.ratio"] = "null: it is zero in the baseline, so there is no ratio"
+    if any(v.higher and v.stalls_beyond is None for v in verdicts):
+        notes["gate.higher.stalls_beyond"] = "null: it stands on enough stalls, or needs none"
+    return notes
 
 
 def _percent(text: str) -> float:

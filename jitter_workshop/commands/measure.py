@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
     for warning in flow.warnings(host):
         say(warning)
     session, not_kept = session_for_runs(args.session, host.name)
-    request = _told(request, args.solid, session)
-    progress = ProgressLine()
+    request, reach = _told(request, args.solid, session)
+    progress = ProgressLine(reach)
     token = flow.CancelToken()
     hands = Hands()
     try:
@@ -135,9 +135,17 @@ class _Once(argparse.Action):
 
 
 class ProgressLine(Line):
-    """One calm line on stderr, rewritten between blocks."""
+    """One calm line on stderr, rewritten between blocks. ``first``: said once it begins, "" for nothing: of a run that
+    has to wait, or cannot be made, nothing is foretold."""
+
+    def __init__(self, first: str = "") -> None:
+        super().__init__()
+        self._first = first
 
     def started(self, event: RunStarted) -> None:
+        if self._first:
+            say(self._first)
+            self._first = ""
         self.write(f"  measuring {event.spec.blocks} blocks …")
 
     def block_done(self, progress: Progress) -> None:
@@ -179,23 +187,23 @@ def _request(args: argparse.Namespace) -> MeasureRequest:
     )
 
 
-def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> MeasureRequest:
-    """Say how far the run will reach, where a person looks on; where a percentile was asked for, make the run as long
-    as that needs, and say how long. Raises UsageError."""
+def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
+    """What to measure, and what to say as it begins: how far the run will reach, where a person looks on; where a
+    percentile was asked for the run is made as long as that needs, and how long is said. Raises UsageError."""
     from jitter_workshop.flow import samples
 
+    said = ""
     try:
         runs = session.runs() if session is not None else ()
         if solid is not None:
             request, said = samples.until(request, solid, runs)
-            say(said)
         elif sys.stderr is not None and sys.stderr.isatty():
-            say(samples.sentence(samples.outlook(request, runs)))
+            said = samples.sentence(samples.outlook(request, runs))
     except BaseException:
         if session is not None:
             session.close()
         raise
-    return request
+    return request, said
 
 
 def _say_queued(sentence: str) -> None:

@@ -28,10 +28,13 @@ from jitter_workshop.errors import BusyError, UsageError
 from jitter_workshop.report.progress import Line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
     from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
     from jitter_workshop.model.proof import Proof, ProofPlan
-    from jitter_workshop.model.verdict import Round
+    from jitter_workshop.model.verdict import Drift, Round
 
 MOST_DOTS = 24
 MOST_LINES = 50
@@ -64,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     if not args.words:
         raise UsageError("nothing is named to prove", "say placement, or a tunable: 'jitter-workshop status' has them")
+    from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.diary import Diary
     from jitter_workshop.flow.hands import Hands
     from jitter_workshop.flow.proving import Prover
@@ -77,27 +81,32 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("nothing is proven without being asked for", "add --yes; what it costs is said then, too")
     session = session_to_keep_in(args.session, summarise(HostRoot()).name)
     hands = Hands(diary=Diary(session))
-    try:
-        prover = Prover(request, session, hands)
-        plan = prover.plan()
-        for notice in session.notices:
-            say(f"note: {notice}")
-        _agreed(args, plan)
-        proof, received = _proven(prover, plan)
-        name = session.session.name
-    finally:
-        hands.close()
-        hands.diary.end()
-        session.close()
-    # Of a host that was looked at after that and is as it was, nothing is to be said.
-    trouble = hands.trouble if not proof.restored else ""
-    named = f" --session {shlex.quote(name)}" if args.session is not None else ""
-    kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
-    # After a hang-up there is no terminal to print on, and the signal is the reason that counts.
-    with contextlib.suppress(*(OSError,) if received else ()):
-        _print(proof, args.json)
-        for sentence in filter(None, (trouble, prover.not_kept or ("" if args.json else kept))):
-            say(sentence)
+    token = CancelToken()
+    with contextlib.ExitStack() as guarded:
+        guarded.callback(token.close)
+        try:
+            prover = Prover(request, session, hands)
+            plan = prover.plan()
+            for notice in session.notices:
+                say(f"note: {notice}")
+            _agreed(args, plan)
+            # Until all is told: a second signal right after the first one must not lose what there is to tell.
+            received = guarded.enter_context(stopped_by_signals(token))
+            proof = _proven(prover, plan, token, received)
+            name = session.session.name
+        finally:
+            hands.close()
+            hands.diary.end()
+            session.close()
+        # Of a host that was looked at after that and is as it was, nothing is to be said.
+        trouble = hands.trouble if not proof.restored else ""
+        named = f" --session {shlex.quote(name)}" if args.session is not None else ""
+        kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
+        # After a hang-up there is no terminal to print on, and the signal is the reason that counts.
+        with contextlib.suppress(*(OSError,) if received else ()):
+            _print(proof, args.json)
+            for sentence in filter(None, (trouble, prover.not_kept or ("" if args.json else kept))):
+                say(sentence)
     if received:
         raise Interrupted(received[0])
     return 0 if proof.restored else 1
@@ -123,29 +132,23 @@ def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
     from jitter_workshop.report import proof_text
     from jitter_workshop.report.terminal import error_style
 
-    asks = not args.yes
-    if asks or not args.json:
-        sys.stderr.write(proof_text.cost(plan, error_style()))
-    if asks:
+    sys.stderr.write(proof_text.cost(plan, error_style()))
+    if not args.yes:
         sys.stderr.write("\nProve it? [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise UsageError("nothing was measured, nothing was changed")
-    sys.stderr.write("\n" if not args.json else "")
+    sys.stderr.write("\n")
     sys.stderr.flush()
 
 
-def _proven(prover: Prover, plan: ProofPlan) -> tuple[Proof, list[int]]:
-    """The proof, and the signals that came meanwhile."""
-    from jitter_workshop.bench.cancel import CancelToken
+def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Sequence[int]) -> Proof:
+    """The proof; ``received``: the signals that came meanwhile."""
     from jitter_workshop.bench.runner import Cancelled
 
     progress = ProofLine(plan.rounds)
-    token = CancelToken()
-    received: list[int] = []
     try:
-        with stopped_by_signals(token) as received:
-            return prover.prove(plan, progress, token, queued=_say_queued), received
+        return prover.prove(plan, progress, token, queued=_say_queued)
     except Cancelled:
         if not received:
             raise
@@ -157,7 +160,6 @@ def _proven(prover: Prover, plan: ProofPlan) -> tuple[Proof, list[int]]:
         raise
     finally:
         progress.close()
-        token.close()
 
 
 class ProofLine(Line):
@@ -212,7 +214,7 @@ def _say_queued(sentence: str) -> None:
 
 def _old(args: argparse.Namespace) -> int:
     """Print proofs that were made before."""
-    from jitter_workshop.flow.proving import settle_cut_off
+    from jitter_workshop.flow.proving_settled import settle_cut_off
     from jitter_workshop.report import proof_text
     from jitter_workshop.report.terminal import output_style
 
@@ -250,7 +252,9 @@ def as_json(proof: Proof) -> dict[str, Any]:
 
     said = proof.judgement
     notes: dict[str, str] = {}
-    if said is None:
+    if said is not None:
+        notes |= _drift_notes(said.drift)
+    else:
         notes |= dict.fromkeys(("headline", "drift", "worst"), "no round was finished")
     rows = [{_KEYS.get(key, key): value for key, value in to_plain(row).items()} for row in said.rows] if said else []
     if any(row["high"] is None for row in rows):
@@ -280,11 +284,22 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "worst": said.worst if said else None,
         "restored": proof.restored,
         "left_alone": plain["left_alone"],
+        "disturbed": proof.disturbed,
+        "duration_s": proof.duration_s,
         "remarks": list(proof.notes),
         "notes": notes
         | ({} if proof.preset else {"preset": "each run lasted as long as was asked for"})
+        | ({} if proof.duration_s is not None else {"duration_s": "no length was asked for but the preset's, if known"})
         | ({} if proof.ended_at else {"ended_at": "it is under way"}),
     }
+
+
+def _drift_notes(drift: Drift) -> dict[str, str]:
+    """Why a ratio of it is null."""
+    missing = [name for name in ("later_ratio", "second_ratio") if getattr(drift, name) is None]
+    return dict.fromkeys(
+        (f"drift.{name}" for name in missing), f"too few rounds, or none of it in some of them: {drift.words}"
+    )
 
 
 _KEYS = {"with_it": "with"}

@@ -6,7 +6,6 @@ down after each round; whatever ends a proof early, the rounds that are there ar
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import secrets
 import time
@@ -21,10 +20,10 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow import proving_plan
-from jitter_workshop.flow.changing import standing
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.isolated import Place
 from jitter_workshop.flow.proving_plan import CHANGE_S, Drawn, ProveRequest, draw, run_seconds
+from jitter_workshop.flow.proving_settled import settle_cut_off, stands
 from jitter_workshop.flow.proving_sides import SideName, Sides
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
@@ -35,12 +34,11 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
-from jitter_workshop.session.proofs import CUT_OFF
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.rounds import draw_orders, rounds_of
 from jitter_workshop.stats.verdicts import judge
 
-__all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover", "settle_cut_off"]
+__all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover"]
 
 MOST_LEFT_OUT = 3
 """Rounds that may be spoiled (a setting changed meanwhile) and measured again before a proof gives up."""
@@ -274,7 +272,7 @@ class _Series:
 
     def _still(self) -> bool:
         """Whether the journal says that something of the change stands."""
-        return _stands(self._plan.subject)
+        return stands(self._plan.subject, HostRoot(proving_plan.HERE))
 
     # -- what is kept --------------------------------------------------------------------------------------------------
 
@@ -365,22 +363,6 @@ class _Times:
         run_s = sum(self._runs) / len(self._runs) if self._runs else self._run_s
         change_s = 2 * sum(self._changes) / len(self._changes) if self._changes else self._change_s
         return (self._of - done) * (run_s + change_s / 2)
-
-
-def settle_cut_off(session: OpenSession) -> None:
-    """Write down of proofs whose process was killed that they have ended, and whether their change still stands."""
-    for proof in session.proofs():
-        if proof.stopped == CUT_OFF and not proof.restored and not session.read_only:
-            restored = proof.subject == PLACEMENT or not _stands(proof.subject)
-            # On a full disk it is told again at the next look.
-            with contextlib.suppress(SessionError):
-                session.add_proof(dataclasses.replace(proof, restored=restored))
-
-
-def _stands(subject: str) -> bool:
-    """Whether the journal says that something stands of what a proof sets."""
-    names = {word.partition("=")[0] for word in subject.split()}
-    return any(entry.tunable in names for entry in standing(HostRoot(proving_plan.HERE)))
 
 
 def _why(cause: WorkshopError) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.desk import Desk, look_at
+from jitter_workshop.flow.proving_settled import settle_cut_off
 from jitter_workshop.flow.walk import Walk
+from jitter_workshop.flow.whereabouts import elsewhere, known_boots
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
@@ -21,7 +23,6 @@ from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession
-from jitter_workshop.tuning import journal
 
 HERE = Path("/")
 
@@ -98,6 +99,8 @@ def subject_of(
     desk = workshop._desk
     every = desk.runs()
     picked = tuple(run for run in every if run.id in runs) if runs else every
+    if not desk.root.recorded:
+        settle_cut_off(desk.handle, desk.root)
     proofs = tuple(p for p in desk.handle.proofs() if not runs)
     folder = desk.handle.folder
     events, damaged = history.read(folder)
@@ -107,7 +110,7 @@ def subject_of(
     notes = {"before": "a recorded host has one status" if rehearsal else no_first} if first is None else {}
     if damaged:
         notes["events"] = "; ".join(damaged)
-    subject = Subject(
+    return Subject(
         workshop=workshop,
         desk=desk,
         runs=picked,
@@ -117,12 +120,10 @@ def subject_of(
         events=() if runs else events,
         first=first,
         last=last,
-        elsewhere="",
+        elsewhere=_elsewhere(desk, known_boots(picked, events, (first, last))),
         progress=progress,
         notes=notes,
     )
-    subject.elsewhere = _elsewhere(subject)
-    return subject
 
 
 def _workshop_of(session: OpenSession, root: Path, course_dir: Path | None) -> Workshop:
@@ -133,26 +134,12 @@ def _workshop_of(session: OpenSession, root: Path, course_dir: Path | None) -> W
     return Workshop(course, Desk(session, place, host, topology, course_dir=course.source, course_id=course.id))
 
 
-def _ours_before_a_reboot(root: HostRoot, known: Collection[str | None]) -> bool:
-    """Whether something stands on this host that was written in a boot that the session knows: boot parameters do."""
-    return any(entry.boot_id in known for entry in journal.active(root))
-
-
-def _elsewhere(subject: Subject) -> str:
-    """Why this host, as it is now, is not what the session is about; "" where it is: the same host in a boot that the
-    session knows."""
-    session, root = subject.session, subject.root
-    here = clean(subject.desk.host.name, 40) or "host"
-    there = clean(session.host, 40)
+def _elsewhere(desk: Desk, boots: Collection[str]) -> str:
+    """Why this host, as it is now, is not what the session is about; "" where it is."""
+    session, root = desk.session, desk.root
+    here = clean(desk.host.name, 40) or "host"
     if root.recorded or session.recorded:
+        there = clean(session.host, 40)
         same = root.recorded and (not there or there == here)
         return "" if same else "the session is about a recorded host, which is not at hand"
-    if there and there != here:
-        return f"the session was made on {there}, and this host is {here}"
-    boots = {run.host.get("boot_id") for run in subject.runs} | {e.boot_id for e in subject.events}
-    boots |= {s.boot_id for s in (subject.first, subject.last) if s is not None}
-    known = boots - {None}
-    now = journal.current_boot(root)
-    if known and now is not None and now not in known and not _ours_before_a_reboot(root, known):
-        return f"{here} has been started again since, or another host has its name"
-    return ""
+    return elsewhere(session, here, root, boots)

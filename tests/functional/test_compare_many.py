@@ -115,3 +115,18 @@ def test_a_gate_on_stalls_and_on_stolen_time(runs: list[str], capsys: pytest.Cap
 )
 def test_a_tolerance_is_a_percentage_of_a_gate(runs: list[str], words: list[str]) -> None:
     assert main(["compare", "r0", "r1", *words]) == 2
+
+
+def test_whatever_is_null_in_its_json_has_its_reason(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *runs[:2], "--gate", "stalls:100us", "--json"]) == 1
+    value = json.loads(capsys.readouterr().out)
+    rows = [row for one in value["comparisons"] for row in one["rows"]]
+    assert any(row["ratio"] is None for row in rows)
+    assert "comparisons.rows.ratio" in value["notes"]
+    (higher,) = value["gate"]["higher"]
+    empty = {f"gate.higher.{name}" for name, found in higher.items() if found is None}
+    assert "gate.higher.ratio" in empty
+    assert empty <= value["notes"].keys()
+    assert main(["compare", *runs[:2], "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert (value["gate"], value["notes"]["gate"]) == (None, "none was asked for")

@@ -23,6 +23,7 @@ from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
 from jitter_workshop.flow.proving_sides import TunableSides
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
 from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -121,8 +122,8 @@ def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[OpenSession]:
-    with SessionStore(tmp_path / "sessions").create("proofs", "host") as made:
+def session(tmp_path: Path, tree: Path) -> Iterator[OpenSession]:
+    with SessionStore(tmp_path / "sessions").create("proofs", summarise(HostRoot(tree)).name) as made:
         yield made
 
 

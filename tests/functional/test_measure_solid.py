@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
+from jitter_workshop.bench import lock
 from jitter_workshop.cli import main
 from jitter_workshop.commands import measure
 from jitter_workshop.flow.measure import MeasureRequest
@@ -18,7 +20,8 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
     assert main(["measure", "--solid", "p99", "--placement", "none", "--wait", "120", "--json"]) == 0
     captured = capsys.readouterr()
     run = json.loads(captured.out)
-    assert captured.err.startswith("p99 needs 1,000 messages (ten of them beyond it): 1 s.\n")
+    # Whoever waits for the turn is told behind whom before that.
+    assert "p99 needs 1,000 messages (ten of them beyond it): 1 s." in captured.err.splitlines()
     assert [s["percentile"] for s in run["standings"]] == list(PERCENTILES)
     by_name = {s["percentile"]: s for s in run["standings"]}
     assert by_name["99"]["solid"] is True
@@ -51,11 +54,20 @@ def test_what_cannot_be_is_one_line(words: list[str], said: str, capsys: pytest.
 
 
 def test_on_a_terminal_one_line_says_how_far_a_preset_reaches(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     request = MeasureRequest()
-    assert measure._told(request, None, None) == request
-    assert capsys.readouterr().err == ""
+    assert measure._told(request, None, None) == (request, "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert measure._told(request, None, None) == request
-    assert capsys.readouterr().err == "5 s, about 500,000 messages: solid to p99.99.\n"
+    assert measure._told(request, None, None) == (request, "5 s, about 500,000 messages: solid to p99.99.")
+
+
+def test_of_a_run_that_is_not_made_nothing_is_foretold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(lock.TURN_VARIABLE, f"solid-{tmp_path.name}")
+    with lock.host_turn():
+        assert main(["measure", "--solid", "99", "--placement", "none"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len([line for line in said if not line.startswith("New session")]) == 1, said
+    assert "--wait SECONDS" in said[-1]

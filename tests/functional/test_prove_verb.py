@@ -16,6 +16,7 @@ from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.cli import main
 from jitter_workshop.commands import prove
 from jitter_workshop.flow import proving
+from jitter_workshop.flow.diary import Diary
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.session.store import SessionStore
 from tests.madeproofs import make_proof
@@ -150,6 +151,35 @@ def test_a_signal_ends_it_and_what_there_is_is_told(
 
 
 @pytest.mark.usefixtures("scripted")
+def test_a_second_signal_loses_nothing_of_what_the_first_one_left(
+    stopping: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopping(3, signal.SIGINT)
+    real = Diary.end
+
+    def end(self: Diary) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        real(self)
+
+    monkeypatch.setattr(Diary, "end", end)
+    assert main([*YES, "--rounds", "4", "--json"]) == 130
+    value = json.loads(capsys.readouterr().out)
+    assert (len(value["rounds"]), value["stopped"]) == (1, "stopped by SIGINT")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_it_costs_is_said_beside_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*YES, "--rounds", "1", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "Prove placement: 1 round, about " in told.err
+    assert "sched_setaffinity(accumulator)" in told.err
+    value = json.loads(told.out)
+    empty = {f"drift.{name}" for name in ("later_ratio", "second_ratio") if value["drift"][name] is None}
+    assert "drift.later_ratio" in empty
+    assert empty <= value["notes"].keys()
+
+
+@pytest.mark.usefixtures("scripted")
 def test_a_signal_in_the_first_round_leaves_nothing_to_tell(
     stopping: Callable[[int, int], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,7 +194,7 @@ def test_what_could_not_be_given_back_is_a_finding(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     proof = make_proof(restored=False)
-    monkeypatch.setattr(prove, "_proven", lambda prover, plan: (proof, []))
+    monkeypatch.setattr(prove, "_proven", lambda prover, plan, token, received: proof)
     assert main(YES) == 1
     assert "NOT GIVEN BACK" in capsys.readouterr().out
 

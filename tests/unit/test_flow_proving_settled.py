@@ -1,0 +1,80 @@
+"""What becomes of proofs that were not given back: judged by the journal of their own host, and of no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.flow import proving_settled
+from jitter_workshop.flow.proving_settled import GIVEN_BACK_LATER, settle_cut_off
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.model.change import LeftAlone
+from jitter_workshop.session.proofs import CUT_OFF
+from jitter_workshop.session.store import OpenSession, SessionStore
+from tests import tuned_tree
+from tests.madeproofs import make_proof
+from tests.madeup import make_run
+
+LEFT = LeftAlone("thp", "/sys/kernel/mm/transparent_hugepage/enabled", "madvise", "never", "somebody changed it")
+BOOT = "proc/sys/kernel/random/boot_id"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> HostRoot:
+    tree = tuned_tree.make(tmp_path / "tree")
+    (tree / BOOT).parent.mkdir(parents=True, exist_ok=True)
+    (tree / BOOT).write_text("this-boot\n")
+    return HostRoot(tree)
+
+
+@pytest.fixture
+def session(tmp_path: Path, root: HostRoot) -> Iterator[OpenSession]:
+    with SessionStore(tmp_path / "sessions").create("proofs", summarise(root).name) as made:
+        yield made
+
+
+def test_what_was_not_given_back_at_once_is_settled_once_nothing_stands(session: OpenSession, root: HostRoot) -> None:
+    session.add_proof(make_proof(restored=False, left_alone=(LEFT,)))
+    settle_cut_off(session, root)
+    (proof,) = session.proofs()
+    assert (proof.restored, proof.left_alone, proof.notes) == (True, (), (GIVEN_BACK_LATER,))
+
+
+def test_what_still_stands_is_not_settled(
+    session: OpenSession, root: HostRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proving_settled, "stands", lambda subject, root: True)
+    proof = make_proof(restored=False, left_alone=(LEFT,))
+    session.add_proof(proof)
+    settle_cut_off(session, root)
+    assert session.proofs() == (proof,)
+
+
+def test_a_proof_of_another_host_is_nothing_that_this_journal_knows(tmp_path: Path, root: HostRoot) -> None:
+    with SessionStore(tmp_path / "others").create("proofs", "another") as session:
+        session.add_proof(make_proof(restored=False, ended_at="", complete=False))
+        folder = session.folder
+    with SessionStore(folder.parent).open(folder.name) as later:
+        for _ in range(2):
+            settle_cut_off(later, root)
+            (proof,) = later.proofs()
+            assert (proof.restored, proof.stopped) == (False, CUT_OFF)
+            (note,) = proof.notes
+            assert note.startswith(
+                "whether all of it was given back is not known here: the session was made on another"
+            )
+
+
+@pytest.mark.parametrize(("boot", "known"), [("this-boot", True), ("another-boot", False)])
+def test_nor_one_of_a_boot_that_the_session_does_not_know(
+    session: OpenSession, root: HostRoot, boot: str, known: bool
+) -> None:
+    run, blocks = make_run(host={"boot_id": boot})
+    session.add_run(run, blocks)
+    session.add_proof(make_proof(restored=False))
+    settle_cut_off(session, root)
+    (proof,) = session.proofs()
+    assert proof.restored is known
