@@ -1,4 +1,4 @@
-"""Where a report goes: a name that says what it is, and files that are either whole or not there.
+"""Where a report or a chart goes: a name that says what it is, and files that are either whole or not there.
 
 Nothing is overwritten that was not meant. A link that stands where the report is to go is never followed, also not with
 ``force``: whoever put it there may have meant another file. A link to a folder on the way is.
@@ -39,9 +39,9 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 class NotWritten(WorkshopError):
-    """A report was made and could not be written; nothing of it is left."""
+    """A file was made and could not be written; nothing of it is left."""
 
-    title = "The report is not written"
+    title = "The file is not written"
 
 
 def default_name(document: ReportDocument, ending: str) -> str:

@@ -58,17 +58,36 @@ def test_bytes_do_not_go_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().out.startswith("<svg")
 
 
-def test_an_older_picture_is_replaced_whole_through_its_link(tmp_path: Path) -> None:
+def test_an_older_picture_is_replaced_whole_where_that_is_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "x.svg"
+    target.write_text("old")
+    assert main(["chart", "-o", str(target)]) == 2
+    assert "replace it with --force" in capsys.readouterr().err
+    assert target.read_text() == "old"
+    assert main(["chart", "-o", str(target), "--force"]) == 0
+    assert target.read_text().startswith("<svg")
+    assert [p.name for p in tmp_path.iterdir() if p.suffix == ".svg" or p.name.startswith(".")] == ["x.svg"]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_link_is_never_followed(force: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     real, link = tmp_path / "real.svg", tmp_path / "link.svg"
-    real.write_text("old")
-    real.chmod(0o640)
+    real.write_text("another's")
     link.symlink_to("real.svg")
-    assert main(["chart", "-o", str(link)]) == 0
+    assert main(["chart", "-o", str(link), *force]) == 2
+    captured = capsys.readouterr()
+    assert "is a link to real.svg and is not followed" in captured.err
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert link.is_symlink()
-    assert real.read_text().startswith("<svg")
-    assert real.stat().st_mode & 0o777 == 0o640
-    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix == ".svg") == ["link.svg", "real.svg"]
-    assert not list(tmp_path.glob(".new-*"))
+    assert real.read_text() == "another's"
+
+
+def test_force_is_for_files(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["chart", "--force"], ["chart", "-o", "-", "--force"]):
+        assert main(words) == 2
+        assert "--force is for files" in capsys.readouterr().err
 
 
 def test_a_new_picture_is_as_readable_as_any_new_file(tmp_path: Path) -> None:
@@ -80,14 +99,19 @@ def test_a_new_picture_is_as_readable_as_any_new_file(tmp_path: Path) -> None:
     assert (tmp_path / "x.svg").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "x.svg").symlink_to("/dev/full")
+def test_a_full_disk_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("jitter_workshop.flow.reporting_files._fill", full)
     assert main(["chart", "-o", str(tmp_path / "x.svg")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "no space left" in captured.err
     assert captured.err.count("\n") == 1
+    assert not (tmp_path / "x.svg").exists()
 
 
 def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

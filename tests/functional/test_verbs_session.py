@@ -96,7 +96,7 @@ def test_the_gate(two_runs: Path, runs: list[str], gate: str, code: int) -> None
         (["chart", "-o", "."], "cannot write a chart as"),
         (["chart", "--theme", "dark"], "are of a picture"),
         (["chart", "-o", "x.png", "--theme", "sepia"], "invalid choice"),
-        (["chart", "-o", "/nonexistent/x.png"], "that folder does not exist"),
+        (["chart", "-o", "/nonexistent/x.png"], "make the folder first"),
         (["chart", "-o", "x.gif"], "use -o FILE.svg"),
         (["chart", "nope"], "there is no run nope"),
         (["chart", "--session", "nope"], "there is no session nope"),
