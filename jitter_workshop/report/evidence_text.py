@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
@@ -41,6 +42,8 @@ _NO_EVENTS = {
     words.NOT_TRACED: "on a CPU not traced",
     words.CATCHING_UP: "catching up afterwards",
 }
+_STAND_IN = re.compile(r"task \d{1,6}")
+"""What a task is called in a report for others."""
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled, the CPU idle"}
 _ABOUT = {
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
@@ -59,6 +62,8 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NOBODY:
         return clean(_NOBODY[name], limit)
+    if kind == "task" and _STAND_IN.fullmatch(name):
+        return name
     return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64)), limit)
 
 
