@@ -10,6 +10,7 @@ from __future__ import annotations
 import decimal
 import itertools
 import math
+import operator
 from collections import deque
 from collections.abc import Iterator, Sequence
 
@@ -122,8 +123,11 @@ def _footer(summary: HistogramSummary, bins: Sequence[Bin]) -> tuple[float, floa
     count = sum(b.samples for b in bins)
     if not count:
         return 0.0, 0.0, 0
-    middles = [((b.low + b.high + 1) // 2, b.samples) for b in bins]
-    mean = sum(middle * samples for middle, samples in middles) / count
-    deviation = math.sqrt(sum((middle - mean) ** 2 * samples for middle, samples in middles) / count)
+    middles = [(low + high + 1) // 2 for low, high, _ in bins]
+    samples = [b.samples for b in bins]
+    mean = sum(map(operator.mul, middles, samples)) / count
+    deviation = math.sqrt(
+        sum((middle - mean) ** 2 * many for middle, many in zip(middles, samples, strict=True)) / count
+    )
     exact = mean if summary.mean is None else summary.mean
     return exact, deviation, bins[-1].high if summary.max is None else summary.max

@@ -64,7 +64,9 @@ def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]
     inner = unwrap(text, budget)
     space = layout(inner.lowest, inner.highest, inner.digits)
     values = _packed(inner.body, space) if inner.version == 2 else _plain(inner.body, inner.word_bytes)
-    found = dict(values)
+    found = dict(itertools.islice(values, MAX_COUNTERS + 1))
+    if len(found) > MAX_COUNTERS:
+        raise ValueError(f"the histogram uses more than {MAX_COUNTERS:,} counters")
     if (found and max(found) >= space.counts_len) or sum(found.values()) > MAX_TOTAL:
         raise ValueError("the histogram holds more than its geometry allows")
     return space, found
@@ -85,18 +87,14 @@ def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
     if length != len(raw) - _OUTER.size:
         raise ValueError("the histogram is cut off")
     header = _INNER_V0 if version == _V0 else _INNER
-    limit = header.size + MAX_COUNTERS * (_LAST_VARINT_BYTE + 1)
-    body = _decompressed(raw[_OUTER.size :], limit)
-    if len(body) < header.size:
-        raise ValueError("the histogram is cut off or too large")
+    body = _decompressed(raw[_OUTER.size :], header, version)
     if budget is not None:
         budget.spend(len(body) if version == _V2 else len(body) // _PLAIN_CHEAPER + 1)
     return _inner(version, body, header)
 
 
-def varints(body: bytes) -> list[int]:
+def varints(body: bytes) -> Iterator[int]:
     """ZigZag LEB128 numbers, at most nine bytes each: counts, or negative runs of zero counters."""
-    values: list[int] = []
     number, shift = 0, 0
     for byte in body:
         if shift == 7 * _LAST_VARINT_BYTE:
@@ -106,20 +104,26 @@ def varints(body: bytes) -> list[int]:
             if byte & 0x80:
                 shift += 7
                 continue
-        values.append((number >> 1) ^ -(number & 1))
+        yield (number >> 1) ^ -(number & 1)
         number, shift = 0, 0
     if shift:
         raise ValueError("the histogram is cut off in the middle of a number")
-    return values
 
 
-def _decompressed(raw: bytes, limit: int) -> bytes:
+def _decompressed(raw: bytes, header: struct.Struct, version: int) -> bytes:
+    """The header and what follows it, as far as the counters that the header asks for can go."""
     unpacker = zlib.decompressobj()
     try:
-        body = unpacker.decompress(raw, limit)
+        head = unpacker.decompress(raw, header.size)
+        if len(head) < header.size:
+            raise ValueError("the histogram is cut off")
+        fields = header.unpack(head)
+        digits, lowest, highest = fields[1:4] if version == _V0 else fields[3:6]
+        most = layout(lowest, highest, digits).counts_len * (_LAST_VARINT_BYTE + 1)
+        body = head + unpacker.decompress(unpacker.unconsumed_tail, most + 1)
     except zlib.error as error:
         raise ValueError("the histogram's compressed part is damaged") from error
-    if not unpacker.eof:
+    if not unpacker.eof or len(body) > header.size + most:
         raise ValueError("the histogram is cut off or too large")
     return body
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 MAX_COUNTERS = 500_000
-"""A decoded histogram may ask for no more counters than this (4 MB)."""
+"""A histogram that is allocated may ask for no more counters than this (4 MB)."""
+
+MOST_COUNTERS = 4_800_000
+"""Of a histogram that is read and not allocated: five digits from 1 ns to thirty days."""
+
+
+class Bin(NamedTuple):
+    """A counter that is not zero: the lowest and highest value that it stands for, and how many there were."""
+
+    low: int
+    high: int
+    samples: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,21 @@ class Geometry:
         sub_bucket = value >> (bucket + self.unit_magnitude)
         return ((bucket + 1) << self.sub_bucket_half_count_magnitude) + sub_bucket - self.sub_bucket_half_count
 
+    def bins(self, counted: Iterable[tuple[int, int]]) -> list[Bin]:
+        """(counter, samples) as bins: :meth:`bounds` of many at once."""
+        magnitude, half, unit = self.sub_bucket_half_count_magnitude, self.sub_bucket_half_count, self.unit_magnitude
+        found: list[Bin] = []
+        for index, samples in counted:
+            # Below two halves a counter is one unit wide; above, twice as wide with each half.
+            wide = (index >> magnitude) - 1
+            if wide <= 0:
+                shift, low = unit, index << unit
+            else:
+                shift = wide + unit
+                low = (index & (half - 1) | half) << shift
+            found.append(Bin(low, low + (1 << shift) - 1, samples))
+        return found
+
     def bounds(self, index: int) -> tuple[int, int]:
         """The lowest and the highest value that share a counter."""
         bucket = (index >> self.sub_bucket_half_count_magnitude) - 1
@@ -39,14 +66,6 @@ class Geometry:
         shift = bucket + self.unit_magnitude
         low = sub_bucket << shift
         return low, low + (1 << shift) - 1
-
-
-class Bin(NamedTuple):
-    """A counter that is not zero: the lowest and highest value that it stands for, and how many there were."""
-
-    low: int
-    high: int
-    samples: int
 
 
 def counters_needed(lowest: int, highest: int, digits: int) -> int:
@@ -60,11 +79,11 @@ def counters_needed(lowest: int, highest: int, digits: int) -> int:
 
 def layout(lowest: int, highest: int, digits: int) -> Geometry:
     """The geometry of a histogram by its three settings, as Java's HdrHistogram has it. Raises ValueError for settings
-    that make no sense or ask for more than :data:`MAX_COUNTERS` counters."""
+    that make no sense or ask for more than :data:`MOST_COUNTERS` counters."""
     if not 0 <= digits <= 5 or lowest < 1 or not 2 * lowest <= highest < 1 << 63:
         raise ValueError(f"no such histogram: {lowest} to {highest}, {digits} digits")
     length = counters_needed(lowest, highest, digits)
-    if length > MAX_COUNTERS:
+    if length > MOST_COUNTERS:
         raise ValueError(f"a histogram from {lowest} to {highest} with {digits} digits is too large")
     magnitude = (2 * 10**digits - 1).bit_length() - 1
     unit = lowest.bit_length() - 1

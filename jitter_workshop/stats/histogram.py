@@ -149,8 +149,8 @@ def decode(text: str | bytes) -> HdrHistogram:
 
 def non_zero(histogram: HdrHistogram) -> list[Bin]:
     """All counters that are not zero, from the lowest value to the highest, in one pass."""
-    bounds, view = geometry(histogram).bounds, counters(histogram)
-    return [Bin(*bounds(i), view[i]) for i in itertools.compress(range(len(view)), view)]
+    view = counters(histogram)
+    return geometry(histogram).bins(zip(itertools.compress(range(len(view)), view), filter(None, view), strict=True))
 
 
 def samples_needed(percentile: str) -> int:

@@ -18,6 +18,7 @@ from jitter_workshop.session import foreign, hlog
 from jitter_workshop.session.foreign_text import MAX_NS
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import imported_curve, value_at
+from jitter_workshop.stats.geometry import layout
 
 SAMPLES = Path(__file__).parents[1] / "imports"
 REPORT = "encoded-result-histogram-Accumulator_Message_Transit_Latency__ns_-20151104-LABEL_baseline.report.enc"
@@ -273,6 +274,14 @@ def packed(lowest: int, highest: int, digits: int, body: bytes, cookie: int = 0x
     return b"0.000,1.000,0.001," + base64.b64encode(outer) + b"\n"
 
 
+def test_the_finest_histograms_of_the_library_are_read() -> None:
+    """Five digits from 1 ns to an hour: 3.4 million counters, of which few are in use."""
+    line = packed(1, 3_600_000_000_000, 5, b"\xff\x88\x7a\x02")
+    (run,) = foreign.parse(line, "fine.hlog", unit="ns")
+    space = layout(1, 3_600_000_000_000, 5)
+    assert run.bins == ((*space.bounds(1_000_000), 1),)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -280,7 +289,9 @@ def packed(lowest: int, highest: int, digits: int, body: bytes, cookie: int = 0x
         (packed(1, 3_600_000_000_000, 9, b"\x02"), "no such histogram"),
         (packed(0, 1_000, 3, b"\x02"), "no such histogram"),
         (packed(1, 1_000_000, 3, bytes(30_000_000)), "cut off or too large"),
-        (packed(1, 1_000_000, 3, bytes(3_000_000)), "more than its geometry allows"),
+        (packed(1, 1_000_000, 3, bytes(3_000_000)), "cut off or too large"),
+        (packed(1, 1_000_000, 3, bytes(30_000)), "more than its geometry allows"),
+        (packed(1, 3_600_000_000_000, 5, b"\x02" * 600_000), "uses more than 500,000 counters"),
         (packed(1, 1_000_000, 3, b"\xff" * 8 + b"\x7f\x02"), "more than its geometry allows"),
         (packed(1, 1_000_000, 3, (b"\xfe" * 8 + b"\x7f") * 3), "more than its geometry allows"),
         (packed(1, 1 << 62, 1, b"\x02" * 900), "thirty days"),
