@@ -47,6 +47,7 @@ def lines(page: Page, back: BroughtBack) -> list[str]:
         said = [f"Session {name} is here already, with the same content: nothing was written."]
     else:
         how = "all but its id and name as it was, bit for bit" if back.old_id else "bit for bit"
+        how = f"what the report has of it {how}" if back.left_out else how
         said = [f"Session {name} is back with {many(back.runs, 'run')}, {how}."]
     if back.old_id:
         said.append(f"Another session has its id {back.old_id} here, so it has a new one.")
@@ -60,8 +61,8 @@ def lines(page: Page, back: BroughtBack) -> list[str]:
         number = len(back.left_out)
         were = "was" if number == 1 else "were"
         said.append(
-            f"{many(number, 'file')} of it {were} left out of the report to keep it small; 'sessions import --json' "
-            "lists them."
+            f"{many(number, 'file')} of it {were} left out of the report to keep it small and did not come back; "
+            "'sessions import --json' lists them."
         )
     if back.anew:
         said.append(

@@ -21,6 +21,7 @@ from jitter_workshop.session.ids import timestamp
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.tuning import journal
 
+LAPSED = "its lease had ended, because this program stood still or the agent ended: root's side gave it back"
 VALUE_LIMIT = 4_096
 """Of a value that is written down; a mask of 8,192 CPUs has half of that."""
 
@@ -34,7 +35,7 @@ class Diary:
         self._folder = session.folder if session is not None and writable(session) else None
         self._root = root or HostRoot()
         self._chapter, self._proof = "", ""
-        self._leased: dict[tuple[str, str], HostEvent] = {}
+        self._leased: dict[tuple[str, str], list[HostEvent]] = {}
         self._lock = threading.Lock()
         self._boot_id: str | None = None
 
@@ -56,7 +57,8 @@ class Diary:
             for a in result.applied
         ]
         if not kept:
-            self._leased |= {(one.tunable, one.path): one for one in made}
+            for one in made:
+                self._leased.setdefault((one.tunable, one.path), []).append(one)
         made += [self._event("refused", r.tunable, r.path, None, None, reason=r.reason) for r in result.refused]
         self._add(made)
 
@@ -71,9 +73,20 @@ class Diary:
             self._leased.pop((one.tunable, one.path), None)
         self._add(made)
 
+    def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
+        """Write down what a lease that ended by itself gave back: all that was leased and of which the host's journal
+        says no more that it stands (``standing``: tunable and path)."""
+        made = []
+        for key in [key for key in reversed(self._leased) if key not in standing]:
+            made += [
+                self._event("restored", e.tunable, e.path, e.after, e.before, reason=LAPSED)
+                for e in reversed(self._leased.pop(key))
+            ]
+        self._add(made)
+
     def kept(self, tunables: Collection[str] | None = None) -> None:
         """Write down that what was applied of these tunables (None: all) stays until ``restore``."""
-        staying = [e for e in self._leased.values() if tunables is None or e.tunable in tunables]
+        staying = [e[-1] for e in self._leased.values() if tunables is None or e[-1].tunable in tunables]
         for one in staying:
             del self._leased[one.tunable, one.path]
         self._add([self._event("kept", e.tunable, e.path, e.before, e.after, kept=True) for e in staying])

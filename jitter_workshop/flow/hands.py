@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from jitter_workshop.agent.client import CHANGING, TRACING, AgentClient, NeedsPassword, Purpose, Rights, connect, rights
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.changing import standing
 from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.witness import Tracer
 from jitter_workshop.host.root import HostRoot
@@ -82,6 +83,7 @@ class Hands:
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
         """Give back these tunables, or all. Raises HostError."""
+        self._living()
         if not journal.read_journals(HostRoot()):
             return NOTHING
         result = self._connected().restore(tunables)
@@ -121,6 +123,7 @@ class Hands:
         agent, self._agent = self._agent, None
         leased, self._leased = self._leased, set()
         if self._lost:
+            self._write_down_lapsed()
             self.trouble = "the agent ended on its way; 'jitter-workshop restore --list' shows whether something stands"
         if agent is None:
             return NOTHING
@@ -153,7 +156,13 @@ class Hands:
             self._agent = None
             self._lost = self._lost or bool(self._leased)
             self._leased.clear()
+        if self._lost:
+            self._write_down_lapsed()
         return self._agent
+
+    def _write_down_lapsed(self) -> None:
+        """What a lost lease gave back by itself, as far as the host's journal says so by now."""
+        self.diary.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot())})
 
 
 def _ids(words: Sequence[str]) -> set[str]:

@@ -18,6 +18,7 @@ from jitter_workshop.errors import BusyError, HostError, MeasureError, SessionEr
 from jitter_workshop.flow import hands as hands_module
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow import proving_plan
+from jitter_workshop.flow.diary import LAPSED, Diary
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
@@ -33,6 +34,7 @@ from jitter_workshop.model.run import UNSTEADY, ForeignLoad, PlacementRecord, Ru
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.report.proof_text import render
 from jitter_workshop.report.terminal import Style
+from jitter_workshop.session import history
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.rounds import draw_orders
@@ -655,3 +657,34 @@ def test_a_proof_that_cannot_be_kept_is_told_all_the_same(
     proof = prove(words("thp"), session, hands)
     assert len(proof.rounds) == 1
     assert any(note.startswith("the proof is not kept: the disk is full") for note in proof.notes)
+
+
+# -- a lease that ends by itself ---------------------------------------------------------------------------------------
+
+
+def test_what_a_lost_lease_gave_back_is_in_the_history(
+    session: OpenSession, hands: Hands, tree: Path, measured: Measured
+) -> None:
+    before = tuned_tree.contents(tree)
+    hands.diary = Diary(session, HostRoot(tree))
+
+    def lose(run: Run) -> Run:
+        if run.label.endswith("with"):
+            measured.spoil.clear()  # once
+            agent = hands._agent
+            assert agent is not None
+            assert agent._process.stdin is not None
+            agent._process.stdin.close()  # as an agent sees a program that stands still: nobody speaks any more
+            agent._process.wait(30)
+        return run
+
+    measured.spoil[0] = measured.spoil[1] = lose
+    proof = prove(words("thp", rounds=2), session, hands)
+    assert proof.complete
+    assert any("was measured again" in note for note in proof.notes)
+    assert tuned_tree.contents(tree) == before
+    events, _ = history.read(session.folder)
+    did = [event.did for event in events if event.path.endswith("enabled")]
+    assert did.count("applied") == did.count("restored")
+    (alone,) = [event for event in events if event.reason == LAPSED]
+    assert (alone.did, alone.before, alone.after) == ("restored", "madvise", "always")

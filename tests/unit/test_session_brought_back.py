@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.cli import main
+from jitter_workshop.commands import brought_back
 from jitter_workshop.report import html
 from jitter_workshop.session import archive, reportfile
 from jitter_workshop.session.store import SessionStore
+from jitter_workshop.session.unpack import BroughtBack, Unpacked
 from tests import madereports
 from tests.madeup import make_run
 from tests.unit.test_session_archive import content_of
@@ -181,3 +184,12 @@ def test_whatever_is_in_the_file_it_is_read_or_refused_in_a_line(
     assert set(ours()) <= {theirs(report).name}
     for found in ours().values():
         assert found == content_of(theirs(report))
+
+
+def test_what_was_left_out_did_not_come_back_and_the_rest_is_bit_for_bit() -> None:
+    unpacked = cast(Unpacked, None)  # what is said needs none of it
+    left = archive.LeftOut("runs/a/trace", 5, "too large")
+    back = BroughtBack("20260101-000000-aaaa", "monday", 112, False, "", (), (left,))
+    said = " ".join(brought_back.lines(brought_back.Page("report.html", unpacked, True), back))
+    assert "is back with 112 runs, what the report has of it bit for bit." in said
+    assert "1 file of it was left out of the report to keep it small and did not come back" in said
