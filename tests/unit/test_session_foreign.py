@@ -282,6 +282,13 @@ def test_the_finest_histograms_of_the_library_are_read() -> None:
     assert run.bins == ((*space.bounds(1_000_000), 1),)
 
 
+@pytest.mark.parametrize("shape", [(1, 60_000_000_000, 3), (1_000, 3_600_000_000, 2), (7, 1_000_000, 1)])
+def test_bins_of_many_counters_are_those_of_each(shape: tuple[int, int, int]) -> None:
+    space = layout(*shape)
+    found = space.bins((index, index + 1) for index in range(space.counts_len))
+    assert found == [(*space.bounds(index), index + 1) for index in range(space.counts_len)]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
