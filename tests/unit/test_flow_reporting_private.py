@@ -95,7 +95,6 @@ def test_names_of_hosts_users_and_tasks_are_gone_and_the_same_one_everywhere() -
     assert kept.commands[0].command == "jitter-workshop --course DIR status --session session"
     report = kept.culprits[0].report
     assert report is not None
-    token = report.causes[0].name
     assert kept.summary == ("Stalls on host 1.",)
     # Nothing says in a field who woke whom.
     assert report.worst[0].notes == (LEFT_OUT,)
