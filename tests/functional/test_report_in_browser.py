@@ -161,6 +161,8 @@ def test_on_paper_everything_is_open_and_black_on_white(window: Browser, page: P
         window.ask("getComputedStyle(document.querySelector('#chart-1 polyline:not(.few)')).strokeDasharray") == "none"
     )
     assert window.ask(CONTRASTS % READABLE) == []
+    # A4 without its margins is 265 mm high, and two charts fit it; a heading stays with its figure.
+    assert window.ask("document.querySelector('#chart-1').getBoundingClientRect().height") <= 92 / 25.4 * 96 + 1
     printed = window.pdf()
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") >= 5
