@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
+from jitter_workshop.stats import footing
 from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, headline_measures
 from jitter_workshop.stats.measurewords import amount, measure_name
 
@@ -32,11 +33,14 @@ def render_all(
     if compared:
         runs = [c for _, _, c in compared]
         heads = [n for n, _, _ in compared]
+        marks = [marks_of(one, metric) for one in (baseline, *(b for _, b, _ in compared))]
         if len(compared) <= _MOST_COLUMNS:
-            lines += ["", *_by_measure(heads, runs)]
+            lines += ["", *_by_measure(heads, runs, marks)]
+            lines += _legend(marks, {row.measure for one in runs for row in one.rows})
         else:
             labels = [clean(one.label or one.id, 15) for one in (baseline, *(b for _, b, _ in compared))]
-            lines += ["", *_by_run(heads, labels, runs, headline_measures(runs, baseline.workload, wanted))]
+            measures = headline_measures(runs, baseline.workload, wanted)
+            lines += ["", *_by_run(heads, labels, runs, measures, marks), *_legend(marks, measures)]
             lines += ["", "Every row of each: --json, or fewer runs at a time."]
     return "\n".join([*lines, "", *textwrap.wrap(_WITHOUT_PROOF, WIDTH)]) + "\n"
 
@@ -47,14 +51,13 @@ def render(comparison: Comparison, baseline: Run, other: Run, metric: str) -> st
     if baseline.label or other.label:
         lines.insert(0, f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}")
     if comparison.rows:
+        ours, theirs = marks_of(baseline, metric), marks_of(other, metric)
         lines.append(_line("", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"))
-        lines += [
-            _line(
-                measure_name(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_text(row.ratio)
-            )
-            for row in comparison.rows
-        ]
-        lines.append("")
+        for row in comparison.rows:
+            a, b = amount(row.measure, row.a), amount(row.measure, row.b)
+            marks = ours.get(row.measure, ""), theirs.get(row.measure, "")
+            lines.append(_line(measure_name(row.measure), a, b, ratio_text(row.ratio), *marks))
+        lines += [*_legend((ours, theirs), {row.measure for row in comparison.rows}), ""]
     lines += textwrap.wrap(clean(comparison.text, 2_000), WIDTH)
     return "\n".join(lines) + "\n"
 
@@ -72,8 +75,25 @@ def ratio_text(ratio: float | None) -> str:
     return f"{ratio:.2f}×" if ratio > 0.1 else f"1/{1 / ratio:,.0f}"
 
 
-def _line(name: str, a: str, b: str, ratio: str) -> str:
-    return f"{name:<{_LABEL}}{a:>{_COLUMN}}{b:>{_COLUMN}}{ratio:>{_RATIO}}".rstrip()
+def marks_of(run: Run, metric: str) -> dict[str, str]:
+    """Measure → the mark of what a run's percentile stands on, for those that it knows."""
+    summary = run.histograms.get(metric)
+    if summary is None:
+        return {}
+    marks = footing.of_run(run) if metric == run.main_histogram else footing.of_count(summary.count)
+    return {f"p{p}": mark for p, mark in marks.items() if summary.percentiles.get(p) is not None}
+
+
+def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str]) -> list[str]:
+    """What the marks of the measures shown mean, after a blank line; nothing where there are none."""
+    found = footing.legend(mark for one in marks for measure, mark in one.items() if measure in measures)
+    return ["", *found] if found else []
+
+
+def _line(name: str, a: str, b: str, ratio: str, mark_a: str = "", mark_b: str = "") -> str:
+    """A mark stands in the blank behind its value."""
+    a, b = f"{a:>{_COLUMN}}{mark_a or ' '}", f"{b:>{_COLUMN - 1}}{mark_b or ' '}"
+    return f"{name:<{_LABEL}}{a}{b}{ratio:>{_RATIO - 1}}".rstrip()
 
 
 def _who(name: str, run: Run, unlike: Sequence[str]) -> str:
@@ -82,8 +102,8 @@ def _who(name: str, run: Run, unlike: Sequence[str]) -> str:
     return "\n    ".join([said, *why])
 
 
-def _by_measure(heads: Sequence[str], found: Sequence[Comparison]) -> list[str]:
-    """A line a measure, two columns a run: its value, and the ratio to A."""
+def _by_measure(heads: Sequence[str], found: Sequence[Comparison], marks: Sequence[Mapping[str, str]]) -> list[str]:
+    """A line a measure, two columns a run: its value, and the ratio to A. ``marks``: A's first."""
     of = [{row.measure: row for row in one.rows} for one in found]
     lines = [
         f"{'':<{_NAME}}{'A':>{_A}}" + "".join(f"{head:>{_VALUE}}{head + '/A':>{_SHORT}}" for head in heads).rstrip()
@@ -91,14 +111,22 @@ def _by_measure(heads: Sequence[str], found: Sequence[Comparison]) -> list[str]:
     for measure in sorted({name for rows in of for name in rows}, key=_place):
         a = next(rows[measure].a for rows in of if measure in rows)
         line = f"{measure_name(measure):<{_NAME}}{amount(measure, a):>{_A}}"
-        for rows in of:
-            line += _cell(measure, rows.get(measure))
+        before = marks[0].get(measure, "")
+        for rows, mark in zip(of, marks[1:], strict=True):
+            row = rows.get(measure)
+            line += _value(amount(measure, row.b if row else None), before)
+            line += _behind(_ratio(row), mark.get(measure, ""))
+            before = ""
         lines.append(line.rstrip())
     return lines
 
 
 def _by_run(
-    heads: Sequence[str], labels: Sequence[str], found: Sequence[Comparison], measures: Sequence[str]
+    heads: Sequence[str],
+    labels: Sequence[str],
+    found: Sequence[Comparison],
+    measures: Sequence[str],
+    marks: Sequence[Mapping[str, str]],
 ) -> list[str]:
     """A line a run, A first: five measures, of which the first and the fourth with their ratio to A."""
     stalls, stolen, middle, tail, worst = measures
@@ -109,18 +137,25 @@ def _by_run(
     of = [{row.measure: row for row in one.rows} for one in found]
     first = {m: next((rows[m].a for rows in of if m in rows), None) for m in measures}
     own = [{m: ComparisonRow(m, None, value, None) for m, value in first.items() if value is not None}, *of]
-    for head, label, rows in zip(["A", *heads], labels, own, strict=True):
+    for head, label, rows, mark in zip(["A", *heads], labels, own, marks, strict=True):
         values = {m: amount(m, rows[m].b if m in rows else None) for m in measures}
         ratios = ["" if head == "A" else _ratio(rows.get(m)) for m in (stalls, tail)]
         lines.append(
             f"{head:<4}{label:<{_NAME - 4}}{values[stalls]:>{_VALUE}}{ratios[0]:>{_SHORT}}{values[stolen]:>10}"
-            f"{values[middle]:>{_VALUE}}{values[tail]:>{_VALUE}}{ratios[1]:>{_SHORT}}{values[worst]:>8}".rstrip()
+            f"{values[middle]:>{_VALUE}}{_value(values[tail], mark.get(middle, ''))}"
+            f"{_behind(ratios[1], mark.get(tail, ''))}{values[worst]:>8}".rstrip()
         )
     return lines
 
 
-def _cell(measure: str, row: ComparisonRow | None) -> str:
-    return f"{amount(measure, row.b if row else None):>{_VALUE}}{_ratio(row):>{_SHORT}}"
+def _value(value: str, before: str) -> str:
+    """A column, with the mark of the value before it in its first blank."""
+    return f"{before}{value:>{_VALUE - len(before)}}"
+
+
+def _behind(ratio: str, mark: str) -> str:
+    """A ratio's column, with the mark of its value in its first blank."""
+    return f"{mark}{ratio:>{_SHORT - len(mark)}}"
 
 
 def _ratio(row: ComparisonRow | None) -> str:

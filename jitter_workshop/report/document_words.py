@@ -51,6 +51,8 @@ FEW = (
     "–: too few samples to say. The maximum is one event."
 )
 """What the marks in a table of runs mean."""
+FEW_IN_CURVES = f"{FEW_SAMPLES} marks what fewer than ten samples lie beyond, as the chart draws it dotted."
+"""The same for a table of a chart's curves, of which the samples are known and not always the run."""
 
 HOW_CURVES = (
     "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up ten times longer. A line is "

@@ -8,7 +8,7 @@ from jitter_workshop.model.report import Overlay, ReportedRun
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import Standing
-from jitter_workshop.report.document_words import FEW, HEADLINE_STALL_NS, HOW_CURVES
+from jitter_workshop.report.document_words import FEW, FEW_IN_CURVES, HEADLINE_STALL_NS, HOW_CURVES
 from jitter_workshop.report.html_write import (
     UNKNOWN,
     Html,
@@ -27,7 +27,7 @@ from jitter_workshop.report.html_write import (
 )
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.footing import FEW_STALLS, of_standings
+from jitter_workshop.stats.footing import FEW_STALLS, LEGEND, of_count, of_standings
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 _COLUMNS = ("50", "90", "99", "99.9", "99.99")
@@ -51,18 +51,25 @@ def _same_as_table(overlay: Overlay) -> Html:
     rows = []
     for curve in overlay.curves:
         origin = join([" ", tag("span", shown(curve.origin, 40), class_="origin")]) if curve.origin else None
-        values = [value_at(curve, float(p)) for p in _COLUMNS]
+        marks = of_count(curve.count)
         last = curve.points[-1].value_ns if curve.points else None
         rows.append(
             row(
                 join([name(curve.label, 60), origin]),
-                *(figure_cell(nice_ns(v)) for v in values),
+                *(_of_curve(value_at(curve, float(p)), marks[p]) for p in _COLUMNS),
                 figure_cell(nice_ns(last)),
                 figure_cell(f"{curve.count:,}"),
             )
         )
     heads = ("curve", *(Number(f"p{p}") for p in _COLUMNS), Number("max"), Number("samples"))
-    return folded("The same as a table", table(heads, rows, f"Curves of the chart: {clean(overlay.title, 80)}"))
+    caption = f"Curves of the chart: {clean(overlay.title, 80)}. {FEW_IN_CURVES}"
+    return folded("The same as a table", table(heads, rows, caption))
+
+
+def _of_curve(value: int | None, mark: str) -> Html:
+    if value is None or not mark:
+        return figure_cell(nice_ns(value))
+    return cell(join([tag("span", nice_ns(value), class_="few"), f" {mark}"]), "n", LEGEND[mark])
 
 
 def run_anchors(runs: Sequence[ReportedRun]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement
 from jitter_workshop.report import markdown_course, markdown_host
 from jitter_workshop.report.document_words import (
     FEW,
+    FEW_IN_CURVES,
     HEADLINE_STALL_NS,
     HOW_CURVES,
     HOW_IT_COUNTS,
@@ -48,7 +49,7 @@ from jitter_workshop.report.proof_text import WORDS, company, pictures, span_of
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.footing import of_standings
+from jitter_workshop.stats.footing import of_count, of_standings
 from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
@@ -138,13 +139,17 @@ def _charts(overlays: Sequence[Overlay], charts: Mapping[int, str]) -> Iterator[
         yield line(overlay.text, 600)
         heads = ("curve", *(f"p{p}" for p in _COLUMNS), "max", "samples")
         yield table(heads, map(_curve, overlay.curves), range(1, len(heads)))
+        if any(mark for curve in overlay.curves for mark in of_count(curve.count).values()):
+            yield line(FEW_IN_CURVES)
 
 
 def _curve(curve: PercentileCurve) -> list[str]:
     label = join([name(curve.label, 60), f" ({clean(curve.origin, 40)})" if curve.origin else ""])
     known = curve.points[-1].value_ns if curve.points else None
-    values = (*(value_at(curve, float(p)) for p in _COLUMNS), known)
-    return [label, *map(nice_ns, values), f"{curve.count:,}"]
+    marks = of_count(curve.count)
+    values = [(value_at(curve, float(p)), marks[p]) for p in _COLUMNS]
+    told = [f"{nice_ns(value)} {mark}".rstrip() if value is not None else nice_ns(None) for value, mark in values]
+    return [label, *told, nice_ns(known), f"{curve.count:,}"]
 
 
 def _verdicts(document: ReportDocument) -> Iterator[str]:

@@ -55,6 +55,18 @@ def test_columns_hold_every_measure_with_its_ratio(runs: list[str], capsys: pyte
     assert at == sorted(at)
 
 
+@pytest.mark.parametrize("others", [1, 2, 4])
+def test_what_stands_on_too_little_is_marked(runs: list[str], others: int, capsys: pytest.CaptureFixture[str]) -> None:
+    # 4,103 messages: four of them beyond p99.9, 41 beyond p99.
+    assert main(["compare", "r0", *runs[1 : 1 + others]]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "·  fewer than ten samples beyond it: the chart draws it dotted" in lines
+    if others <= 3:
+        assert next(line for line in lines if line.startswith("p99.9 ")).count("·") == others + 1
+        assert "·" not in next(line for line in lines if line.startswith("p99 "))
+    assert max(map(len, lines)) <= 80
+
+
 def test_lines_hold_a_run_each_where_columns_do_not_fit(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *runs, "--gate", "p90"]) == 2
     assert "interval" in capsys.readouterr().err

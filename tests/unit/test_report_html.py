@@ -17,6 +17,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.report import html
 from jitter_workshop.report.html_write import Html, cell, code, name, row, shown, tag
 from jitter_workshop.session import reportfile
+from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.measurewords import measure_name
 from jitter_workshop.stats.scale import nice_ns, times
 from tests import madereports
@@ -172,6 +173,16 @@ def test_a_verdict_says_no_more_than_its_data(document: ReportDocument) -> None:
 def test_few_samples_are_marked_in_words_too(page: str, document: ReportDocument) -> None:
     few = sum(one.value_ns is not None and not one.solid for run in document.runs for one in run.standings)
     assert few
+    # The tables of the charts' curves have columns up to p99.99.
+    curves = [curve for one in document.overlays for curve in one.curves]
+    marked = [
+        percentile
+        for curve in curves
+        for percentile, beyond in (("50", 0.5), ("90", 0.1), ("99", 0.01), ("99.9", 1e-3), ("99.99", 1e-4))
+        if curve.count and curve.count * beyond < 10 and value_at(curve, float(percentile)) is not None
+    ]
+    assert marked
+    few += len(marked)
     assert len(re.findall(r'<span class="few">[^<]+</span> ·', page)) == few
     assert "· marks what fewer than ten samples lie beyond" in page
 
