@@ -4,8 +4,8 @@ RUN is an id, the unique beginning of one, a label (the newest run that has it),
 What was imported from other tools has a label, too; --imported draws all of it beside the runs.
 Without RUN: the latest six runs of the session. Lines are solid where at least ten samples lie beyond, else dotted.
 On a terminal the chart takes its width; elsewhere it is plain text of 80 columns. With -o FILE.svg or FILE.png it is a
-picture; a file that is there is replaced with --force only, a link never followed. '-o -' sends it to stdout. An SVG is
-light or dark as its reader's system is, a PNG is light; --theme decides for either.
+picture, which takes the place of an older one and never follows a link; '-o -' sends it to stdout. An SVG is light or
+dark as its reader's system is, a PNG is light; --theme decides for either.
 '--kind ccdf' turns it: at each length the share that is longer, to be read at a threshold. '--kind histogram' counts
 how many there are of each length, '--kind rates' the gaps of spin in an hour of sampled time.
 """
@@ -44,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE.svg|.png", type=Path, help="write a picture instead (-: stdout)"
     )
     parser.add_argument("--format", choices=FORMATS, help="of the picture (default: as FILE ends, svg on stdout)")
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
     parser.add_argument("--theme", choices=("light", "dark"), help="of the picture")
     parser.add_argument("--published", action="store_true", help="overlay the laptop's curves published in 2015")
     parser.add_argument("--imported", action="store_true", help="overlay what 'sessions import' brought")
@@ -57,11 +56,8 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.reporting_files import check, write
 
     form = _format(args)
-    to_file = form is not None and args.output != output.STDOUT
-    if args.force and not to_file:
-        raise UsageError("--force is for files", "leave it out, or name a file with -o")
-    if to_file:
-        check(args.output, args.force)
+    if form is not None and args.output != output.STDOUT:
+        check(args.output, force=True)
     if args.published and args.kind in ("histogram", "rates"):
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
     curves, view, notices = _curves(args)
@@ -72,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.output == output.STDOUT:
         output.write_stdout(_picture(form, curves, view, args.theme))
     else:
-        write({args.output.name: _picture(form, curves, view, args.theme)}, args.output.parent, force=args.force)
+        write({args.output.name: _picture(form, curves, view, args.theme)}, args.output.parent, force=True)
         sys.stdout.write(f"{args.output}\n")
     for notice in notices:
         sys.stderr.write(f"note: {clean(notice, 300)}\n")

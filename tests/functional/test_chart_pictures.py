@@ -58,36 +58,24 @@ def test_bytes_do_not_go_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().out.startswith("<svg")
 
 
-def test_an_older_picture_is_replaced_whole_where_that_is_meant(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_older_picture_is_replaced_whole(tmp_path: Path) -> None:
     target = tmp_path / "x.svg"
     target.write_text("old")
-    assert main(["chart", "-o", str(target)]) == 2
-    assert "replace it with --force" in capsys.readouterr().err
-    assert target.read_text() == "old"
-    assert main(["chart", "-o", str(target), "--force"]) == 0
+    assert main(["chart", "-o", str(target)]) == 0
     assert target.read_text().startswith("<svg")
     assert [p.name for p in tmp_path.iterdir() if p.suffix == ".svg" or p.name.startswith(".")] == ["x.svg"]
 
 
-@pytest.mark.parametrize("force", [[], ["--force"]])
-def test_a_link_is_never_followed(force: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_link_is_never_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     real, link = tmp_path / "real.svg", tmp_path / "link.svg"
     real.write_text("another's")
     link.symlink_to("real.svg")
-    assert main(["chart", "-o", str(link), *force]) == 2
+    assert main(["chart", "-o", str(link)]) == 2
     captured = capsys.readouterr()
     assert "is a link to real.svg and is not followed" in captured.err
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert link.is_symlink()
     assert real.read_text() == "another's"
-
-
-def test_force_is_for_files(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["chart", "--force"], ["chart", "-o", "-", "--force"]):
-        assert main(words) == 2
-        assert "--force is for files" in capsys.readouterr().err
 
 
 def test_a_new_picture_is_as_readable_as_any_new_file(tmp_path: Path) -> None:
