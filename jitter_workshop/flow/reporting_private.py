@@ -67,6 +67,7 @@ _TOLD_OF_HOSTS = frozenset({"notes", "summary", "reason", "text", "why"})
 
 _SYSTEM = "proc|sys|dev|boot|etc|usr|lib|lib64|bin|sbin"
 _FOREIGN_PATH = re.compile(rf"(?<![\w./])(?:/(?!(?:{_SYSTEM})(?:/|$))[^\s/'\",;:)]+(?:/[^\s'\",;:)]*)+|/home\b)")
+_HOME = re.compile(r"/home/([^/\s'\"]+)")
 _OPTIONS = {"--root": "TREE", "--course": "DIR", "--label": "label", "--session": SESSION}
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _LISTED = re.compile(r"(\d+ of \d+ processes may run on CPU [^:]+): .*?(; \d+ with real-time priority)?", re.DOTALL)
@@ -81,22 +82,26 @@ class Names:
     """What a report tells of a host that others may not be meant to see, each in the order in which it is met."""
 
     hosts: tuple[str, ...]
+    users: tuple[str, ...]
     tasks: tuple[str, ...]
 
 
 def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
-    """The names of hosts, and of tasks that are neither the kernel's nor known services. ``hosts_beside``: hosts that
-    sentences may name, too, such as the one on which the report is made."""
+    """The names of hosts, of users by their home folders, and of tasks neither the kernel's nor known services'.
+    ``hosts_beside``: hosts that sentences may name, too, such as the one on which the report is made."""
     hosts = dict.fromkeys((document.host_name, document.recorded, *hosts_beside))
+    users: dict[str, None] = {}
     tasks: dict[str, None] = {}
     for value in _each(document):
         if isinstance(value, HostSummary):
             hosts[value.name] = None
         elif isinstance(value, Snapshot):
             hosts[value.host] = None
+        elif isinstance(value, str):
+            users |= dict.fromkeys(_HOME.findall(value))
         elif (task := _task_of(value)) is not None and is_private(task):
             tasks[task] = None
-    return Names(tuple(name for name in hosts if name.strip()), tuple(tasks))
+    return Names(tuple(name for name in hosts if name.strip()), tuple(users), tuple(tasks))
 
 
 def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
