@@ -222,8 +222,9 @@ def _print(run: Run, as_json: bool) -> None:
         from jitter_workshop.model.codec import to_plain
         from jitter_workshop.stats.budget import standings
 
-        notes = {**run.notes, "standings.value_ns": FEW_SAMPLES}
-        print_json({**to_plain(run), "standings": to_plain(standings(run)), "notes": notes})
+        stand = standings(run)
+        unknown = {"standings.value_ns": FEW_SAMPLES} if any(one.value_ns is None for one in stand) else {}
+        print_json({**to_plain(run), "standings": to_plain(stand), "notes": {**run.notes, **unknown}})
         return
     from jitter_workshop.report.text import render
 

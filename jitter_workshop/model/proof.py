@@ -55,8 +55,8 @@ class Proof:
     ``judgement``: None where no round was finished. ``restored``: nothing of the change stands any more;
     ``left_alone``: what could not be given back. ``stopped``: why it ended early, "" where it did not. ``notes``: one
     sentence each (rounds left out, runs disturbed). ``disturbed``: how many of its rounds' runs somebody else's tasks
-    disturbed; they count. ``duration_s``: of each run, where a length was asked for instead of a preset, else None; None
-    in proofs of older versions, too.
+    disturbed; they count. ``duration_s``: of each run, where a length was asked for instead of a preset, else None, as
+    in proofs of older versions.
     """
 
     format_version: int
