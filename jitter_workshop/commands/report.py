@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write; - is standard output")
     parser.add_argument("--run", metavar="RUN", nargs="+", action="extend", default=[], help="only these runs")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
-    parser.add_argument("--private", action="store_true", help="without names of hosts, users and tasks, and raw data")
+    parser.add_argument("--private", action="store_true", help="without names, labels, paths and raw data")
     parser.add_argument("--course", metavar="DIR", type=Path, help="the course that the session walked, if another")
 
 

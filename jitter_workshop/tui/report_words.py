@@ -128,7 +128,7 @@ def beside(count: int) -> str:
 
 def _names(document: ReportDocument, found: Names) -> Iterator[str]:
     if document.private:
-        yield "Names of hosts, users and tasks are replaced by 'host 1', 'user 1', 'task 1', …"
+        yield "Names of hosts, users and tasks, labels and paths are replaced by 'host 1', 'task 1', 'run 1', …"
         yield "The kernel's own tasks and well-known services keep their names."
         return
     for kind, names in (("host", found.hosts), ("user", found.users), ("task", found.tasks)):
