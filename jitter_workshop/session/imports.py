@@ -10,10 +10,10 @@ import dataclasses
 from pathlib import Path
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.imported import FORMAT_VERSION, ImportedRun
 from jitter_workshop.model.text import clean
-from jitter_workshop.session import files, ids
+from jitter_workshop.session import files, ids, shelf
 
 FOLDER = "imports"
 
@@ -34,32 +34,10 @@ def add(session: Path, run: ImportedRun) -> ImportedRun:
 
 def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRun, ...], tuple[str, ...]]:
     """A session's curves, oldest first, and what the user should be told of those that cannot be read."""
-    found, notices = list[ImportedRun](), list[str]()
-    folder = session / FOLDER
-    try:
-        paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
-    except OSError:
-        return (), ()
-    for path in paths:
-        shown = clean(path.stem, 80)
-        try:
-            value = files.read_json(path)
-            version = value.get("format_version")
-            if isinstance(version, int) and version > FORMAT_VERSION:
-                notices.append(f"import {shown} was written by a newer version and is left out")
-                continue
-            run = from_plain(ImportedRun, value)
-            if run.id != path.stem or not run.origin:
-                raise ValueError("the file belongs to another import")
-            _check(run)
-            found.append(run)
-        except OSError as error:
-            notices.append(f"import {shown} cannot be read: {(error.strerror or 'unreadable').lower()}")
-        except ValueError as error:
-            target = files.set_aside(path) if set_aside else None
-            where = f"set aside as {clean(target.name)}" if target else "left where it is"
-            notices.append(f"import {shown} is damaged ({clean(error, 120)}); {where}")
-    return tuple(sorted(found, key=lambda r: (r.imported_at, r.id))), tuple(notices)
+    found, notices = shelf.read_all(
+        session / FOLDER, ImportedRun, "import", FORMAT_VERSION, _check, set_aside=set_aside
+    )
+    return tuple(sorted((r for _, r in found), key=lambda r: (r.imported_at, r.id))), tuple(notices)
 
 
 def find(runs: tuple[ImportedRun, ...], wanted: str) -> ImportedRun:
@@ -79,8 +57,10 @@ def remove(session: Path, run: ImportedRun) -> None:
         files.sync_folder(path.parent)
 
 
-def _check(run: ImportedRun) -> None:
+def _check(run: ImportedRun, ident: str) -> None:
     """What curves and charts rely on; the file is the user's own, and may have been edited. Raises ValueError."""
+    if run.id != ident or not run.origin:
+        raise ValueError("the file belongs to another import")
     before = -1
     for low, high, samples in run.bins:
         if not before < high or not 0 <= low <= high or samples < 1:

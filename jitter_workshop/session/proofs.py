@@ -14,10 +14,10 @@ import math
 from pathlib import Path
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.proof import FORMAT_VERSION, Proof
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.session import files, ids
+from jitter_workshop.session import files, ids, shelf
 from jitter_workshop.session.proofcheck import Judge, check_claims
 
 FOLDER = "proofs"
@@ -43,32 +43,20 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
     one that this process is making. A proof that says something else than its runs is judged anew by ``judge``; its old
     file is set aside.
     """
-    found, notices = list[Proof](), list[str]()
-    folder = session / FOLDER
-    try:
-        paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
-    except OSError:
-        return (), ()
-    for path in paths:
-        shown = clean(path.stem, 80)
-        try:
-            value = files.read_json(path)
-            version = value.get("format_version")
-            if isinstance(version, int) and version > FORMAT_VERSION:
-                notices.append(f"proof {shown} was written by a newer version and is left out")
-                continue
-            proof = from_plain(Proof, value)
-            _check(proof, path.stem)
-            other = judge(proof) if proof.id != own else None
-        except OSError as error:
-            notices.append(f"proof {shown} cannot be read: {(error.strerror or 'unreadable').lower()}")
-            continue
-        except ValueError as error:
-            notices.append(f"proof {shown} is damaged ({clean(error, 120)}); {_set_aside(path, ours)}")
-            continue
+
+    def check(proof: Proof, ident: str) -> None:
+        _check(proof, ident)
+        if proof.id != own:
+            judge(proof)
+
+    stored, notices = shelf.read_all(session / FOLDER, Proof, "proof", FORMAT_VERSION, check, set_aside=ours)
+    found = list[Proof]()
+    for path, proof in stored:
+        shown = clean(proof.id, 80)
+        other = judge(proof) if proof.id != own else None
         if other is not None:
             proof = dataclasses.replace(proof, judgement=other)
-            where = _set_aside(path, ours)
+            where = shelf.put_aside(path, ours)
             if ours:
                 # On a full disk it is judged and told again at the next look.
                 with contextlib.suppress(SessionError):
@@ -91,11 +79,6 @@ def find(proofs: tuple[Proof, ...], wanted: str) -> Proof:
     listed = [(proof.id, proof.subject) for proof in proofs]
     ident = ids.lookup("proof", wanted, listed, "see 'jitter-workshop prove --list'")
     return next(proof for proof in proofs if proof.id == ident)
-
-
-def _set_aside(path: Path, ours: bool) -> str:
-    target = files.set_aside(path) if ours else None
-    return f"set aside as {clean(target.name)}" if target else "left where it is"
 
 
 def _written_at(path: Path) -> str:
