@@ -77,3 +77,13 @@ def _no_hands(monkeypatch: pytest.MonkeyPatch) -> None:
 def make_run() -> Callable[..., tuple[Any, Any]]:
     """Make a run and its blocks from the values (ns) that each block measured (see ``madeup.make_run``)."""
     return madeup.make_run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, and no other place that a report could go to."""
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HOME", str(place))
+    return place

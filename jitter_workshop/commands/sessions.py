@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from jitter_workshop.commands.base import add_json, print_json, say
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.run import apart_from_proofs
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, minute
 from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
         return 0
     lines = [
         f"{clean(session.name)} · {session.id}",
-        f"on {clean(session.host) or 'an unknown host'}, since {_when(session.created_at)}",
+        f"on {clean(session.host) or 'an unknown host'}, since {minute(session.created_at)}",
     ]
     lines += [
         f"  {clean(ident, 30):<16} {'done' if progress.done else 'at ' + clean(progress.step, 20)}"
@@ -331,7 +331,7 @@ def _table(sessions: tuple[Session, ...], current: str | None) -> str:
     for s in sessions:
         mark = "*" if s.id == current else " "
         name, host = clean(s.name, 30), clean(s.host, 30)
-        lines.append(f"{mark} {s.id:<21} {name:<{wide}} {len(s.runs):>4}  {_when(s.updated_at)}  {host}".rstrip())
+        lines.append(f"{mark} {s.id:<21} {name:<{wide}} {len(s.runs):>4}  {minute(s.updated_at)}  {host}".rstrip())
     return "\n".join(lines) + "\n"
 
 
@@ -349,7 +349,3 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
         part = "" if run.complete else "  stopped early"
         lines.append(f"  {run.id:<21} {clean(run.label, 18):<18} {clean(run.workload, 9):<9} {shown}{part}")
     return lines
-
-
-def _when(stamp: str) -> str:
-    return clean(stamp.replace("T", " "), 24)[:16]

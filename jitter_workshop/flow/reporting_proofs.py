@@ -11,7 +11,7 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.report import Overlay
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.histogram import add, new_histogram
 
@@ -40,8 +40,7 @@ def proof_charts(subject: Subject) -> Iterator[Overlay]:
         except (SessionError, ValueError):
             # A run's file may be damaged or edited: the session says so itself, and the verdict stands without it.
             continue
-        began = clean(proof.started_at, 40)[:16].replace("T", " ")
-        yield Overlay(f"Proof of {clean(proof.subject, 60)}, {began} UTC", _TEXT, curves)
+        yield Overlay(f"Proof of {clean(proof.subject, 60)}, {minute(proof.started_at)} UTC", _TEXT, curves)
 
 
 def _runs(subject: Subject, proof: Proof, side: Literal["without", "with_it"]) -> list[Run]:

@@ -26,6 +26,12 @@ def called(name: object, limit: int = 80) -> str:
     return clean(name, limit) or clean("(no visible name)", limit)
 
 
+def minute(stamp: str) -> str:
+    """``2026-01-01 09:30`` of a time as it is kept (ISO 8601, in UTC); "" of none."""
+    text = clean(stamp, 40)
+    return f"{text[:10]} {text[11:16]}".strip()
+
+
 def many(count: int, what: str) -> str:
     """``1 write``, ``22 writes``, ``no writes``."""
     return f"{count or 'no'} {what}{'' if count == 1 else 's'}"

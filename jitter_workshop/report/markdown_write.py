@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, minute
 
 UNKNOWN = "–"
 LONG = 2_000
@@ -76,8 +76,8 @@ def name(text: str, limit: int = 80) -> Md:
 
 def when(stamp: str | None) -> Md:
     """A moment in UTC, as a person reads it."""
-    text = clean(stamp or "", 40)
-    return said(f"{text[:10]} {text[11:16]}".strip(), 20) if text else Md(UNKNOWN)
+    text = minute(stamp or "")
+    return said(text, 20) if text else Md(UNKNOWN)
 
 
 def join(parts: Iterable[str], between: str = "") -> Md:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import PLACEMENT, SETTLE_S, Proof, ProofPlan
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement, Verdict, VerdictWord
 from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style, wrap
@@ -167,9 +167,7 @@ def _made(proof: Proof) -> str:
     rounds = many(done, "round") if done == proof.planned else f"{done} of {many(proof.planned, 'round')}"
     what = f"{clean(proof.subject, 200)}: {rounds} of {clean(proof.workload, 20)}"
     what += f", {clean(proof.preset, 20)} preset" if proof.preset else ""
-    return (
-        f"{what}, begun {clean(proof.started_at[:16].replace('T', ' '), 20)} UTC, order drawn with seed {proof.seed}."
-    )
+    return f"{what}, begun {minute(proof.started_at)} UTC, order drawn with seed {proof.seed}."
 
 
 def _untold(said: Judgement, style: Style) -> list[str]:

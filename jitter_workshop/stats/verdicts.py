@@ -55,7 +55,7 @@ def _verdict(
     word = _word(line, p_adjusted, low, high, even, rounds)
     needed = _needed(line, rounds, *to_reach) if word == "cannot_tell" and not line.gate else None
     bound = None if math.isinf(high) else high
-    words = line_in_words(line, word, ratio, low, bound, rounds, needed, even)
+    words = f"{line.name}: {line_in_words(line, word, ratio, low, bound, rounds, needed, even)}"
     return Verdict(line.measure, ratio, low, bound, p, p_adjusted, word, needed, words, line.without, line.with_it)
 
 

@@ -30,9 +30,19 @@ def line_in_words(
     needed: int | None,
     even: bool,
 ) -> str:
-    """One sentence without its full stop: ``stalls over 100 µs: 57× rarer (1/70 to 1/45)``. ``even``: it is shown,
+    """One sentence without its full stop, behind the line's name: ``57× rarer (1/70 to 1/45)``. ``even``: it is shown,
     beside all other lines, that the ratio lies within the band of no change."""
-    return f"{line.name}: {_said(line, word, ratio, low, high, rounds, needed, even)}"
+    if line.gate:
+        return f"cannot tell: {line.gate}"
+    if line.counts == (0, 0):
+        return f"cannot tell: none on either side, so {rarer_than(min(line.seconds))} on each"
+    span = f"{times(low)} to {times(high) if high is not None else 'any ratio'}"
+    if word == "no_change":
+        return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
+    if word == "cannot_tell":
+        alone = ", too weak beside the other lines" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
+        return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
+    return f"{_change(line, word, ratio)} ({span}){_SMALL if even else ''}"
 
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
@@ -62,29 +72,6 @@ def worst_in_words(rounds: Sequence[Round]) -> str:
 def rarer_than(seconds: float) -> str:
     """What none in so many seconds says, at 95 %: a rate below 3/T (Hanley and Lippman-Hand, JAMA 1983)."""
     return f"rarer than one in {seconds / limits(0)[1]:,.3g} s"
-
-
-def _said(
-    line: Line,
-    word: VerdictWord,
-    ratio: float | None,
-    low: float,
-    high: float | None,
-    rounds: int,
-    needed: int | None,
-    even: bool,
-) -> str:
-    if line.gate:
-        return f"cannot tell: {line.gate}"
-    if line.counts == (0, 0):
-        return f"cannot tell: none on either side, so {rarer_than(min(line.seconds))} on each"
-    span = f"{times(low)} to {times(high) if high is not None else 'any ratio'}"
-    if word == "no_change":
-        return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
-    if word == "cannot_tell":
-        alone = ", too weak beside the other lines" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
-        return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
-    return f"{_change(line, word, ratio)} ({span}){_SMALL if even else ''}"
 
 
 def _change(line: Line, word: VerdictWord, ratio: float | None) -> str:

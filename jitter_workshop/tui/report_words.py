@@ -14,7 +14,7 @@ from jitter_workshop.model.assessment import State
 from jitter_workshop.model.history import Snapshot
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.report import Culprits, ReportDocument, ReportedChange, ReportedRun
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import called, clean, many, minute
 from jitter_workshop.report import proof_text
 from jitter_workshop.report.evidence_text import cause_words
 from jitter_workshop.stats import strip
@@ -53,7 +53,7 @@ class Section:
 
 def opening(document: ReportDocument) -> Section:
     """The title, the first lines of the report, and where and when."""
-    where = f"{clean(document.host_line, 160)} · made {_moment(document.made_at)}"
+    where = f"{clean(document.host_line, 160)} · made {minute(document.made_at)} UTC"
     recorded = (f"About a recorded host: {clean(document.recorded, 60)}.",) if document.recorded else ()
     return Section(clean(document.title, 120), (*recorded, *(clean(s, 400) for s in document.summary)), more=(where,))
 
@@ -224,7 +224,7 @@ def _status(document: ReportDocument) -> Section:
     rows = [("", *(word for _, word in _STATES))]
     for name, snapshot in (("before", before), ("after", after)):
         if snapshot is not None:
-            rows.append((f"{name}, {_moment(snapshot.at)}", *(str(n) for n in _states(snapshot))))
+            rows.append((f"{name}, {minute(snapshot.at)} UTC", *(str(n) for n in _states(snapshot))))
     missing = [f"{k}: {clean(document.notes.get(k, 'not known'), 160)}" for k in ("before", "after")]
     more = [line for line, one in zip(missing, (before, after), strict=True) if one is None]
     if before is not None and after is not None:
@@ -252,11 +252,6 @@ def _runs(document: ReportDocument) -> Section:
 
 def _label(run: ReportedRun) -> str:
     return (clean(run.label, 34) or clean(run.id, 34)) + ("" if run.complete else " (stopped)")
-
-
-def _moment(at: str) -> str:
-    """Day and minute of a time as it is kept, in UTC."""
-    return f"{clean(at, 40)[:16].replace('T', ' ')} UTC"
 
 
 def _sentence(reason: str) -> str:

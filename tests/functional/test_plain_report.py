@@ -22,16 +22,6 @@ from tests.talking import talk
 rich = functools.cache(madereports.rich)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, and no other place that a report could go to."""
-    place = tmp_path / "work"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    monkeypatch.setenv("HOME", str(place))
-    return place
-
-
 def measured() -> FakeWorkshop:
     workshop = open_workshop()
     walk = workshop.walk("baseline")

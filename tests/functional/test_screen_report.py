@@ -34,16 +34,6 @@ rich = functools.cache(madereports.rich)
 SIZES = [(60, 16), (80, 24), (160, 48)]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, and no other place that a report could go to."""
-    place = tmp_path / "work"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    monkeypatch.setenv("HOME", str(place))
-    return place
-
-
 def measured(*chapters: str) -> FakeWorkshop:
     """A workshop in which these chapters are measured."""
     workshop = open_workshop()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.text import called, clean, fell_away, tally
+from jitter_workshop.model.text import called, clean, fell_away, minute, tally
 
 
 def test_escapes_and_line_breaks_become_blanks() -> None:
@@ -43,3 +44,16 @@ def test_who_counts_says_what() -> None:
     assert tally(["governor", "thp", "governor"]) == "2 tunables, 3 writes"
     assert tally(iter(["thp"])) == "1 tunable, 1 write"
     assert tally(()) == "no tunables, no writes"
+
+
+@pytest.mark.parametrize(
+    ("stamp", "said"),
+    [
+        ("2026-01-01T09:30:15.123456Z", "2026-01-01 09:30"),
+        ("2026-01-01", "2026-01-01"),
+        ("", ""),
+        ("\x1b[31m2026-01-01T09:30", "[31m2026-0 -01T0"),
+    ],
+)
+def test_a_time_is_told_to_the_minute(stamp: str, said: str) -> None:
+    assert minute(stamp) == said

@@ -10,20 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.report import drawing, png
 from jitter_workshop.report.drawing import PALETTES, Mark, Palette, Stroke, Words
-from jitter_workshop.stats import scale, view
+from jitter_workshop.stats import view
 from jitter_workshop.stats.histogram import Bin
-
-
-def curve(label: str, values: list[int], solid: int | None = None, origin: str = "") -> PercentileCurve:
-    n = len(values)
-    points = tuple(
-        CurvePoint(scale.percentile_of_x(5 * i / max(n - 1, 1)), v, i < (n if solid is None else solid))
-        for i, v in enumerate(sorted(values))
-    )
-    return PercentileCurve(label, points, 100_000, origin)
+from tests.madecurves import curve
 
 
 def opened(data: bytes) -> Image.Image:

@@ -15,17 +15,9 @@ from jitter_workshop.report.drawing import PALETTES, Series, Words, fitted, pict
 from jitter_workshop.report.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
+from tests.madecurves import curve
 
 NS = "{http://www.w3.org/2000/svg}"
-
-
-def curve(label: str, values: list[int], solid: int | None = None, origin: str = "") -> PercentileCurve:
-    n = len(values)
-    points = tuple(
-        CurvePoint(scale.percentile_of_x(5 * i / max(n - 1, 1)), v, i < (n if solid is None else solid))
-        for i, v in enumerate(sorted(values))
-    )
-    return PercentileCurve(label, points, 100_000, origin)
 
 
 @settings(max_examples=60)

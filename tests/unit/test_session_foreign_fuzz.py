@@ -60,7 +60,7 @@ def sound(data: bytes, name: str, unit: str | None = None) -> tuple[ImportedRun,
 def checked(run: ImportedRun) -> ImportedRun:
     """What every run must keep, however its file was made."""
     assert from_plain(ImportedRun, json.loads(json.dumps(to_plain(run), allow_nan=False))) == run
-    imports._check(run)
+    imports._check(run, run.id)
     assert run.origin
     assert run.label
     assert 0 < run.count <= MAX_COUNT
