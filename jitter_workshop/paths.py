@@ -10,6 +10,13 @@ from pathlib import Path
 
 APP = "jitter-workshop"
 
+CLASS_FILE = "/etc/jitter-workshop/class.toml"
+"""Root's; a host that has it is a class host."""
+RUN_DIR = "/run/jitter-workshop"
+"""Root's, read by all: the agent's socket and whose turn it is."""
+BOARD_DIR = "/var/lib/jitter-workshop-board"
+"""The board's own, of the user jitterlab."""
+
 
 def _xdg(variable: str, default: str) -> Path:
     value = os.environ.get(variable, "")

@@ -1,8 +1,9 @@
 """The agent's entry: ``PYTHON -I -S -B PATH/jitter_workshop/agent/__main__.py``, as root, on a pipe or a socket.
 
-Before anything is imported it leaves its caller's surroundings: no compiled files are written, no descriptor but the
-three is open, the folder is ``/``, new files are 0644. Its own tree comes last in the module path, so that nothing in
-it can stand in for a module of the standard library.
+``--listen`` serves the socket that was handed over (sd_listen_fds(3)) until it is told to stop; ``--sweep`` gives back
+what a turn left whose agent has died. Before anything is imported it leaves its caller's surroundings: no compiled
+files are written, no descriptor but those that it was given is open, the folder is ``/``, new files are 0644. Its own
+tree comes last in the module path, so that nothing in it can stand in for a module of the standard library.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jitter_workshop.agent.server import Setup
 
 _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120
 
 
-def _leave_surroundings() -> None:
+def _leave_surroundings(first_to_close: int) -> None:
     sys.dont_write_bytecode = True
     os.umask(0o022)
     os.chdir("/")
@@ -25,48 +30,125 @@ def _leave_surroundings() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
-    os.closerange(3, max(int(name) for name in os.listdir("/proc/self/fd")) + 1)  # noqa: PTH208
+    highest = max(int(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208
+    os.closerange(first_to_close, highest + 1)
     with contextlib.suppress(PermissionError):  # a process group's leader already, as under sudo
         os.setsid()  # a terminal's signals are not for us
     for name in ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
-def main() -> int:
+def main(words: list[str]) -> int:
     """0 after a connection that ended, 2 where it never began (one sentence on standard error)."""
-    _leave_surroundings()
+    listening = words == ["--listen"]
+    _leave_surroundings(4 if listening else 3)
     if _TREE not in sys.path:
         sys.path.append(_TREE)
-    import stat
-
-    from jitter_workshop.agent import ownership
-    from jitter_workshop.agent.server import Server, Setup
-    from jitter_workshop.errors import HostError, WorkshopError
-    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.agent import attending
+    from jitter_workshop.errors import HostError, UsageError, WorkshopError
     from jitter_workshop.model.text import clean
-    from jitter_workshop.tuning.writer import HostWriter
 
     try:
         if os.geteuid() != 0:
             raise HostError("the agent changes the host and has to run as root", "use sudo")
-        from_socket = stat.S_ISSOCK(os.fstat(0).st_mode)
-        notice = ownership.check(os.environ, from_socket)
-        given = os.environ.get("SUDO_UID", "")
-        uid = int(given) if given.isascii() and given.isdigit() and len(given) < 11 else 0
-        who = f"user {uid}" if uid else "root"
-        os.environ.clear()
-        server = Server(Setup(HostRoot(), HostWriter(), "/", 0, uid, who, ownership.tree(), notice), 0, 1)
+        if listening:
+            _listen()
+        elif words == ["--sweep"]:
+            os.environ.clear()
+            attending.sweep(_setup(0, "root", for_class=True))
+        elif words:
+            raise UsageError("the agent takes no words but --listen and --sweep")
+        else:
+            _serve()
     except WorkshopError as error:
         sys.stderr.write(f"jitter-workshop agent: {clean(error.sentence(), 1000)}\n")
         return 2
-
-    def interrupt(_signum: int, _frame: FrameType | None) -> None:
-        server.interrupt()
-
-    signal.signal(signal.SIGTERM, interrupt)
-    server.serve()
     return 0
 
 
+def _listen() -> None:
+    import socket
+
+    from jitter_workshop.agent import attending, ownership
+    from jitter_workshop.agent.listener import Listener, inherited
+    from jitter_workshop.errors import HostError
+
+    descriptor = inherited(os.environ)
+    if descriptor is None:
+        raise HostError("no socket was handed over", "start it by its systemd units")
+    ownership.check(os.environ, from_socket=True)
+    os.environ.clear()
+    attending.sweep(_setup(0, "root", for_class=True))
+    with socket.socket(fileno=descriptor) as listening:
+        Listener(listening, _serve).run()
+
+
+def _serve() -> None:
+    """One connection on descriptors 0 and 1. Raises WorkshopError where it cannot begin."""
+    import stat
+
+    from jitter_workshop.agent import member, ownership, protocol
+    from jitter_workshop.agent.server import Server
+    from jitter_workshop.errors import HostError, WorkshopError
+    from jitter_workshop.paths import CLASS_FILE
+
+    from_socket = stat.S_ISSOCK(os.fstat(0).st_mode)
+    notice = ownership.check(os.environ, from_socket)
+    uid = member.caller(0, os.environ)
+    os.environ.clear()
+    server: Server | None = None
+    stopped = False
+
+    def interrupt(_signum: int, _frame: FrameType | None) -> None:
+        nonlocal stopped
+        stopped = True
+        if server is not None:
+            server.interrupt()
+
+    def nudge(_signum: int, _frame: FrameType | None) -> None:
+        if server is not None:
+            server.nudge()
+
+    # Before anybody can know of this process: a signal that nobody expects ends it.
+    signal.signal(signal.SIGUSR1, nudge)
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        who = f"user {uid}" if uid else "root"
+        # Who is root and came by no socket needs no turn: there has to be a way when the class's own does not work.
+        setup = _setup(uid, who, notice, for_class=from_socket or uid != 0)
+        if from_socket and setup.described is None:
+            raise HostError(f"{CLASS_FILE} is not there: this is no class host any more", "ask the instructor")
+        server = Server(setup, 0, 1)
+    except WorkshopError as error:
+        if from_socket:  # whoever calls does not see standard error
+            with contextlib.suppress(OSError):
+                os.write(1, protocol.failure(None, error))
+        raise
+    if stopped:
+        server.interrupt()
+    server.serve()
+
+
+def _setup(uid: int, who: str, notice: str = "", for_class: bool = False) -> Setup:
+    from jitter_workshop.agent import member, ownership
+    from jitter_workshop.agent.server import Setup
+    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.tuning.writer import HostWriter
+
+    described = member.read_class() if for_class else None
+    return Setup(
+        HostRoot(),
+        HostWriter(),
+        "/",
+        0,
+        uid,
+        who,
+        ownership.tree(),
+        notice,
+        described=described,
+        member=member.member(uid, described) if described is not None else None,
+    )
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -12,7 +12,6 @@ import json
 import os
 import select
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -24,11 +23,13 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.agent.link import Link, ProcessLink, SocketLink, class_socket
+from jitter_workshop.errors import HostError, UsageError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import TraceInfo, TraceRead
+from jitter_workshop.model.turn import TurnGranted
 
 T = TypeVar("T")
 
@@ -40,6 +41,7 @@ LEASE_S = 20.0
 STEP_LIMIT_S = 600.0
 """How long a plan, an apply or a restore may take (update-grub alone takes up to two minutes)."""
 START_LIMIT_S = 30.0
+DAY_S = 86_400.0
 ASK_LIMIT_S = 300.0
 """How long sudo's question on the terminal may stay open."""
 
@@ -75,12 +77,12 @@ class AgentClient:
 
     def __init__(
         self,
-        command: Sequence[str],
+        command: Sequence[str] | SocketLink,
         wait_s: float = START_LIMIT_S,
         own_session: bool = True,
         purpose: Purpose = CHANGING,
     ) -> None:
-        """Start ``command`` and greet it. Raises HostError in one sentence, about ``purpose``, where that fails."""
+        """Start ``command``, or take a connection, and greet it. Raises HostError in one sentence, about ``purpose``, where that fails."""
         self.notice = ""
         self._purpose = purpose
         self._id = 0
@@ -89,18 +91,13 @@ class AgentClient:
         self._talking = threading.Lock()
         self._beating = threading.Event()
         self._heart: threading.Thread | None = None
-        try:
-            self._process = subprocess.Popen(
-                tuple(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                cwd="/",
-                start_new_session=own_session,
-            )
-        except OSError as error:
-            raise HostError(f"the agent cannot be started: {error.strerror}", purpose.advice()) from error
+        if isinstance(command, SocketLink):
+            self._link: Link = command
+        else:
+            try:
+                self._link = ProcessLink(command, own_session)
+            except OSError as error:
+                raise HostError(f"the agent cannot be started: {error.strerror}", purpose.advice()) from error
         try:
             hello = self._ask("hello", wait_s, starting=True)
             if hello.get("protocol") != protocol.PROTOCOL:
@@ -119,7 +116,7 @@ class AgentClient:
     @property
     def ended(self) -> bool:
         """Has the agent's process ended, for whatever reason?"""
-        return self._process.poll() is not None
+        return self._link.ended
 
     def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
         """The plan as root sees it."""
@@ -130,9 +127,8 @@ class AgentClient:
         or this process stands still."""
         lease_s = LEASE_S if lease else None
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": lease_s}
-        if lease and self._heart is None:
-            self._heart = threading.Thread(target=self._beat, name="jw-heartbeat", daemon=True)
-            self._heart.start()
+        if lease:
+            self._start_heart()
         return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
@@ -191,6 +187,23 @@ class AgentClient:
         """What this lease holds stays until ``restore``; with ``journals`` only what was applied as these."""
         self._ask("keep", START_LIMIT_S, journals=list(journals))
 
+    def take_turn(self, people: Sequence[str], stop: int | None = None) -> TurnGranted:
+        """Wait for the turn of a class host, with all the time that it takes, and have it: this process and what it
+        starts may then use the hot CPUs. ``people``: who else is in the team; ``stop``: a descriptor that ends the wait
+        when it becomes readable. Raises HostError, WaitStopped."""
+        self._start_heart()
+        fields: dict[str, Any] = {"do": "take", "people": list(people), "client": os.getpid()}
+        try:
+            return _as(TurnGranted, self._ask("turn", DAY_S, stop=stop, **fields))
+        except WaitStopped:
+            self._end()  # the answer may be on its way: who has left the queue has no connection any more
+            raise
+
+    def turn(self, do: str, **fields: Any) -> None:
+        """``give`` the turn back, say what one is ``doing`` in it, or as an instructor ``end`` (``user``), ``freeze``
+        and ``thaw``. Raises HostError."""
+        self._ask("turn", STEP_LIMIT_S, do=do, **fields)
+
     def bye(self) -> RestoreResult:
         """End the connection; a lease is given back first."""
         try:
@@ -201,7 +214,7 @@ class AgentClient:
     def wait(self) -> None:
         """Wait until the agent ends by itself, which it does where this process stood still for longer than a lease
         lasts. Raises HostError then."""
-        if self._process.wait() == 0:
+        if self._link.wait() == 0:
             raise HostError(
                 f"this program stood still for longer than {LEASE_S:.0f} s, so what was applied has been given back",
                 "'jitter-workshop restore --list' shows that nothing stands",
@@ -212,14 +225,16 @@ class AgentClient:
         """End the connection without asking; a lease is given back by the agent itself."""
         self._end()
 
-    def _ask(self, verb: str, limit_s: float, starting: bool = False, **fields: Any) -> dict[str, Any]:
+    def _ask(
+        self, verb: str, limit_s: float, starting: bool = False, stop: int | None = None, **fields: Any
+    ) -> dict[str, Any]:
         self._id += 1
         request = json.dumps({"id": self._id, "verb": verb, **fields}).encode() + b"\n"
         ends = time.monotonic() + limit_s
         try:
             self._write(request)
             while True:
-                reply = json.loads(self._line(ends))
+                reply = json.loads(self._line(ends, stop))
                 if reply.get("id") in (self._id, None):
                     break
         except (OSError, EOFError, ValueError, AttributeError) as error:
@@ -232,26 +247,30 @@ class AgentClient:
         return answer if isinstance(answer, dict) else {}
 
     def _write(self, data: bytes) -> None:
-        assert self._process.stdin is not None
         with self._talking:
             view = memoryview(data)
             while view:
-                view = view[os.write(self._process.stdin.fileno(), view) :]
+                view = view[os.write(self._link.sink, view) :]
 
-    def _line(self, ends: float) -> bytes:
-        """The next line of the agent. Raises EOFError at its end, TimeoutError (an OSError) after ``ends``."""
-        assert self._process.stdout is not None
-        source = self._process.stdout.fileno()
+    def _line(self, ends: float, stop: int | None = None) -> bytes:
+        """The next line of the agent. Raises EOFError at its end, TimeoutError (an OSError) after ``ends``, WaitStopped
+        when the descriptor ``stop`` becomes readable."""
+        also = [stop] if stop is not None else []
         while b"\n" not in self._buffer:
-            ready, _, _ = select.select([source], [], [], max(ends - time.monotonic(), 0.0))
-            if not ready:
-                raise TimeoutError("no answer")
-            more = os.read(source, 65_536)
+            ready, _, _ = select.select([self._link.source, *also], [], [], max(ends - time.monotonic(), 0.0))
+            if self._link.source not in ready:
+                raise WaitStopped("stopped while waiting for the turn") if ready else TimeoutError("no answer")
+            more = os.read(self._link.source, 65_536)
             if not more:
                 raise EOFError
             self._buffer += more
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
+
+    def _start_heart(self) -> None:
+        if self._heart is None:
+            self._heart = threading.Thread(target=self._beat, name="jw-heartbeat", daemon=True)
+            self._heart.start()
 
     def _beat(self) -> None:
         while not self._beating.wait(LEASE_S / 5):
@@ -259,45 +278,22 @@ class AgentClient:
                 self._write(b'{"verb":"heartbeat"}\n')
             except OSError:
                 # The agent has ended by itself: asked for at once, it is nobody's <defunct> process.
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(LEASE_S)
+                self._link.code(LEASE_S)
                 return
 
     def _died(self, starting: bool) -> HostError:
         """The error of an agent that does not answer any more, with its own last words."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.5)
-        code = self._process.poll()
-        said = self._last_words()
+        code = self._link.code(0.5)
+        said = self._link.last_words()
         if starting:
             return _not_started(said, code, self._purpose)
         how = "does not answer" if code is None else f"ended with {'signal' if code < 0 else 'code'} {abs(code)}"
         return HostError(f"the agent {how}{f' ({said})' if said else ''}", _RESTORE)
 
-    def _last_words(self) -> str:
-        """What standard error holds, without waiting for more; the last line of it."""
-        assert self._process.stderr is not None
-        source = self._process.stderr.fileno()
-        said = b""
-        while len(said) < 65_536 and select.select([source], [], [], 0)[0]:
-            more = os.read(source, 4096)
-            if not more:
-                break
-            said += more
-        lines = said.decode("utf-8", "replace").strip().splitlines()
-        return clean(lines[-1], 600) if lines else ""
-
     def _end(self) -> None:
         self._beating.set()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
         # An agent that gives back a lease takes as long as that takes; it does so without us.
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(STEP_LIMIT_S if self._heart is not None else 5.0)
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        self._link.close(STEP_LIMIT_S if self._heart is not None else 5.0)
 
 
 def rights(status: str = "/proc/self/status") -> Rights:
@@ -319,6 +315,10 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
     """The agent of this host, as root. Raises HostError where root's rights are not to be had, in words about
     ``purpose``; without ``ask`` NeedsPassword where sudo would ask for a password on the terminal."""
     command = agent_command()
+    # Root asks nobody: there has to be a way also when the class's own does not work.
+    path = class_socket() if os.geteuid() else None
+    if path is not None:
+        return AgentClient(SocketLink(path), purpose=purpose)
     if os.geteuid() == 0:
         return AgentClient(command, purpose=purpose)
     sudo = shutil.which("sudo")
@@ -333,6 +333,12 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
             raise HostError(refusal.message, purpose.advice("run it on a terminal or as root")) from None
     # sudo asks on the terminal itself, so it has to stay in the terminal's session.
     return AgentClient((sudo, "--", *command), ASK_LIMIT_S, own_session=False, purpose=purpose)
+
+
+def connect_class() -> AgentClient:
+    """The agent of a class host, as a member of the class, of whom nobody asks a password. Raises HostError."""
+    path = class_socket()
+    return AgentClient(SocketLink(path)) if path is not None else connect(ask=False)
 
 
 class NeedsPassword(HostError):

@@ -22,6 +22,48 @@ DAMAGED = "damaged"
 """Below the journal's folder: damaged journals of which everything that can be read was given back."""
 
 
+def below(folder: int, name: str, path: str, owner: int) -> int:
+    """The folder ``name`` below the descriptor ``folder``, made where it is missing: a descriptor for the caller to
+    close. ``path``: how it is called in words. Raises HostError."""
+    try:
+        try:
+            found = os.open(name, _FOLDER, dir_fd=folder)
+        except FileNotFoundError:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o755, dir_fd=folder)
+            os.fsync(folder)
+            found = os.open(name, _FOLDER, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise HostError(f"{path} is not a folder but a link or a file", "nothing was changed") from error
+        raise HostError(f"{path} cannot be used: {reason(error)}", "nothing was changed") from error
+    try:
+        status = os.fstat(found)
+        if status.st_uid != owner:
+            raise HostError(f"{path} belongs to user {status.st_uid}, not to root", "nothing was changed")
+        if stat.S_IMODE(status.st_mode) & 0o022:
+            raise HostError(f"{path} can be written by others than root", f"chmod go-w {path}")
+    except BaseException:
+        os.close(found)
+        raise
+    return found
+
+
+def walk(top: str, path: str, owner: int) -> int:
+    """The folder ``path`` below ``top``, opened step by step: a descriptor for the caller to close. Raises HostError,
+    OSError where there is no ``top``."""
+    folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    walked = ""
+    for name in path.strip("/").split("/"):
+        walked += f"/{name}"
+        try:
+            further = below(folder, name, walked, owner)
+        finally:
+            os.close(folder)
+        folder = further
+    return folder
+
+
 class StateDir:
     """``/var/lib/jitter-workshop`` below ``top``, made where it is missing. ``state`` and ``journal`` are descriptors.
 
@@ -30,53 +72,21 @@ class StateDir:
 
     def __init__(self, top: str = "/", owner: int = 0) -> None:
         self.owner = owner
-        self._open: list[int] = []
+        self.state = walk(top, STATE_DIR, owner)
         try:
-            folder = self._keep(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-            walked = ""
-            for name in STATE_DIR.strip("/").split("/"):
-                walked += f"/{name}"
-                folder = self._below(folder, name, walked)
-            self.state = folder
-            self.journal = self._below(folder, "journal", f"{walked}/journal")
+            self.journal = below(self.state, "journal", f"{STATE_DIR}/journal", owner)
         except BaseException:
-            self.close()
+            os.close(self.state)
             raise
 
     def subfolder(self, name: str) -> int:
         """A folder below the journal's (DONE, DAMAGED), made where it is missing; the caller closes it. Raises OSError,
         HostError."""
-        folder = self._below(self.journal, name, f"{STATE_DIR}/journal/{name}")
-        self._open.remove(folder)
-        return folder
+        return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def close(self) -> None:
-        while self._open:
-            os.close(self._open.pop())
-
-    def _keep(self, descriptor: int) -> int:
-        self._open.append(descriptor)
-        return descriptor
-
-    def _below(self, folder: int, name: str, path: str) -> int:
-        try:
-            try:
-                found = self._keep(os.open(name, _FOLDER, dir_fd=folder))
-            except FileNotFoundError:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, 0o755, dir_fd=folder)
-                os.fsync(folder)
-                found = self._keep(os.open(name, _FOLDER, dir_fd=folder))
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise HostError(f"{path} is not a folder but a link or a file", "nothing was changed") from error
-            raise HostError(f"{path} cannot be used: {reason(error)}", "nothing was changed") from error
-        status = os.fstat(found)
-        if status.st_uid != self.owner:
-            raise HostError(f"{path} belongs to user {status.st_uid}, not to root", "nothing was changed")
-        if stat.S_IMODE(status.st_mode) & 0o022:
-            raise HostError(f"{path} can be written by others than root", f"chmod go-w {path}")
-        return found
+        os.close(self.journal)
+        os.close(self.state)
 
 
 def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:

@@ -1,0 +1,201 @@
+"""The changes of one connection: making them, giving them back, and the host's lock meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jitter_workshop.agent import policy
+from jitter_workshop.agent.journal import JournalFile, close_finished, open_journals
+from jitter_workshop.agent.lock import WAIT_S, HostLock
+from jitter_workshop.agent.member import Member, permitted_to
+from jitter_workshop.agent.statedir import StateDir
+from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import ApplyResult, LeftAlone, Refused, RestoreResult, Wanted
+from jitter_workshop.model.classfile import ClassFile
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.applying import apply_changes, shown_only
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.journal import JOURNAL_DIR, SUFFIX, current_boot
+from jitter_workshop.tuning.planning import plan
+from jitter_workshop.tuning.registry import find
+from jitter_workshop.tuning.restoring import restore
+from jitter_workshop.tuning.status import likely_culprit
+from jitter_workshop.tuning.writer import HostWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What an agent works on. ``owner``: who must own the state folder; ``top``: below which folder it lies. ``who``:
+    words about the caller; ``notice``: what they are to be told first. ``described`` and ``member``: on a class host,
+    the class and who the caller is in it."""
+
+    root: HostRoot
+    writer: HostWriter
+    top: str
+    owner: int
+    uid: int
+    who: str
+    tree: str
+    notice: str = ""
+    journals: type[JournalFile] = JournalFile
+    lock_wait_s: float = WAIT_S
+    described: ClassFile | None = None
+    member: Member | None = None
+
+
+class Changes:
+    """``leased``: the ids of the journals that end with this connection; ``lease_s``: after so many seconds of silence,
+    None while there are none."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.lease_s: float | None = None
+        self.leased: list[str] = []
+        self.setup = setup
+        self._folder: StateDir | None = None
+        self._lock: HostLock | None = None
+
+    @property
+    def folder(self) -> StateDir:
+        """Root's own folder. Raises HostError."""
+        if self._folder is None:
+            self._folder = StateDir(self.setup.top, self.setup.owner)
+        return self._folder
+
+    def apply(
+        self,
+        wanted: Sequence[Wanted],
+        host: Host,
+        shown: Sequence[str],
+        lease_s: float | None,
+        stopped: Callable[[], bool],
+    ) -> ApplyResult:
+        """Make the changes that were shown; with ``lease_s`` until the connection ends. Raises UsageError, HostError."""
+        if self.leased and lease_s is None:
+            raise UsageError("this connection holds a lease", "say 'keep' first")
+        self._begin()
+        try:
+            # Only now, under the lock: nobody else of ours writes between the plan and its writes.
+            host = Host(host.root, host.hot)
+            drawn = plan(host, wanted)
+            changes, refused = shown_only(drawn.changes, shown)
+            changes, forbidden = policy.permitted(host, changes)
+            refused += forbidden
+            if self.setup.member is not None:
+                changes, forbidden = permitted_to(self.setup.member, changes)
+                refused += forbidden
+            if lease_s is None and any(change.lease for change in changes):
+                raise UsageError("a part of this lasts only as long as somebody holds it", "add --hold, or -- COMMAND")
+            if not changes:
+                return ApplyResult(None, (), tuple(refused), False)
+            words = tuple(str(_with_default(one)) for one in wanted)
+            journal = self.setup.journals.create(
+                self.folder, boot_id=drawn.boot_id, uid=self.setup.uid, hot_cpus=host.hot.cpus, wanted=words
+            )
+            if lease_s is not None:
+                self.leased.append(journal.id)
+                self.lease_s = lease_s
+            try:
+                result = apply_changes(self.setup.root, self.setup.writer, changes, journal, stopped)
+            finally:
+                journal.close()
+            if journal.trouble:
+                why = f"its last records could not be written ({journal.trouble}); 'restore' goes by the host's values"
+                refused.append(Refused("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", why))
+            if not result.applied:
+                self._tidy()
+            return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
+        finally:
+            self._end()
+
+    def restore(
+        self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False
+    ) -> RestoreResult:
+        """Give back these tunables, or all, of all journals or of those named. Raises HostError."""
+        self._begin()
+        try:
+            return self._give_back(only, journals, forget=forget)
+        finally:
+            self._end()
+
+    def keep(self, asked: Sequence[str]) -> list[str]:
+        """What these journals stand for, or all, does not end with the connection."""
+        kept = [one for one in self.leased if not asked or one in asked]
+        self.leased = [one for one in self.leased if one not in kept]
+        if not self.leased:
+            self.lease_s = None
+        self._end()
+        return kept
+
+    def end_lease(self) -> RestoreResult:
+        """Give back what this connection leased; an empty result where it leased nothing."""
+        if not self.leased:
+            return RestoreResult((), (), False)
+        self._begin()
+        leased, self.leased, self.lease_s = self.leased, [], None
+        try:
+            return self._give_back((), leased)
+        finally:
+            self._end()
+
+    def close(self) -> None:
+        """Let go of lock and folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
+
+    def _give_back(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
+        """Undo all journals, or those named; the lock is held."""
+        setup, folder = self.setup, self.folder
+        boot_id = current_boot(setup.root)
+        opened, foreign = open_journals(folder, boot_id, setup.journals)
+        chosen = [(j, f) for j, f in opened if journals is None or j.id in journals]
+        for _, file in opened:
+            if all(file is not mine for _, mine in chosen):
+                file.close()
+        told: tuple[Any, ...] = () if journals is not None else foreign
+        host = Host(setup.root, CpuSet())
+        try:
+            result = restore(
+                setup.root,
+                setup.writer,
+                chosen,
+                boot_id,
+                only,
+                lambda ident: likely_culprit(host, find(ident)),
+                forget=forget,
+            )
+        finally:
+            told += close_finished(folder, chosen, everything=not only)
+        return replace(result, left_alone=(*result.left_alone, *told))
+
+    def _tidy(self) -> None:
+        """Put a journal away of which nothing stands."""
+        with contextlib.suppress(WorkshopError, OSError):
+            opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
+            close_finished(self.folder, opened, everything=False)
+
+    def _begin(self) -> None:
+        if self._lock is None:
+            self._lock = HostLock(self.folder, f"process {os.getpid()} of {self.setup.who}")
+        self._lock.take(self.setup.lock_wait_s)
+
+    def _end(self) -> None:
+        """Let go of the lock, unless a lease lives: who stacked changes on it would be left with half of them."""
+        if self._lock is not None and not self.leased:
+            self._lock.release()
+
+
+def _with_default(wanted: Wanted) -> Wanted:
+    """With the value that the tunable takes where none was said, so that a profile says it."""
+    tunable = find(wanted.id)
+    if wanted.value is None and tunable.values and tunable.default is not None:
+        return replace(wanted, value=tunable.default)
+    return wanted

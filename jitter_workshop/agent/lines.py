@@ -1,0 +1,129 @@
+"""A connection with a caller, line by line, over two descriptors. Whoever it is may be slow, silent, or shout."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from jitter_workshop.agent import protocol
+from jitter_workshop.errors import UsageError
+
+IDLE_LIMIT_S = 3600.0
+"""How long a connection without a lease may say nothing."""
+
+LeaseS = Callable[[], float | None]
+"""After how many seconds of silence the caller has gone; None where nothing is held for them."""
+
+
+class Gone(Exception):
+    """The caller is not there any more."""
+
+
+class Attention(Protocol):
+    """What else is to be looked at while a caller is silent, and also while one never is."""
+
+    def watched(self) -> list[int]:
+        """Descriptors that become readable when there is something to see."""
+
+    def left_s(self) -> float:
+        """How long until there is something to see by time alone."""
+
+    def look(self) -> None:
+        """See it."""
+
+
+class Lines:
+    """Reads lines and writes answers. ``stop``: to end between two steps (:meth:`interrupt`)."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self.stop = False
+        self._nudged = False
+        self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._source = source
+        self._sink = sink
+        self._buffer = b""
+        self._heard = time.monotonic()
+
+    def interrupt(self) -> None:
+        """Stop between two steps; for signal handlers."""
+        self.stop = True
+        with contextlib.suppress(OSError):
+            os.write(self._waker, b"!")
+
+    def nudge(self) -> None:
+        """Look at what else there is to see; for signal handlers."""
+        self._nudged = True
+        with contextlib.suppress(OSError):
+            os.write(self._waker, b"?")
+
+    def close(self) -> None:
+        os.close(self._wake)
+        os.close(self._waker)
+
+    def next(self, lease_s: LeaseS, attention: Attention | None) -> bytes | None:
+        """The next line, None at the end of the input. Raises Gone when the lease, or patience, has run out."""
+        while True:
+            # Before a line is taken, not only where none is there: who never stops talking has no longer turn.
+            if attention is not None and (self._nudged or attention.left_s() <= 0):
+                self._nudged = False
+                attention.look()
+            line, newline, rest = self._buffer.partition(b"\n")
+            if newline:
+                self._buffer = rest
+                self._heard = time.monotonic()
+                return line
+            if len(self._buffer) > protocol.MAX_LINE:
+                self.send(protocol.failure(None, UsageError("a line that is too long")), lease_s())
+                raise Gone
+            if not self._more(lease_s(), attention):
+                return None
+
+    def gone(self) -> bool:
+        """Whether to stop between two writes: told to, or nobody is there any more to be told what was done."""
+        if not self.stop:
+            look = select.poll()
+            look.register(self._source, 0)
+            self.stop = bool(look.poll(0))  # only POLLHUP and its like are told unasked
+        return self.stop
+
+    def send(self, reply: bytes, lease_s: float | None) -> None:
+        """Write an answer; a caller that does not read is a caller that has gone."""
+        view = memoryview(reply)
+        while view:
+            _, ready, _ = select.select([], [self._sink], [], lease_s or IDLE_LIMIT_S)
+            if not ready:
+                raise Gone
+            try:
+                # A pipe that is ready takes at least this much (PIPE_BUF, pipe(7)) without waiting.
+                view = view[os.write(self._sink, view[:4096]) :]
+            except OSError as error:
+                raise Gone from error
+
+    def _more(self, lease_s: float | None, attention: Attention | None) -> bool:
+        """Wait until there is more to read, or something to see; False at the end of the input. Raises Gone."""
+        left_s = self._heard + (IDLE_LIMIT_S if lease_s is None else lease_s) - time.monotonic()
+        patience_s = min(left_s, attention.left_s()) if attention is not None else left_s
+        watched = attention.watched() if attention is not None else []
+        # What came while a long write kept us busy is read before the silence is judged.
+        ready, _, _ = select.select([self._source, self._wake, *watched], [], [], max(patience_s, 0.0))
+        if self.stop or (not ready and left_s <= patience_s):
+            raise Gone
+        if self._wake in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wake, 4096)
+        if set(ready) & set(watched):
+            self._nudged = True
+        if self._source not in ready:
+            return True
+        try:
+            more = os.read(self._source, 65_536)
+        except OSError as error:
+            raise Gone from error
+        self._buffer += more
+        if more and lease_s is None:
+            self._heard = time.monotonic()
+        return bool(more)

@@ -1,0 +1,200 @@
+"""The control group of a turn: who is in it may run on the hot CPUs, and what is left in it at the end is ended.
+
+It lies at the top of the hierarchy that has the cpuset controller, beside the logins' (Documentation/admin-guide/
+cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). Where a host has no such hierarchy, turns still follow each other, and
+nobody is kept from the hot CPUs but by their own good will: then runs that somebody disturbed say so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+from jitter_workshop.agent.helping import Held
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.cpusets import Cpusets, find_cpusets
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.reasons import reason
+from jitter_workshop.tuning.writer import HostWriter
+
+TURN = "jitter-workshop-turn"
+LOGINS = "jitter-workshop-logins"
+PATIENCE_S = 5.0
+"""How long processes are ended again and again, where some start others faster than they can be ended."""
+_STEP_S = 0.02
+_PROCS_BYTES = 1 << 20
+
+
+class TurnGroup:
+    """The turn's group on this host; ``missing``: why there is none, "" where there can be one."""
+
+    def __init__(self, root: HostRoot, writer: HostWriter) -> None:
+        self._root = root
+        self._writer = writer
+        self._sets = find_cpusets(root)
+        self.missing = "" if self._sets is not None else "this host has no control groups with the cpuset controller"
+
+    @property
+    def folder(self) -> str:
+        """Where it is, whether it exists or not."""
+        return f"{self._where.where}/{TURN}"
+
+    @property
+    def exists(self) -> bool:
+        return self._sets is not None and self._root.is_dir(self.folder)
+
+    def take_in(self, pid: int, uid: int) -> str:
+        """Put a process of ``uid`` into the group, which is made where it is missing. Gives the group that it came
+        from, as :meth:`close` wants it; "" where there are no groups here. Raises HostError."""
+        if self._sets is None:
+            return ""
+        self._make(TURN, None)
+        with Held(self._root, pid, uid) as process:
+            origin = self._group_of(pid)
+            self._put(pid, self.folder)
+            process.check()
+        return origin
+
+    def close(self, client: int | None, origin: str) -> str:
+        """Put ``client`` back where it came from, end all others, remove the group. "" or what could not be done."""
+        if not self.exists:
+            return ""
+        if client is not None:
+            with contextlib.suppress(HostError):
+                self._put_back(client, origin)
+        ends = time.monotonic() + PATIENCE_S
+        while self._end_all():
+            if time.monotonic() >= ends:
+                return f"processes in {self.folder} do not end"
+            time.sleep(_STEP_S)
+        try:
+            self._writer.remove_folder(self.folder)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            return f"{self.folder} is left over: {reason(error)}"
+        return ""
+
+    def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
+        """Put every process of these users that is not in the turn's group onto the housekeeping CPUs. Gives how many
+        were moved; 0 where a host has no groups, or no housekeeping CPU."""
+        if self._sets is None or not housekeeping or not uids:
+            return 0
+        self._make(LOGINS, housekeeping)
+        inside = {f"/{TURN}", f"/{LOGINS}"}
+        moved = 0
+        for pid in self._processes_of(uids):
+            # One that has ended meanwhile, or that this user started as another, is nobody to be moved.
+            with contextlib.suppress(HostError, OSError):
+                if self._group_of(pid) in inside:
+                    continue
+                self._put(pid, f"{self._where.where}/{LOGINS}")
+                moved += 1
+        return moved
+
+    def release(self) -> str:
+        """Let all out of the logins' group and remove it. "" or what could not be done."""
+        folder = f"{self._where.where}/{LOGINS}" if self._sets is not None else ""
+        if not folder or not self._root.is_dir(folder):
+            return ""
+        for pid in self._members(folder):
+            with contextlib.suppress(HostError):
+                self._put(pid, self._where.where)
+        try:
+            self._writer.remove_folder(folder)
+        except OSError as error:
+            return f"{folder} is left over: {reason(error)}"
+        return ""
+
+    @property
+    def _where(self) -> Cpusets:
+        assert self._sets is not None
+        return self._sets
+
+    def _make(self, name: str, cpus: CpuSet | None) -> None:
+        """A group with these CPUs, None: all that its parent has. Raises HostError."""
+        sets, folder = self._where, f"{self._where.where}/{name}"
+        try:
+            if sets.version == 2 and "cpuset" not in (self._root.text(f"{sets.where}/cgroup.subtree_control") or ""):
+                self._writer.write(f"{sets.where}/cgroup.subtree_control", "+cpuset")
+            with contextlib.suppress(FileExistsError):
+                self._writer.make_folder(folder)
+            if sets.version == 1:
+                # A new group of version 1 has neither CPUs nor memory and takes nobody; one that balanced its CPUs
+                # would undo what isolates them (cpusets.rst, 1.7).
+                self._writer.write(f"{folder}/cpuset.mems", self._root.text(f"{sets.where}/cpuset.mems") or "0")
+                everything = self._root.text(f"{sets.where}/cpuset.cpus") or "0"
+                self._writer.write(f"{folder}/cpuset.cpus", str(cpus) if cpus else everything)
+                self._writer.write(f"{folder}/cpuset.sched_load_balance", "0" if cpus is None else "1")
+            elif cpus is not None:
+                self._writer.write(f"{folder}/cpuset.cpus", str(cpus))
+        except OSError as error:
+            raise HostError(f"the control group {folder} cannot be made: {reason(error)}") from error
+
+    def _put(self, pid: int, folder: str) -> None:
+        try:
+            self._writer.write(f"{folder}/cgroup.procs", str(pid))
+        except OSError as error:
+            raise HostError(f"process {pid} cannot be moved to {folder}: {reason(error)}") from error
+
+    def _put_back(self, pid: int, origin: str) -> None:
+        """To where it came from, or to the logins, or to the top: the group that it came from may be gone."""
+        if pid not in self._members(self.folder):
+            return
+        for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
+            if folder != self.folder and self._root.is_dir(folder):
+                with contextlib.suppress(HostError):
+                    self._put(pid, folder)
+                    return
+
+    def _end_all(self) -> bool:
+        """End whoever is in the group; whether anybody was."""
+        members = self._members(self.folder)
+        if not members:
+            return False
+        if self._where.version == 2:
+            with contextlib.suppress(OSError):
+                self._writer.write(f"{self.folder}/cgroup.kill", "1")
+                return True
+        for pid in members:
+            with contextlib.suppress(OSError):
+                held = os.pidfd_open(pid)
+                try:
+                    # Held first, then looked at again: a number that was used again meanwhile is not in the group.
+                    if pid in self._members(self.folder):
+                        signal.pidfd_send_signal(held, signal.SIGKILL)
+                finally:
+                    os.close(held)
+        return True
+
+    def _members(self, folder: str) -> tuple[int, ...]:
+        text = self._root.text(f"{folder}/cgroup.procs", _PROCS_BYTES) or ""
+        # Processes that this one's namespace does not show are called 0.
+        return tuple(int(word) for word in text.split() if word.isdigit() and word != "0")
+
+    def _group_of(self, pid: int) -> str:
+        """The group of a process below the top, as "/user.slice/…"; "/" for the top itself. Raises HostError."""
+        text = self._root.text(f"/proc/{pid}/cgroup")
+        if text is None:
+            raise HostError(f"process {pid} has ended")
+        for line in text.splitlines():
+            number, controllers, path = (*line.split(":", 2), "", "")[:3]
+            mine = number == "0" if self._where.version == 2 else "cpuset" in controllers.split(",")
+            if mine:
+                top = self._where.top.rstrip("/")
+                return path.removeprefix(top) or "/"
+        raise HostError(f"the control group of process {pid} cannot be told")
+
+    def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:
+        for name in self._root.list_dir("/proc"):
+            if not (name.isascii() and name.isdigit()):
+                continue
+            for line in (self._root.text(f"/proc/{name}/status") or "").splitlines():
+                if line.startswith("Uid:"):
+                    if {int(word) for word in line.split()[1:5] if word.isdigit()} <= uids:
+                        yield int(name)
+                    break

@@ -1,0 +1,272 @@
+"""One connection's part in the turns of a class: its place in the queue, its turn, and the end of it.
+
+A turn ends with its connection, by time, by an instructor; then everything that students applied is given back, what
+they left running on the hot CPUs is ended, and only after that the next one begins. Where the agent of a turn dies, one
+of those who wait, or whoever looks after the agents, does the same in its stead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from jitter_workshop.agent import protocol, turns
+from jitter_workshop.agent.audit import Audit
+from jitter_workshop.agent.helping import Held
+from jitter_workshop.agent.member import Member, housekeeping, uids_of
+from jitter_workshop.agent.turnfile import TurnFile, alive, now_s, this_process
+from jitter_workshop.agent.turngroup import TurnGroup
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks import read_task
+from jitter_workshop.model.classfile import GROUP, ClassFile
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
+
+GiveBack = Callable[[], str]
+"""Gives back everything that students applied; "" or what could not be given back."""
+
+
+class TurnKeeper:
+    """``later``: the id of a request that is answered when the turn comes, None for none."""
+
+    def __init__(
+        self,
+        root: HostRoot,
+        described: ClassFile,
+        who: Member,
+        file: TurnFile,
+        group: TurnGroup,
+        audit: Audit,
+        give_back: GiveBack,
+    ) -> None:
+        self._root = root
+        self._class = described
+        self._who = who
+        self._file = file
+        self._group = group
+        self._audit = audit
+        self._give_back = give_back
+        self._me = this_process(root)
+        self._watched: tuple[Process, int] | None = None
+        self._mine: int | None = None
+        self.over = ""
+        self.later: Any = None
+        self.waiting = False
+
+    # What the server asks -----------------------------------------------------------------------------------------
+
+    @property
+    def holds(self) -> bool:
+        """Whether this connection has the turn."""
+        return self._mine is not None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody has the turn now."""
+        return self._file.read().turn is None
+
+    def need(self) -> None:
+        """Raises HostError where this connection has not the turn."""
+        if not self.holds:
+            raise HostError(self.over or "this is for who has the turn", "'jitter-workshop class turn take' asks for it")
+
+    def watched(self) -> list[int]:
+        """Descriptors that become readable when there is something to see (:meth:`look`)."""
+        return [self._watched[1]] if self._watched is not None else []
+
+    def left_s(self) -> float:
+        """How long until there is something to see by time alone."""
+        turn = self._file.read().turn if self.holds else None
+        if turn is None or turn.ends_s is None:
+            return float("inf")
+        return max(turn.ends_s - now_s(), 0.0)
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
+        """Answer a request about turns; None where it is answered later. Raises UsageError, HostError."""
+        do = protocol.text(request, "do", 20)
+        if do == "take":
+            return self._take(request)
+        if do == "give":
+            self.finish("given back")
+            return {}
+        if do == "doing":
+            self._change(lambda state: turns.say(state, self._me, protocol.text(request, "doing", 400)))
+            return {}
+        if do not in ("end", "freeze", "thaw"):
+            raise UsageError(f"there is no 'turn {clean(do, 20)}'")
+        if not self._who.instructor:
+            raise HostError(f"to {do} is the instructor's")
+        self._instruct(do, request)
+        return {}
+
+    def look(self) -> TurnGranted | None:
+        """See what has changed. Gives the turn where it has come now."""
+        orphan = False
+        with self._file.changing() as draft:
+            state = turns.prune(draft.state, self._alive)
+            orphan = turns.orphaned(state, self._alive)
+            if orphan:
+                state = turns.adopt(state, self._me)
+            draft.state = turns.grant(state, now_s())
+            turn = draft.state.turn
+        if orphan and turn is not None:
+            self._audit.changed("turn adopted", number=turn.number, people=list(turn.people))
+            self._return(turn)
+            return self.look()
+        self._watch(turn)
+        if turn is not None and not self._alive(turn.agent):
+            return self.look()  # it ended between the look and the hold, which may be on another process now
+        if turn is None or turn.agent != self._me:
+            self.waiting = self.waiting and any(one.agent == self._me for one in draft.state.queue)
+            if not self.waiting and self.later is not None:
+                self.over = "an instructor took you out of the queue"
+            return None
+        if not self.holds:
+            return self._begin(turn)
+        if why := turns.over(turn, now_s()):
+            self.finish(why)
+        return None
+
+    def finish(self, why: str) -> None:
+        """End this connection's turn, or its wait. Never raises: what could not be given back keeps the next turn from
+        beginning, and is told to whoever waits."""
+        self.waiting, self.later = False, None
+        turn: Turn | None = None
+        with contextlib.suppress(WorkshopError):
+            with self._file.changing() as draft:
+                state = turns.leave(draft.state, self._me)
+                turn = state.turn if state.turn is not None and state.turn.agent == self._me else None
+                draft.state = turns.returning(state) if turn is not None else turns.grant(state, now_s())
+            if turn is not None:
+                self._mine, self.over = None, why
+                self._audit.changed("turn ended", number=turn.number, why=why)
+                self._return(turn)
+
+    def close(self) -> None:
+        """The connection has ended."""
+        self.finish("left")
+        self._watch(None)
+        self._file.close()
+
+    # Taking and giving --------------------------------------------------------------------------------------------
+
+    def _take(self, request: dict[str, Any]) -> TurnGranted | None:
+        people = self._people(protocol.words(request, "people", MAX_PEOPLE))
+        pid = protocol.number(request, "client")
+        with Held(self._root, pid, self._who.uid):
+            task = read_task(self._root, pid)
+        if task is None:
+            raise HostError(f"process {pid} has ended")
+        with contextlib.suppress(HostError):  # Confining is a courtesy to who measures; it keeps nobody from waiting.
+            self._group.confine(self._students(), housekeeping(self._root, self._class))
+        waiting = Waiting(
+            uid=self._who.uid,
+            people=people,
+            agent=self._me,
+            client=Process(pid, task.start_ticks),
+            since_s=now_s(),
+            limit_s=None if self._who.instructor else float(self._class.longest_turn_s),
+        )
+        self.over = ""
+        join = turns.join_first if self._who.instructor else turns.join
+        self._change(lambda state: join(turns.prune(state, self._alive), waiting))
+        self.waiting, self.later = True, request.get("id")
+        granted = self.look()
+        if granted is not None:
+            self.later = None
+        return granted
+
+    def _begin(self, turn: Turn) -> TurnGranted:
+        self._mine, self.waiting = turn.number, False
+        missing = self._group.missing
+        if not missing:
+            try:
+                self._group.confine(self._students(), housekeeping(self._root, self._class))
+                origin = self._group.take_in(turn.client.pid, turn.uid)
+                self._change(lambda state: _with_origin(state, self._me, origin))
+            except HostError as error:
+                missing = error.message
+        self._audit.changed("turn began", number=turn.number, people=list(turn.people), group=missing)
+        return TurnGranted(turn.number, None if turn.ends_s is None else max(turn.ends_s - now_s(), 0.0), missing)
+
+    def _return(self, turn: Turn) -> None:
+        """Give the machine back; then the next turn begins."""
+        troubles = []
+        try:
+            troubles.append(self._give_back())
+        except WorkshopError as error:
+            troubles.append(error.sentence())
+        with contextlib.suppress(WorkshopError):
+            client = turn.client.pid if self._alive(turn.client) else None
+            state = self._file.read()
+            origin = state.turn.origin if state.turn is not None else ""
+            troubles.append(self._group.close(client, origin))
+        trouble = "; ".join(one for one in troubles if one)
+        if trouble:
+            self._audit.changed("not as before", number=turn.number, trouble=trouble)
+        self._change(lambda state: turns.grant(turns.returned(state, clean(trouble, 400)), now_s()))
+
+    def _instruct(self, do: str, request: dict[str, Any]) -> None:
+        user = protocol.text(request, "user", 64) if request.get("user") is not None else ""
+        try:
+            uid = pwd.getpwnam(user).pw_uid if user else None
+        except KeyError:
+            raise HostError(f"there is no user {clean(user, 40)} here") from None
+        if do == "end":
+            self._change(lambda state: turns.end(state, uid, self._who.user))
+        elif do == "freeze":
+            self._change(lambda state: turns.freeze(state, self._who.user))
+        else:
+            self._change(lambda state: turns.grant(turns.thaw(turns.prune(state, self._alive)), now_s()))
+        self._audit.changed(f"turn {do}", user_named=user)
+
+    # Details ------------------------------------------------------------------------------------------------------
+
+    def _change(self, how: Callable[[TurnState], TurnState]) -> None:
+        with self._file.changing() as draft:
+            draft.state = how(draft.state)
+
+    def _people(self, named: tuple[str, ...]) -> tuple[str, ...]:
+        """The team: the caller first, then others of the class. Raises HostError for a name that is not in it."""
+        uids = uids_of(GROUP)
+        for name in named:
+            try:
+                known = pwd.getpwnam(name).pw_uid in uids or self._class.instructs(name)
+            except (KeyError, ValueError):
+                known = False
+            if not known:
+                raise HostError(f"{clean(name, 40)} is not in this class", f"members of the group {GROUP} are")
+        return tuple(dict.fromkeys((self._who.user, *named)))[:MAX_PEOPLE]
+
+    def _students(self) -> frozenset[int]:
+        found = set(uids_of(GROUP))
+        for name in self._class.instructors:
+            with contextlib.suppress(KeyError):
+                found.discard(pwd.getpwnam(name).pw_uid)
+        return frozenset(found - {0})
+
+    def _alive(self, process: Process) -> bool:
+        return alive(self._root, process)
+
+    def _watch(self, turn: Turn | None) -> None:
+        """Hold on to the agent whose turn it is, so that its end is seen by who waits."""
+        wanted = turn.agent if turn is not None and self.waiting and turn.agent != self._me else None
+        if self._watched is not None and self._watched[0] == wanted:
+            return
+        if self._watched is not None:
+            os.close(self._watched[1])
+            self._watched = None
+        if wanted is not None:
+            with contextlib.suppress(OSError):
+                self._watched = (wanted, os.pidfd_open(wanted.pid))
+
+
+def _with_origin(state: TurnState, agent: Process, origin: str) -> TurnState:
+    if state.turn is None or state.turn.agent != agent:
+        return state
+    return replace(state, turn=replace(state.turn, origin=origin))
