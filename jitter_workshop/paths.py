@@ -16,6 +16,8 @@ RUN_DIR = "/run/jitter-workshop"
 """Root's, read by all: the agent's socket and whose turn it is."""
 BOARD_DIR = "/var/lib/jitter-workshop-board"
 """The board's own, of the user jitterlab."""
+BOARD_RUN_DIR = "/run/jitter-workshop-board"
+"""The board's socket and banner, of the user jitterlab, read by all."""
 
 
 def _xdg(variable: str, default: str) -> Path:

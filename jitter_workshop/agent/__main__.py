@@ -1,9 +1,8 @@
 """The agent's entry: ``PYTHON -I -S -B PATH/jitter_workshop/agent/__main__.py``, as root, on a pipe or a socket.
 
 ``--listen`` serves the socket that was handed over (sd_listen_fds(3)) until it is told to stop; ``--sweep`` gives back
-what a turn left whose agent has died. Before anything is imported it leaves its caller's surroundings: no compiled
-files are written, no descriptor but those that it was given is open, the folder is ``/``, new files are 0644. Its own
-tree comes last in the module path, so that nothing in it can stand in for a module of the standard library.
+what a turn left whose agent has died. Its own tree comes last in the module path, so that nothing in it can stand in for
+a module of the standard library.
 """
 
 from __future__ import annotations
@@ -21,30 +20,15 @@ if TYPE_CHECKING:
 _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120
 
 
-def _leave_surroundings(first_to_close: int) -> None:
-    sys.dont_write_bytecode = True
-    os.umask(0o022)
-    os.chdir("/")
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
-    highest = max(int(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208
-    os.closerange(first_to_close, highest + 1)
-    with contextlib.suppress(PermissionError):  # a process group's leader already, as under sudo
-        os.setsid()  # a terminal's signals are not for us
-    for name in ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU"):
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
-
-
 def main(words: list[str]) -> int:
     """0 after a connection that ended, 2 where it never began (one sentence on standard error)."""
+    sys.dont_write_bytecode = True
     listening = words == ["--listen"]
-    _leave_surroundings(4 if listening else 3)
     if _TREE not in sys.path:
         sys.path.append(_TREE)
-    from jitter_workshop.agent import attending
+    from jitter_workshop.agent import attending, surroundings
+
+    surroundings.leave(4 if listening else 3)
     from jitter_workshop.errors import HostError, UsageError, WorkshopError
     from jitter_workshop.model.text import clean
 

@@ -1,0 +1,45 @@
+"""Where the instructor is, for everybody to read without asking anybody: one small file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.model.board import Banner
+from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+
+FILE = "banner.json"
+_MAX_BYTES = 4096
+
+
+def publish(folder: Path, banner: Banner | None) -> None:
+    """Put it where all read it; None: nothing is said. Raises HostError."""
+    place, new = folder / FILE, folder / f".{FILE}.{os.getpid()}"
+    try:
+        if banner is None:
+            place.unlink(missing_ok=True)
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with contextlib.suppress(FileNotFoundError):
+            new.unlink()
+        with os.fdopen(os.open(new, flags, 0o644), "w", encoding="utf-8") as out:
+            os.fchmod(out.fileno(), 0o644)
+            json.dump(to_plain(banner), out)
+        new.replace(place)
+    except OSError as error:
+        raise HostError(f"the banner cannot be shown: {error.strerror}") from error
+
+
+def read(folder: Path, owners: frozenset[int]) -> Banner | None:
+    """What the instructor says now; None for nothing, and for what one of ``owners`` did not write."""
+    try:
+        with os.fdopen(os.open(folder / FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            if os.fstat(file.fileno()).st_uid not in owners:
+                return None
+            data = file.read(_MAX_BYTES + 1)
+        return from_plain(Banner, json.loads(data)) if len(data) <= _MAX_BYTES else None
+    except (OSError, ValueError, CodecError, RecursionError):
+        return None

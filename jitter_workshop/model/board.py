@@ -1,0 +1,89 @@
+"""What a member of a class posts of their work, and what an instructor sees of all of them.
+
+All of it comes from the member's own process: it helps to teach, and proves nothing.
+"""
+
+from __future__ import annotations
+
+from jitter_workshop.model.record import dataclass, field
+from jitter_workshop.model.session import Prediction
+
+MAX_CHAPTERS = 64
+MAX_POINTS = 160
+MAX_TEXT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PostedChapter:
+    """How far a chapter is: ``setting`` and ``curve`` are its marks. ``hints``: how many were shown."""
+
+    id: str
+    step: str
+    done: bool
+    setting: bool
+    curve: bool
+    hints: int = 0
+    prediction: Prediction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostedRun:
+    """One measured curve. ``slot``: which measurement of the chapter. ``points``: percentile and ns, rising; of them
+    those that stand on enough samples. ``at``: when it began (ISO 8601, UTC)."""
+
+    id: str
+    label: str
+    chapter: str
+    slot: str
+    workload: str
+    at: str
+    points: tuple[tuple[float, int], ...]
+    stolen_ns_per_second: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """``people``: the names of a team, as its members gave them. ``runs``: the newest of each chapter and slot."""
+
+    session: str
+    people: tuple[str, ...] = ()
+    chapter: str | None = None
+    step: str = ""
+    chapters: tuple[PostedChapter, ...] = ()
+    runs: tuple[PostedRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """Where the instructor is: ``text`` is theirs to say. ``at``: when (ISO 8601, UTC)."""
+
+    by: str
+    at: str
+    chapter: str = ""
+    step: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One member, or a team. ``best``: of each chapter's runs the one with the lowest p99.9, where it is not the last.
+    ``idle_s``: since their work last went on; ``seen_at``: when they last posted."""
+
+    uid: int
+    user: str
+    posted: Posted
+    best: tuple[PostedRun, ...]
+    seen_at: str
+    idle_s: float
+    stuck: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Those who are stuck first, then by name. ``host``: of this machine."""
+
+    host: str
+    at: str
+    rows: tuple[BoardRow, ...] = ()
+    banner: Banner | None = None
+    notes: dict[str, str] = field(default_factory=dict)
