@@ -10,11 +10,9 @@ import base64
 import contextlib
 import json
 import os
-import select
 import shutil
 import sys
 import threading
-import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
+from jitter_workshop.agent.conversation import Broken, Conversation
 from jitter_workshop.agent.link import Link, ProcessLink, SocketLink, class_socket
 from jitter_workshop.errors import HostError, UsageError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
@@ -82,22 +81,18 @@ class AgentClient:
         own_session: bool = True,
         purpose: Purpose = CHANGING,
     ) -> None:
-        """Start ``command``, or take a connection, and greet it. Raises HostError in one sentence, about ``purpose``, where that fails."""
+        """Start ``command``, or take a connection, and greet the agent. Raises HostError in one sentence, about
+        ``purpose``, where that fails."""
         self.notice = ""
         self._purpose = purpose
-        self._id = 0
         self._names: list[str] = []
-        self._buffer = b""
-        self._talking = threading.Lock()
         self._beating = threading.Event()
         self._heart: threading.Thread | None = None
-        if isinstance(command, SocketLink):
-            self._link: Link = command
-        else:
-            try:
-                self._link = ProcessLink(command, own_session)
-            except OSError as error:
-                raise HostError(f"the agent cannot be started: {error.strerror}", purpose.advice()) from error
+        try:
+            self._link: Link = command if isinstance(command, SocketLink) else ProcessLink(command, own_session)
+        except OSError as error:
+            raise HostError(f"the agent cannot be started: {error.strerror}", purpose.advice()) from error
+        self._talk = Conversation(self._link)
         try:
             hello = self._ask("hello", wait_s, starting=True)
             if hello.get("protocol") != protocol.PROTOCOL:
@@ -228,44 +223,10 @@ class AgentClient:
     def _ask(
         self, verb: str, limit_s: float, starting: bool = False, stop: int | None = None, **fields: Any
     ) -> dict[str, Any]:
-        self._id += 1
-        request = json.dumps({"id": self._id, "verb": verb, **fields}).encode() + b"\n"
-        ends = time.monotonic() + limit_s
         try:
-            self._write(request)
-            while True:
-                reply = json.loads(self._line(ends, stop))
-                if reply.get("id") in (self._id, None):
-                    break
-        except (OSError, EOFError, ValueError, AttributeError) as error:
+            return self._talk.ask(verb, limit_s, stop, **fields)
+        except Broken as error:
             raise self._died(starting) from error
-        if "error" in reply:
-            said = reply["error"]
-            kind = UsageError if said.get("kind") == "UsageError" else HostError
-            raise kind(clean(said.get("message"), 1000), clean(said.get("advice"), 500))
-        answer = reply.get("ok")
-        return answer if isinstance(answer, dict) else {}
-
-    def _write(self, data: bytes) -> None:
-        with self._talking:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._link.sink, view) :]
-
-    def _line(self, ends: float, stop: int | None = None) -> bytes:
-        """The next line of the agent. Raises EOFError at its end, TimeoutError (an OSError) after ``ends``, WaitStopped
-        when the descriptor ``stop`` becomes readable."""
-        also = [stop] if stop is not None else []
-        while b"\n" not in self._buffer:
-            ready, _, _ = select.select([self._link.source, *also], [], [], max(ends - time.monotonic(), 0.0))
-            if self._link.source not in ready:
-                raise WaitStopped("stopped while waiting for the turn") if ready else TimeoutError("no answer")
-            more = os.read(self._link.source, 65_536)
-            if not more:
-                raise EOFError
-            self._buffer += more
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line
 
     def _start_heart(self) -> None:
         if self._heart is None:
@@ -275,7 +236,7 @@ class AgentClient:
     def _beat(self) -> None:
         while not self._beating.wait(LEASE_S / 5):
             try:
-                self._write(b'{"verb":"heartbeat"}\n')
+                self._talk.write(b'{"verb":"heartbeat"}\n')
             except OSError:
                 # The agent has ended by itself: asked for at once, it is nobody's <defunct> process.
                 self._link.code(LEASE_S)
