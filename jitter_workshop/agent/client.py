@@ -21,9 +21,9 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.conversation import Broken, Conversation
+from jitter_workshop.agent.conversation import Broken, Conversation, Late
 from jitter_workshop.agent.link import Link, ProcessLink, SocketLink, class_socket
-from jitter_workshop.errors import HostError, UsageError, WaitStopped
+from jitter_workshop.errors import BusyError, HostError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
@@ -40,7 +40,6 @@ LEASE_S = 20.0
 STEP_LIMIT_S = 600.0
 """How long a plan, an apply or a restore may take (update-grub alone takes up to two minutes)."""
 START_LIMIT_S = 30.0
-DAY_S = 86_400.0
 ASK_LIMIT_S = 300.0
 """How long sudo's question on the terminal may stay open."""
 
@@ -182,17 +181,22 @@ class AgentClient:
         """What this lease holds stays until ``restore``; with ``journals`` only what was applied as these."""
         self._ask("keep", START_LIMIT_S, journals=list(journals))
 
-    def take_turn(self, people: Sequence[str], stop: int | None = None) -> TurnGranted:
-        """Wait for the turn of a class host, with all the time that it takes, and have it: this process and what it
-        starts may then use the hot CPUs. ``people``: who else is in the team; ``stop``: a descriptor that ends the wait
-        when it becomes readable. Raises HostError, WaitStopped."""
+    def take_turn(self, people: Sequence[str], wait_s: float, stop: int | None = None) -> TurnGranted:
+        """Wait for the turn of a class host and have it: this process and what it starts may then use the hot CPUs.
+        ``people``: who else is in the team; ``stop``: a descriptor that ends the wait when it becomes readable. A wait
+        that ends without the turn ends the connection. Raises HostError, BusyError after ``wait_s``, WaitStopped."""
         self._start_heart()
         fields: dict[str, Any] = {"do": "take", "people": list(people), "client": os.getpid()}
         try:
-            return _as(TurnGranted, self._ask("turn", DAY_S, stop=stop, **fields))
-        except WaitStopped:
+            return _as(TurnGranted, self._talk.ask("turn", wait_s, stop, **fields))
+        except Late:
             self._end()  # the answer may be on its way: who has left the queue has no connection any more
+            raise BusyError("the turn did not come in time") from None
+        except WaitStopped:
+            self._end()
             raise
+        except Broken as error:
+            raise self._died(False) from error
 
     def turn(self, do: str, **fields: Any) -> None:
         """``give`` the turn back, say what one is ``doing`` in it, or as an instructor ``end`` (``user``), ``freeze``
@@ -220,11 +224,9 @@ class AgentClient:
         """End the connection without asking; a lease is given back by the agent itself."""
         self._end()
 
-    def _ask(
-        self, verb: str, limit_s: float, starting: bool = False, stop: int | None = None, **fields: Any
-    ) -> dict[str, Any]:
+    def _ask(self, verb: str, limit_s: float, starting: bool = False, **fields: Any) -> dict[str, Any]:
         try:
-            return self._talk.ask(verb, limit_s, stop, **fields)
+            return self._talk.ask(verb, limit_s, **fields)
         except Broken as error:
             raise self._died(starting) from error
 

@@ -18,6 +18,10 @@ class Broken(Exception):
     """The other side has ended, says nothing, or what is not understood."""
 
 
+class Late(Broken):
+    """The other side has not answered in time."""
+
+
 class Conversation:
     """Requests of one thread at a time; :meth:`write` may come from others meanwhile."""
 
@@ -28,8 +32,8 @@ class Conversation:
         self._talking = threading.Lock()
 
     def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
-        """The answer. Raises HostError or UsageError as the other side says, Broken where it does not answer within
-        ``limit_s``, WaitStopped when the descriptor ``stop`` becomes readable."""
+        """The answer. Raises HostError or UsageError as the other side says, Broken where it does not answer, Late
+        where not within ``limit_s``, WaitStopped when the descriptor ``stop`` becomes readable."""
         self._id += 1
         ends = time.monotonic() + limit_s
         try:
@@ -38,6 +42,8 @@ class Conversation:
                 reply = json.loads(self._line(ends, stop))
                 if reply.get("id") in (self._id, None):
                     break
+        except TimeoutError as error:
+            raise Late from error
         except (OSError, EOFError, ValueError, AttributeError) as error:
             raise Broken from error
         if "error" in reply:

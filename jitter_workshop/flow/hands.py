@@ -7,10 +7,11 @@ for the next request.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.agent.client import CHANGING, TRACING, AgentClient, NeedsPassword, Purpose, Rights, connect, rights
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.agent.client import CHANGING, TRACING, AgentClient, NeedsPassword, Purpose, Rights, connect, connect_class, rights
+from jitter_workshop.errors import BusyError, WorkshopError
 from jitter_workshop.flow.changing import standing
 from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.witness import Tracer
@@ -43,6 +44,7 @@ class Hands:
         self._agent: AgentClient | None = None
         self.trouble = ""
         self._leased: set[str] = set()
+        self._turn = False
         self._began = False
         self._lost = False
 
@@ -103,6 +105,41 @@ class Hands:
         has ended and sudo would have to ask for another: a run that is about to begin is no moment for a question."""
         return self._connected(TRACING, may_ask=not self._began)
 
+    @property
+    def has_turn(self) -> bool:
+        """Whether these hands have the turn of a class host."""
+        return self._turn and self._living() is not None
+
+    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
+        """Wait for the turn of a class host, and have it. ``stop``: a descriptor that ends the wait. Raises HostError,
+        BusyError after ``wait_s`` seconds, WaitStopped."""
+        agent = self._living() or connect_class()
+        self._agent, self._began = agent, True
+        try:
+            agent.take_turn(people, wait_s, stop)
+        except BusyError:
+            self._agent = None  # who gives up waiting has no connection any more
+            raise
+        self._turn = True
+
+    def give_turn(self) -> None:
+        """Give the turn back, with all that was applied in it. Never raises: the agent does it by itself, too."""
+        agent = self._living()
+        self._turn, held = False, bool(self._leased)
+        self._leased.clear()
+        if agent is not None:
+            with contextlib.suppress(WorkshopError):
+                agent.turn("give")
+        if held:
+            self._write_down_lapsed()
+
+    def say_doing(self, doing: str) -> None:
+        """What the turn is used for, for those who wait to read."""
+        agent = self._living()
+        if agent is not None and self._turn:
+            with contextlib.suppress(WorkshopError):
+                agent.turn("doing", doing=doing)
+
     def keep(self) -> None:
         """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""
         if self._agent is not None and self._leased:
@@ -154,6 +191,7 @@ class Hands:
         if self._agent is not None and self._agent.ended:
             self._agent.close()
             self._agent = None
+            self._turn = False
             self._lost = self._lost or bool(self._leased)
             self._leased.clear()
         if self._lost:

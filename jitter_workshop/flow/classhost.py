@@ -1,0 +1,179 @@
+"""A class host as a member sees it: the class, whose turn it is, and having the turn while something is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jitter_workshop.agent import turnfile
+from jitter_workshop.bench.cancel import CancelToken, stop_this_process
+from jitter_workshop.errors import BusyError, HostError, WaitStopped
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.classfile import MAX_BYTES, ClassFile, parse_class
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import called, many
+from jitter_workshop.model.turn import TurnState
+from jitter_workshop.paths import CLASS_FILE, RUN_DIR
+from jitter_workshop.tuning.journal import current_boot
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.hands import Hands
+
+DAY_S = 86_400.0
+SOON_S = 60.0
+"""How long a turn that nobody else has may take to begin: what was left of the one before is given back first."""
+_ADVICE = "queue with '--wait SECONDS', or see 'jitter-workshop class turn'"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassHost:
+    """``user``: who asks; ``instructor``: whether the class file names them (root is one everywhere)."""
+
+    described: ClassFile
+    user: str
+    instructor: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one stands. ``before``: how many turns end before one's own begins, 0 = one has it, None = one does not
+    wait. ``at_most_s``: until then, where every turn takes as long as it may; None where an instructor holds the
+    machine or keeps turns from beginning."""
+
+    before: int | None
+    at_most_s: float | None
+
+
+def class_host(where: str = CLASS_FILE) -> ClassHost | None:
+    """The class of this host, None where it is none. Raises HostError where its file cannot be read, UsageError where
+    it makes no sense."""
+    try:
+        with Path(where).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise HostError(f"{where} cannot be read: {error.strerror}", "ask the instructor") from error
+    described = parse_class(data, where)
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        user = str(os.geteuid())
+    return ClassHost(described, user, described.instructs(user))
+
+
+def read_turns(folder: str = RUN_DIR) -> TurnState:
+    """Whose turn it is, as root's agent wrote it down; nobody's where it did not."""
+    boot = current_boot(HostRoot()) or ""
+    try:
+        with (Path(folder) / turnfile.STATE_FILE).open("rb") as file:
+            return turnfile.parse(file.read(turnfile.MAX_BYTES + 1), boot)
+    except OSError:
+        return TurnState(boot)
+
+
+def place(state: TurnState, uid: int, now_s: float) -> Place:
+    """Where a user stands."""
+    turn = state.turn
+    if turn is not None and turn.uid == uid:
+        return Place(0, 0.0)
+    number = next((i for i, one in enumerate(state.queue) if one.uid == uid), None)
+    if number is None:
+        return Place(None, None)
+    ahead = state.queue[:number]
+    before = number + (turn is not None)
+    held = turn is not None and turn.ends_s is None
+    if held or state.frozen_by or state.trouble or any(one.limit_s is None for one in ahead):
+        return Place(before, None)
+    left = max(turn.ends_s - now_s, 0.0) if turn is not None and turn.ends_s is not None else 0.0
+    return Place(before, left + sum(one.limit_s or 0.0 for one in ahead))
+
+
+def in_words(state: TurnState, uid: int, now_s: float) -> str:
+    """Whose turn it is, and where a user stands, in a sentence or two."""
+    said = []
+    turn = state.turn
+    if turn is None:
+        said.append("Nobody has the turn.")
+    elif turn.uid == uid:
+        left = "" if turn.ends_s is None else f", {minutes(turn.ends_s - now_s)} left"
+        said.append(f"You have the turn{left}.")
+    else:
+        who = called(" and ".join(turn.people), 60)
+        doing = f" ({called(turn.doing, 60)})" if turn.doing else ""
+        left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - now_s)} more"
+        ending = ", which is being given back" if turn.returning else left
+        said.append(f"{who} has the turn{doing}{ending}.")
+    here = place(state, uid, now_s)
+    if here.before:
+        soon = f", at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
+        said.append(f"{many(here.before, 'turn')} before yours{soon}.")
+    if state.trouble:
+        said.append(f"The machine is not as it was: {called(state.trouble, 200)}. An instructor has to look.")
+    if state.frozen_by:
+        said.append(f"{called(state.frozen_by, 40)} keeps new turns from beginning.")
+    return " ".join(said)
+
+
+def minutes(seconds: float) -> str:
+    """``40 s``, ``3 min``: rounded up, because nobody is early."""
+    seconds = max(seconds, 0.0)
+    return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
+
+
+@contextlib.contextmanager
+def turn_for(
+    hands: Hands,
+    wait_s: float,
+    cancel: CancelToken,
+    queued: Callable[[str], None] = lambda sentence: None,
+    people: Sequence[str] = (),
+    doing: str = "",
+) -> Iterator[bool]:
+    """Have this class host's turn; gives whether there is such a thing here. Where ``hands`` have it already nothing is
+    taken, and nothing given back. ``queued`` is told where one stands, and "" once the turn has come.
+
+    Raises BusyError once ``wait_s`` seconds are over, WaitStopped when ``cancel`` is pressed, HostError.
+    """
+    if hands.has_turn or class_host() is None:
+        yield hands.has_turn
+        return
+    take_turn(hands, wait_s, cancel, queued, people)
+    try:
+        if doing:
+            hands.say_doing(doing)
+        yield True
+    finally:
+        hands.give_turn()
+
+
+def take_turn(
+    hands: Hands,
+    wait_s: float,
+    cancel: CancelToken,
+    queued: Callable[[str], None] = lambda sentence: None,
+    people: Sequence[str] = (),
+) -> None:
+    """Wait for the turn and have it, until ``hands.give_turn``. Raises what :func:`turn_for` raises."""
+    uid, state = os.geteuid(), read_turns()
+    taken = state.turn is not None or bool(state.queue or state.frozen_by or state.trouble)
+    if taken and wait_s <= 0:
+        raise BusyError(in_words(state, uid, turnfile.now_s()).rstrip("."), _ADVICE)
+    if taken:
+        queued(in_words(state, uid, turnfile.now_s()))
+    while True:
+        try:
+            hands.take_turn(people, min(wait_s, DAY_S) if taken else SOON_S, cancel.fileno())
+            break
+        except WaitStopped:
+            if not cancel.take_suspend() or cancel.reason is not None:
+                raise
+            stop_this_process()  # whoever stops gives up their place, and stands at the end when they come back
+        except BusyError as late:
+            raise BusyError(in_words(read_turns(), uid, turnfile.now_s()).rstrip("."), _ADVICE) from late
+    if taken:
+        queued("")
