@@ -13,11 +13,11 @@ APP = "jitter-workshop"
 CLASS_FILE = "/etc/jitter-workshop/class.toml"
 """Root's; a host that has it is a class host."""
 RUN_DIR = "/run/jitter-workshop"
-"""Root's, read by all: the agent's socket and whose turn it is."""
+"""Root's, read by all: the sockets of both services, and whose turn it is."""
 BOARD_DIR = "/var/lib/jitter-workshop-board"
-"""The board's own, of the user jitterlab."""
-BOARD_RUN_DIR = "/run/jitter-workshop-board"
-"""The board's socket and banner, of the user jitterlab, read by all."""
+"""The board's own, of the user jitterlab: its database, which nobody else reads, and the banner, which all do."""
+INSTALL_DIR = "/opt/jitter-workshop"
+"""Where a class host has the tool, root's own: who may change it could change what root runs."""
 
 
 def _xdg(variable: str, default: str) -> Path:

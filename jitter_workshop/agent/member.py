@@ -75,12 +75,13 @@ def member(uid: int, described: ClassFile) -> Member:
 
 
 def uids_of(group: str) -> frozenset[int]:
-    """The user ids of a group's members, those whose own group it is among them; none where there is no such group."""
+    """The user ids of a group's members, those whose own group it is among them, but for the service of that name; none
+    where there is no such group."""
     try:
         found = grp.getgrnam(group)
     except KeyError:
         return frozenset()
-    uids = {entry.pw_uid for entry in pwd.getpwall() if entry.pw_gid == found.gr_gid}
+    uids = {entry.pw_uid for entry in pwd.getpwall() if entry.pw_gid == found.gr_gid and entry.pw_name != group}
     for name in found.gr_mem:
         try:
             uids.add(pwd.getpwnam(name).pw_uid)

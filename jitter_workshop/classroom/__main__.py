@@ -62,7 +62,7 @@ def _serve() -> None:
             raise HostError(f"{paths.CLASS_FILE} is not there: this is no class host", "ask the instructor")
         who = member.member(member.caller(0, os.environ), described)
         os.environ.clear()
-        serve(Path(paths.BOARD_RUN_DIR), Path(paths.BOARD_DIR), who)
+        serve(Path(paths.BOARD_DIR), who)
     except WorkshopError as error:
         if stat.S_ISSOCK(os.fstat(0).st_mode):  # whoever calls does not see standard error
             with contextlib.suppress(OSError):

@@ -16,9 +16,9 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.model.board import Banner, Board, Posted
 from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
-from jitter_workshop.paths import BOARD_RUN_DIR
+from jitter_workshop.paths import RUN_DIR
 
-SOCKET = f"{BOARD_RUN_DIR}/board.sock"
+SOCKET = f"{RUN_DIR}/board.sock"
 LIMIT_S = 30.0
 
 

@@ -39,12 +39,11 @@ LONGEST_S = 120.0
 
 
 class Service:
-    """One connection. ``folder``: the board's own; ``public``: where the banner is published."""
+    """One connection. ``folder``: the board's own."""
 
-    def __init__(self, who: Member, folder: Path, public: Path, source: int, sink: int) -> None:
+    def __init__(self, who: Member, folder: Path, source: int, sink: int) -> None:
         self._who = who
         self._folder = folder
-        self._public = public
         self._lines = Lines(source, sink)
         self._ends = time.monotonic() + LONGEST_S
         self._verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -125,7 +124,7 @@ class Service:
             banner = replace(banner, **words)
         with BoardStore(self._folder) as store:
             store.say(banner)
-        publish(self._public, banner)
+        publish(self._folder, banner)
         return {}
 
     def _instructs(self, what: str) -> None:
@@ -133,10 +132,10 @@ class Service:
             raise HostError(f"{what} is the instructor's")
 
 
-def serve(public: Path, folder: Path, who: Member) -> None:
-    """One connection on descriptors 0 and 1."""
+def serve(folder: Path, who: Member) -> None:
+    """One connection on descriptors 0 and 1. ``folder``: the board's own."""
     os.umask(0o077)
-    Service(who, folder, public, 0, 1).serve()
+    Service(who, folder, 0, 1).serve()
 
 
 def _as(cls: type[Any], value: Any) -> Any:
