@@ -6,6 +6,8 @@ the host and any line of the journal. ``term=N``: SIGTERM after the N-th step. `
 ``refuse=PATH``: the host answers EIO there.
 ``clamp=PATH:VALUE``: whatever is written there, the host makes it VALUE. ``neighbour=PATH:OTHER:VALUE``: a write to
 PATH makes OTHER say VALUE.
+``user=NAME`` and ``uid=N``: on a class host, for this member; ``instructor=1``: who is one; ``may=ID,ID``: what they may
+apply; ``turn_s=S``: the longest turn; ``silence=S``: after so much of it who has the turn has gone.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jitter_workshop.agent import attending
 from jitter_workshop.agent.journal import JournalFile
+from jitter_workshop.agent.member import Member
 from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.classfile import ClassFile
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.writer import HostWriter
 from tests import tracedtree
 
@@ -131,9 +138,25 @@ def main(tree: str, *words: str, source: int = 0, sink: int = 1) -> None:
         journals=journal_type(steps),
         lock_wait_s=0.2,
     )
-    server = Server(setup, source, sink)
-    signal.signal(signal.SIGTERM, lambda *_: server.interrupt())
-    server.serve()
+    if "user" in options:
+        setup = attending_as(setup, options)
+    server: list[Server] = []
+    signal.signal(signal.SIGTERM, lambda *_: [one.interrupt() for one in server] and None)
+    signal.signal(signal.SIGUSR1, lambda *_: [one.nudge() for one in server] and None)
+    server.append(Server(setup, source, sink))
+    server[0].serve()
+
+
+def attending_as(setup: Setup, options: Mapping[str, str]) -> Setup:
+    """The same for a member of a class."""
+    attending.LEASE_S = float(options.get("silence", attending.LEASE_S))
+    uid = int(options["uid"])
+    described = ClassFile(
+        "a class", CpuSet.parse_list("2-3"), instructors=("root",), longest_turn_s=float(options.get("turn_s", 240))
+    )
+    may = tuple(options.get("may", "*").split(","))
+    member = Member(uid, options["user"], "instructor" in options, may)
+    return replace(setup, uid=uid, who=f"user {uid}", described=described, member=member, lock_wait_s=5.0)
 
 
 if __name__ == "__main__":

@@ -33,15 +33,15 @@ def now_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def this_process(root: HostRoot) -> Process:
-    """This process, for good."""
-    task = read_task(root, os.getpid())
-    return Process(os.getpid(), task.start_ticks if task is not None else 0)
+def process(pid: int) -> Process | None:
+    """A process of this machine, for good; None where it has ended."""
+    task = read_task(HostRoot(), pid)
+    return None if task is None or task.ended else Process(pid, task.start_ticks)
 
 
-def alive(root: HostRoot, process: Process) -> bool:
+def alive(process: Process) -> bool:
     """Whether it is still that process, and runs."""
-    task = read_task(root, process.pid)
+    task = read_task(HostRoot(), process.pid)
     return task is not None and not task.ended and task.start_ticks == process.start
 
 
@@ -125,7 +125,7 @@ def wake(agents: Iterable[Process]) -> None:
         with contextlib.suppress(OSError):
             held = os.pidfd_open(agent.pid)
             try:
-                if alive(HostRoot(), agent):
+                if alive(agent):
                     signal.pidfd_send_signal(held, signal.SIGUSR1)
             finally:
                 os.close(held)

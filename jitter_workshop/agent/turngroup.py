@@ -81,8 +81,9 @@ class TurnGroup:
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
         """Put every process of these users that is not in the turn's group onto the housekeeping CPUs. Gives how many
-        were moved; 0 where a host has no groups, or no housekeeping CPU."""
-        if self._sets is None or not housekeeping or not uids:
+        were moved; 0 where a host has no groups, or no housekeeping CPU, or systemd, which does it by its user.slice and
+        would lose its sessions' processes."""
+        if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
         self._make(LOGINS, housekeeping)
         inside = {f"/{TURN}", f"/{LOGINS}"}

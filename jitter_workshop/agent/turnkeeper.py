@@ -18,11 +18,10 @@ from jitter_workshop.agent import protocol, turns
 from jitter_workshop.agent.audit import Audit
 from jitter_workshop.agent.helping import Held
 from jitter_workshop.agent.member import Member, housekeeping, uids_of
-from jitter_workshop.agent.turnfile import TurnFile, alive, now_s, this_process
+from jitter_workshop.agent.turnfile import TurnFile, alive, now_s, process
 from jitter_workshop.agent.turngroup import TurnGroup
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks import read_task
 from jitter_workshop.model.classfile import GROUP, ClassFile
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
@@ -51,9 +50,11 @@ class TurnKeeper:
         self._group = group
         self._audit = audit
         self._give_back = give_back
-        self._me = this_process(root)
+        me = process(os.getpid())
+        assert me is not None
+        self._me = me
         self._watched: tuple[Process, int] | None = None
-        self._mine: int | None = None
+        self._mine: Turn | None = None
         self.over = ""
         self.later: Any = None
         self.waiting = False
@@ -81,10 +82,9 @@ class TurnKeeper:
 
     def left_s(self) -> float:
         """How long until there is something to see by time alone."""
-        turn = self._file.read().turn if self.holds else None
-        if turn is None or turn.ends_s is None:
+        if self._mine is None or self._mine.ends_s is None:
             return float("inf")
-        return max(turn.ends_s - now_s(), 0.0)
+        return max(self._mine.ends_s - now_s(), 0.0)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
         """Answer a request about turns; None where it is answered later. Raises UsageError, HostError."""
@@ -108,8 +108,8 @@ class TurnKeeper:
         """See what has changed. Gives the turn where it has come now."""
         orphan = False
         with self._file.changing() as draft:
-            state = turns.prune(draft.state, self._alive)
-            orphan = turns.orphaned(state, self._alive)
+            state = turns.prune(draft.state, alive)
+            orphan = turns.orphaned(state, alive)
             if orphan:
                 state = turns.adopt(state, self._me)
             draft.state = turns.grant(state, now_s())
@@ -119,7 +119,7 @@ class TurnKeeper:
             self._return(turn)
             return self.look()
         self._watch(turn)
-        if turn is not None and not self._alive(turn.agent):
+        if turn is not None and not alive(turn.agent):
             return self.look()  # it ended between the look and the hold, which may be on another process now
         if turn is None or turn.agent != self._me:
             self.waiting = self.waiting and any(one.agent == self._me for one in draft.state.queue)
@@ -136,16 +136,19 @@ class TurnKeeper:
         """End this connection's turn, or its wait. Never raises: what could not be given back keeps the next turn from
         beginning, and is told to whoever waits."""
         self.waiting, self.later = False, None
-        turn: Turn | None = None
-        with contextlib.suppress(WorkshopError):
-            with self._file.changing() as draft:
-                state = turns.leave(draft.state, self._me)
-                turn = state.turn if state.turn is not None and state.turn.agent == self._me else None
-                draft.state = turns.returning(state) if turn is not None else turns.grant(state, now_s())
-            if turn is not None:
-                self._mine, self.over = None, why
-                self._audit.changed("turn ended", number=turn.number, why=why)
-                self._return(turn)
+        held, self._mine = self._mine, None
+        # What cannot be written down keeps nothing from being given back.
+        with contextlib.suppress(WorkshopError), self._file.changing() as draft:
+            state = turns.leave(draft.state, self._me)
+            if state.turn is not None and state.turn.agent == self._me:
+                held = state.turn
+                draft.state = turns.returning(state)
+            else:
+                draft.state = turns.grant(state, now_s())
+        if held is not None:
+            self.over = why
+            self._audit.changed("turn ended", number=held.number, why=why)
+            self._return(held)
 
     def close(self) -> None:
         """The connection has ended."""
@@ -159,8 +162,8 @@ class TurnKeeper:
         people = self._people(protocol.words(request, "people", MAX_PEOPLE))
         pid = protocol.number(request, "client")
         with Held(self._root, pid, self._who.uid):
-            task = read_task(self._root, pid)
-        if task is None:
+            client = process(pid)
+        if client is None:
             raise HostError(f"process {pid} has ended")
         with contextlib.suppress(HostError):  # Confining is a courtesy to who measures; it keeps nobody from waiting.
             self._group.confine(self._students(), housekeeping(self._root, self._class))
@@ -168,13 +171,13 @@ class TurnKeeper:
             uid=self._who.uid,
             people=people,
             agent=self._me,
-            client=Process(pid, task.start_ticks),
+            client=client,
             since_s=now_s(),
             limit_s=None if self._who.instructor else float(self._class.longest_turn_s),
         )
         self.over = ""
         join = turns.join_first if self._who.instructor else turns.join
-        self._change(lambda state: join(turns.prune(state, self._alive), waiting))
+        self._change(lambda state: join(turns.prune(state, alive), waiting))
         self.waiting, self.later = True, request.get("id")
         granted = self.look()
         if granted is not None:
@@ -182,12 +185,13 @@ class TurnKeeper:
         return granted
 
     def _begin(self, turn: Turn) -> TurnGranted:
-        self._mine, self.waiting = turn.number, False
+        self._mine, self.waiting = turn, False
         missing = self._group.missing
         if not missing:
             try:
                 self._group.confine(self._students(), housekeeping(self._root, self._class))
                 origin = self._group.take_in(turn.client.pid, turn.uid)
+                self._mine = replace(turn, origin=origin)
                 self._change(lambda state: _with_origin(state, self._me, origin))
             except HostError as error:
                 missing = error.message
@@ -201,15 +205,15 @@ class TurnKeeper:
             troubles.append(self._give_back())
         except WorkshopError as error:
             troubles.append(error.sentence())
-        with contextlib.suppress(WorkshopError):
-            client = turn.client.pid if self._alive(turn.client) else None
-            state = self._file.read()
-            origin = state.turn.origin if state.turn is not None else ""
-            troubles.append(self._group.close(client, origin))
+        try:
+            troubles.append(self._group.close(turn.client.pid if alive(turn.client) else None, turn.origin))
+        except (WorkshopError, OSError) as error:
+            troubles.append(clean(error, 200))
         trouble = "; ".join(one for one in troubles if one)
         if trouble:
             self._audit.changed("not as before", number=turn.number, trouble=trouble)
-        self._change(lambda state: turns.grant(turns.returned(state, clean(trouble, 400)), now_s()))
+        with contextlib.suppress(WorkshopError):
+            self._change(lambda state: turns.grant(turns.returned(state, clean(trouble, 400)), now_s()))
 
     def _instruct(self, do: str, request: dict[str, Any]) -> None:
         user = protocol.text(request, "user", 64) if request.get("user") is not None else ""
@@ -222,7 +226,7 @@ class TurnKeeper:
         elif do == "freeze":
             self._change(lambda state: turns.freeze(state, self._who.user))
         else:
-            self._change(lambda state: turns.grant(turns.thaw(turns.prune(state, self._alive)), now_s()))
+            self._change(lambda state: turns.grant(turns.thaw(turns.prune(state, alive)), now_s()))
         self._audit.changed(f"turn {do}", user_named=user)
 
     # Details ------------------------------------------------------------------------------------------------------
@@ -249,9 +253,6 @@ class TurnKeeper:
             with contextlib.suppress(KeyError):
                 found.discard(pwd.getpwnam(name).pw_uid)
         return frozenset(found - {0})
-
-    def _alive(self, process: Process) -> bool:
-        return alive(self._root, process)
 
     def _watch(self, turn: Turn | None) -> None:
         """Hold on to the agent whose turn it is, so that its end is seen by who waits."""

@@ -45,7 +45,7 @@ class ClassFile:
     hot_cpus: CpuSet
     instructors: tuple[str, ...] = ()
     chapters: tuple[str, ...] = ()
-    longest_turn_s: int = 240
+    longest_turn_s: float = 240.0
     preset: str = "quick"
     may_apply: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
         hot_cpus=read.cpus("hot_cpus"),
         instructors=read.names("instructors"),
         chapters=read.names("chapters"),
-        longest_turn_s=round(minutes * 60),
+        longest_turn_s=minutes * 60,
         preset=preset,
         may_apply=read.permissions("may_apply"),
     )

@@ -1,0 +1,335 @@
+"""Turns between real agents on a made host: in order, one at a time, and the host as it was after each, whatever becomes
+of who had it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.agent.turnfile import parse
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.turn import TurnState
+from jitter_workshop.paths import RUN_DIR
+from jitter_workshop.tuning.journal import current_boot
+from tests import tuned_tree
+from tests.tuned_tree import HOT, Agent, journals, planned
+
+WORDS = ("governor", "thp")
+LIMIT_S = 30.0
+"""Only ends a test that has failed."""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path)
+
+
+@pytest.fixture
+def people(tree: Path) -> Iterator[People]:
+    made = People(tree)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class Person(Agent):
+    """A member's agent, and the process for which it asks the turn."""
+
+    def __init__(self, tree: Path, user: str, uid: int, *options: str) -> None:
+        super().__init__(tree, f"user={user}", f"uid={uid}", *options)
+        self.client = subprocess.Popen(("/bin/sleep", "600"))
+        folder = tree / "proc" / str(self.client.pid)
+        folder.mkdir(parents=True)
+        (folder / "status").write_text(f"Name:\tsleep\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
+
+    def take(self) -> None:
+        """Ask for the turn; :meth:`granted` has the answer."""
+        self._id += 1
+        self.send(json.dumps({"id": self._id, "verb": "turn", "do": "take", "client": self.client.pid}).encode())
+
+    def granted(self) -> Any:
+        return self.receive()
+
+    def give(self) -> Any:
+        return self.ask("turn", do="give")
+
+    def leave(self) -> None:
+        self.end()
+        self.client.kill()
+        self.client.wait()
+
+
+class People:
+    def __init__(self, tree: Path) -> None:
+        self._tree = tree
+        self._made: list[Person] = []
+
+    def student(self, user: str, *options: str) -> Person:
+        self._made.append(Person(self._tree, user, 6000 + len(self._made), *options))
+        return self._made[-1]
+
+    def instructor(self) -> Person:
+        return self.student("ada", "instructor=1")
+
+    def close(self) -> None:
+        for one in self._made:
+            one.leave()
+
+
+def state(tree: Path) -> TurnState:
+    boot = current_boot(HostRoot()) or ""
+    file = tree / RUN_DIR.lstrip("/") / "turns.json"
+    return parse(file.read_bytes(), boot) if file.exists() else TurnState(boot)
+
+
+def contents(tree: Path) -> dict[str, bytes]:
+    """The host without what the class itself writes, and without the processes that come and go."""
+    return {k: v for k, v in tuned_tree.contents(tree).items() if not k.startswith(("run", "proc/")) or "sys" in k}
+
+
+def until(what: Any) -> None:
+    ends = time.monotonic() + LIMIT_S
+    while not what():
+        assert time.monotonic() < ends, "it did not come to be"
+        time.sleep(0.01)
+
+
+def waits(tree: Path, count: int) -> None:
+    until(lambda: len(state(tree).queue) == count)
+
+
+def test_the_turn_goes_from_one_to_the_next_in_order(tree: Path, people: People) -> None:
+    three = [people.student(name) for name in ("grace", "alan", "edsger")]
+    for number, one in enumerate(three):
+        one.take()
+        if number:
+            waits(tree, number)
+    numbers = []
+    for one in three:
+        numbers.append(one.granted()["ok"]["number"])
+        assert one.give() == {}
+    assert numbers == [1, 2, 3]
+    until(lambda: state(tree).turn is None)
+
+
+def test_without_the_turn_nothing_is_changed(tree: Path, people: People) -> None:
+    before = contents(tree)
+    one = people.student("grace")
+    drawn = planned(tree, WORDS)
+    for reply in (
+        one.apply(drawn, WORDS, lease=20.0),
+        one.ask("restore"),
+        one.ask("keep"),
+        one.ask("place", pid=one.client.pid),
+        one.ask("realtime", pid=one.client.pid, tids=[one.client.pid], priority=1),
+        one.ask("evidence", do="end"),
+    ):
+        assert "error" in reply
+    assert one.ask("plan", wanted=list(WORDS), cpus=HOT)["changes"]
+    assert contents(tree) == before
+    assert journals(tree) == []
+
+
+def test_what_was_applied_is_given_back_with_the_turn(tree: Path, people: People) -> None:
+    before = contents(tree)
+    one = people.student("grace")
+    one.take()
+    assert one.granted()["ok"]["number"] == 1
+    applied = one.apply(planned(tree, WORDS), WORDS, lease=20.0)
+    assert applied["applied"]
+    assert contents(tree) != before
+    assert one.give() == {}
+    assert contents(tree) == before
+    assert journals(tree) == []
+    assert "error" in one.apply(planned(tree, WORDS), WORDS, lease=20.0)
+
+
+@pytest.mark.parametrize("how", ["left", "agent killed", "agent told to stop"])
+def test_whatever_becomes_of_the_holder_the_next_one_finds_the_host_as_it_was(
+    tree: Path, people: People, how: str
+) -> None:
+    before = contents(tree)
+    first, second = people.student("grace"), people.student("alan")
+    first.take()
+    assert "ok" in first.granted()
+    assert first.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
+    second.take()
+    waits(tree, 1)
+    if how == "left":
+        first.end()
+    else:
+        first.signal(signal.SIGKILL if "killed" in how else signal.SIGTERM)
+    assert second.granted()["ok"]["number"] == 2
+    assert contents(tree) == before
+    assert second.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
+
+
+def test_a_killed_agent_that_nobody_waits_for_is_cleaned_up_after(tree: Path, people: People) -> None:
+    before = contents(tree)
+    first = people.student("grace")
+    first.take()
+    assert "ok" in first.granted()
+    assert first.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
+    first.signal(signal.SIGKILL)
+    until(lambda: state(tree).turn is None)
+    assert contents(tree) == before
+    assert journals(tree) == []
+
+
+def test_a_turn_ends_by_time_also_for_who_never_stops_talking(tree: Path, people: People) -> None:
+    before = contents(tree)
+    first, second = people.student("grace", "turn_s=0.6"), people.student("alan")
+    first.take()
+    assert first.granted()["ok"]["ends_in_s"] <= 0.6
+    assert first.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
+    second.take()
+    ends = time.monotonic() + LIMIT_S
+    while state(tree).number < 2:
+        assert time.monotonic() < ends
+        first.send(b'{"verb":"heartbeat"}\n' * 100)
+    assert second.granted()["ok"]["number"] == 2
+    assert contents(tree) == before
+    refusal = first.apply(planned(tree, WORDS), WORDS, lease=20.0)
+    assert "your turn is over" in refusal["error"]["message"]
+
+
+def test_a_holder_who_stands_still_loses_the_turn(tree: Path, people: People) -> None:
+    first, second = people.student("grace", "silence=0.3"), people.student("alan")
+    first.take()
+    assert "ok" in first.granted()
+    second.take()
+    assert second.granted()["ok"]["number"] == 2
+
+
+def test_who_stands_still_in_the_queue_loses_the_place(tree: Path, people: People) -> None:
+    first, second, third = people.student("grace"), people.student("alan", "silence=0.3"), people.student("edsger")
+    first.take()
+    assert "ok" in first.granted()
+    second.take()
+    third.take()
+    until(lambda: [one.people for one in state(tree).queue] == [("edsger",)])
+    assert second.granted() is None
+
+
+def test_an_instructor_ends_freezes_and_thaws(tree: Path, people: People) -> None:
+    ada, first, second = people.instructor(), people.student("grace"), people.student("alan")
+    first.take()
+    assert "ok" in first.granted()
+    second.take()
+    waits(tree, 1)
+    assert ada.ask("turn", do="freeze") == {}
+    assert ada.ask("turn", do="end") == {}
+    until(lambda: state(tree).turn is None)
+    assert state(tree).frozen_by == "ada"
+    refusal = first.apply(planned(tree, WORDS), WORDS, lease=20.0)
+    assert "ada ended your turn" in refusal["error"]["message"]
+    assert ada.ask("turn", do="thaw") == {}
+    assert second.granted()["ok"]["number"] == 2
+
+
+@pytest.mark.parametrize("do", ["end", "freeze", "thaw"])
+def test_a_student_instructs_nobody(tree: Path, people: People, do: str) -> None:
+    before = state(tree)
+    assert "instructor" in people.student("grace").ask("turn", do=do)["error"]["message"]
+    assert state(tree) == before
+
+
+def test_an_instructor_holds_the_machine_and_what_they_keep_is_the_baseline(tree: Path, people: People) -> None:
+    ada, student = people.instructor(), people.student("grace")
+    ada.take()
+    assert ada.granted()["ok"]["ends_in_s"] is None
+    before = contents(tree)
+    assert ada.apply(planned(tree, ("thp",)), ("thp",), lease=20.0)["applied"]
+    student.take()
+    waits(tree, 1)
+    ada.give()
+    assert "ok" in student.granted()
+    assert contents(tree) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "hot", "lease", "says"),
+    [
+        ((), ("thp",), HOT, None, "given back when your turn ends"),
+        ((), ("thp",), "1", 20.0, "the hot CPUs of this class are 2-3"),
+        ((), ("isolcpus",), HOT, 20.0, "boot changes are the instructor's"),
+        (("may=governor",), ("thp",), HOT, 20.0, "not among what you may apply"),
+        (("may=",), ("governor",), HOT, 20.0, "not among what you may apply"),
+    ],
+)
+def test_policy_holds_within_a_turn(
+    tree: Path, people: People, options: tuple[str, ...], words: tuple[str, ...], hot: str, lease: float, says: str
+) -> None:
+    before = contents(tree)
+    one = people.student("grace", *options)
+    one.take()
+    assert "ok" in one.granted()
+    reply = one.apply(planned(tree, words, hot), words, lease=lease, hot=hot)
+    assert says in json.dumps(reply, ensure_ascii=False)
+    assert contents(tree) == before
+
+
+def test_a_client_that_is_somebody_elses_is_refused(tree: Path, people: People) -> None:
+    one, other = people.student("grace"), people.student("alan")
+    reply = one.ask("turn", do="take", client=other.client.pid)
+    assert "not yours" in reply["error"]["message"]
+    assert "cannot be held" in one.ask("turn", do="take", client=4_194_303)["error"]["message"]
+    assert state(tree).queue == ()
+
+
+def test_a_stranger_to_the_class_is_no_team_mate(tree: Path, people: People) -> None:
+    one = people.student("grace")
+    reply = one.ask("turn", do="take", client=one.client.pid, people=["nobody-of-that-name"])
+    assert "is not in this class" in reply["error"]["message"]
+
+
+def test_the_audit_names_who_changed_what(tree: Path, people: People) -> None:
+    one = people.student("grace")
+    one.take()
+    assert "ok" in one.granted()
+    assert one.apply(planned(tree, ("thp",)), ("thp",), lease=20.0)["applied"]
+    one.give()
+    one.ask("keep")
+    folder = tree / tuned_tree.STATE
+    lines = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
+    assert [line["what"] for line in lines][0] == "turn began"
+    assert {line["what"] for line in lines} == {"turn began", "applied", "given back", "turn ended"}
+    assert {(line["user"], line["uid"]) for line in lines} == {("grace", 6000)}
+    assert (folder / "audit.jsonl").stat().st_mode & 0o077 == 0
+    assert "given back when your turn ends" in (folder / "refusals.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"verb":"turn"}',
+        b'{"verb":"turn","do":7}',
+        b'{"verb":"turn","do":"take"}',
+        b'{"verb":"turn","do":"take","client":"1"}',
+        b'{"verb":"turn","do":"take","client":-1}',
+        b'{"verb":"turn","do":"take","client":0}',
+        b'{"verb":"turn","do":"take","client":1,"people":"ada"}',
+        b'{"verb":"turn","do":"take","client":1,"people":["../../etc/passwd"]}',
+        b'{"verb":"turn","do":"take","client":1,"people":["a","b","c","d","e","f","g","h","i"]}',
+        b'{"verb":"turn","do":"doing","doing":"mine"}',
+        b'{"verb":"turn","do":"\\u001b[2J"}',
+    ],
+)
+def test_hostile_requests_are_answered_and_change_nothing(tree: Path, people: People, line: bytes) -> None:
+    one = people.student("grace")
+    one.send(line)
+    reply = one.receive()
+    assert "error" in reply
+    assert reply["error"]["message"].isprintable()
+    assert state(tree).turn is None
+    assert state(tree).queue == ()
+    assert os.waitpid(one.pid, os.WNOHANG) == (0, 0)
