@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import pwd
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.agent import turnfile
+from jitter_workshop.agent.turnfile import now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, HostError, WaitStopped
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import MAX_BYTES, ClassFile, parse_class
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import called, many
+from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.turn import TurnState
 from jitter_workshop.paths import CLASS_FILE, RUN_DIR
 from jitter_workshop.tuning.journal import current_boot
@@ -76,7 +78,7 @@ def read_turns(folder: str = RUN_DIR) -> TurnState:
         return TurnState(boot)
 
 
-def place(state: TurnState, uid: int, now_s: float) -> Place:
+def place(state: TurnState, uid: int, at_s: float) -> Place:
     """Where a user stands."""
     turn = state.turn
     if turn is not None and turn.uid == uid:
@@ -89,26 +91,26 @@ def place(state: TurnState, uid: int, now_s: float) -> Place:
     held = turn is not None and turn.ends_s is None
     if held or state.frozen_by or state.trouble or any(one.limit_s is None for one in ahead):
         return Place(before, None)
-    left = max(turn.ends_s - now_s, 0.0) if turn is not None and turn.ends_s is not None else 0.0
+    left = max(turn.ends_s - at_s, 0.0) if turn is not None and turn.ends_s is not None else 0.0
     return Place(before, left + sum(one.limit_s or 0.0 for one in ahead))
 
 
-def in_words(state: TurnState, uid: int, now_s: float) -> str:
+def in_words(state: TurnState, uid: int, at_s: float) -> str:
     """Whose turn it is, and where a user stands, in a sentence or two."""
     said = []
     turn = state.turn
     if turn is None:
         said.append("Nobody has the turn.")
     elif turn.uid == uid:
-        left = "" if turn.ends_s is None else f", {minutes(turn.ends_s - now_s)} left"
+        left = "" if turn.ends_s is None else f", {minutes(turn.ends_s - at_s)} left"
         said.append(f"You have the turn{left}.")
     else:
         who = called(" and ".join(turn.people), 60)
         doing = f" ({called(turn.doing, 60)})" if turn.doing else ""
-        left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - now_s)} more"
+        left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - at_s)} more"
         ending = ", which is being given back" if turn.returning else left
         said.append(f"{who} has the turn{doing}{ending}.")
-    here = place(state, uid, now_s)
+    here = place(state, uid, at_s)
     if here.before:
         soon = f", at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
         said.append(f"{many(here.before, 'turn')} before yours{soon}.")
@@ -117,6 +119,32 @@ def in_words(state: TurnState, uid: int, now_s: float) -> str:
     if state.frozen_by:
         said.append(f"{called(state.frozen_by, 40)} keeps new turns from beginning.")
     return " ".join(said)
+
+
+def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
+    """The JSON of ``class turn`` (DESIGN §9): times of day in UTC, and names instead of numbers."""
+    turn, notes = state.turn, {}
+    ends = None
+    if turn is None:
+        notes["ends_at"] = "nobody has the turn"
+    elif turn.ends_s is None:
+        notes["ends_at"] = "an instructor holds the machine until they give it back"
+    else:
+        moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=turn.ends_s - at_s)
+        ends = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "holder": clean(turn.people[0], 64) if turn is not None and turn.people else None,
+        "people": [clean(name, 64) for name in turn.people] if turn is not None else [],
+        "doing": clean(turn.doing, 60) if turn is not None else None,
+        "ends_at": ends,
+        "frozen": bool(state.frozen_by),
+        "trouble": clean(state.trouble, 400) or None,
+        "queue": [
+            {"user": clean(one.people[0], 64) if one.people else str(one.uid), "wait_s": max(at_s - one.since_s, 0.0)}
+            for one in state.queue
+        ],
+        "notes": notes if turn is not None else {**notes, "holder": "nobody has the turn", "doing": "nobody has the turn"},
+    }
 
 
 def minutes(seconds: float) -> str:
@@ -162,9 +190,9 @@ def take_turn(
     uid, state = os.geteuid(), read_turns()
     taken = state.turn is not None or bool(state.queue or state.frozen_by or state.trouble)
     if taken and wait_s <= 0:
-        raise BusyError(in_words(state, uid, turnfile.now_s()).rstrip("."), _ADVICE)
+        raise BusyError(in_words(state, uid, now_s()).rstrip("."), _ADVICE)
     if taken:
-        queued(in_words(state, uid, turnfile.now_s()))
+        queued(in_words(state, uid, now_s()))
     while True:
         try:
             hands.take_turn(people, min(wait_s, DAY_S) if taken else SOON_S, cancel.fileno())
@@ -174,6 +202,6 @@ def take_turn(
                 raise
             stop_this_process()  # whoever stops gives up their place, and stands at the end when they come back
         except BusyError as late:
-            raise BusyError(in_words(read_turns(), uid, turnfile.now_s()).rstrip("."), _ADVICE) from late
+            raise BusyError(in_words(read_turns(), uid, now_s()).rstrip("."), _ADVICE) from late
     if taken:
         queued("")

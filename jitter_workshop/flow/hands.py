@@ -8,6 +8,7 @@ for the next request.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 
 from jitter_workshop.agent.client import CHANGING, TRACING, AgentClient, NeedsPassword, Purpose, Rights, connect, connect_class, rights
@@ -110,6 +111,14 @@ class Hands:
         """Whether these hands have the turn of a class host."""
         return self._turn and self._living() is not None
 
+    @property
+    def turn_over(self) -> bool:
+        """Whether the turn that these hands had has ended by time, by an instructor, or with its agent."""
+        from jitter_workshop.flow.classhost import read_turns
+
+        turn = read_turns().turn
+        return not self.has_turn or turn is None or turn.uid != os.geteuid() or turn.returning
+
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
         """Wait for the turn of a class host, and have it. ``stop``: a descriptor that ends the wait. Raises HostError,
         BusyError after ``wait_s`` seconds, WaitStopped."""
@@ -132,6 +141,13 @@ class Hands:
                 agent.turn("give")
         if held:
             self._write_down_lapsed()
+
+    def instruct(self, do: str, user: str | None = None) -> None:
+        """``end`` a user's turn (None: whose ever it is; one's own everybody may), ``freeze`` and ``thaw``. Raises
+        HostError."""
+        agent = self._living() or connect_class()
+        self._agent, self._began = agent, True
+        agent.turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
         """What the turn is used for, for those who wait to read."""

@@ -1,0 +1,68 @@
+"""Run a class on shared lab machines: turns, board, and the host that has them.
+
+  class init [--file FILE]     make this machine a class host: shows every step, asks, does what is missing (root)
+  class check                  say what is wrong with it; exit 1 if anything is
+  class remove                 take all of it away again, results too; shows and asks first (root)
+  class bundle -o FILE         one archive that installs a class host without the internet
+  class turn                   whose turn it is, who waits, and for how long
+  class turn take [-- CMD]     wait for the turn and hold it until Ctrl-C, or while CMD runs
+  class turn give              give it back, from any terminal
+  class turn end [USER]        instructors: end the turn, or take USER out of the queue
+  class turn freeze | thaw     instructors: no new turn begins; turns begin again
+  class board                  instructors: everybody's chapters, marks and curves, those who are stuck first
+  class results --csv          the same as a table; --forget USER (or --forget-all) forgets
+  class present [WORDS…]       instructors: show where you are; with --chapter ID and --step STEP everybody can jump there
+
+A measurement takes the turn by itself where it is free; with 'measure --wait SECONDS' it queues.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+
+from jitter_workshop.commands.base import Parser, add_json, require_live_host
+from jitter_workshop.errors import UsageError
+
+_MODULES = {
+    "init": "class_host",
+    "check": "class_host",
+    "remove": "class_host",
+    "bundle": "class_bundle",
+    "turn": "class_turn",
+    "board": "class_board",
+    "results": "class_board",
+    "present": "class_board",
+    "collect": "class_collect",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    assert isinstance(parser, Parser)
+    parser.takes_command = True
+    parser.add_argument("do", choices=tuple(_MODULES), help="what to do")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="turn: take, give, end, freeze, thaw; present: words")
+    parser.add_argument("--file", type=Path, metavar="FILE", help="init, bundle: the class file")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="bundle: where to; collect: a page")
+    parser.add_argument("--yes", action="store_true", help="init, remove, --forget-all: do not ask")
+    parser.add_argument("--wait", type=float, metavar="S", help="turn take: at most so long (default: until it comes)")
+    parser.add_argument("--with", dest="people", nargs="+", default=[], metavar="NAME", help="turn take: your team")
+    parser.add_argument("--csv", action="store_true", help="results: as a table")
+    parser.add_argument("--forget", metavar="USER", help="results: forget a member")
+    parser.add_argument("--forget-all", action="store_true", help="results: forget everybody")
+    parser.add_argument("--chapter", metavar="ID", help="present: where you are")
+    parser.add_argument("--step", default="", metavar="STEP", help="present: the chapter's step")
+    parser.add_argument("--clear", action="store_true", help="present: show nothing any more")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 done; 1 ``check`` and ``remove`` found something, ``collect`` a machine that is not well."""
+    require_live_host(args)
+    if args.words and args.do not in ("turn", "present", "collect"):
+        raise UsageError(f"'class {args.do}' takes no words", "see 'jitter-workshop class --help'")
+    if args.command and args.do != "turn":
+        raise UsageError("only 'class turn take' runs a command")
+    code: int = import_module(f"jitter_workshop.commands.{_MODULES[args.do]}").run(args)
+    return code
