@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import importlib
+import keyword
 import os
 import signal
 import sys
@@ -118,7 +119,8 @@ def _verb_position(words: list[str]) -> int | None:
 
 
 def _run(verb: str, words: list[str]) -> int:
-    module = importlib.import_module(f"jitter_workshop.commands.{verb.replace('-', '_')}")
+    name = f"{verb}_" if keyword.iskeyword(verb) else verb.replace("-", "_")
+    module = importlib.import_module(f"jitter_workshop.commands.{name}")
     command = cast(Command, module)
     parser = verb_parser(verb, command.__doc__)
     command.add_arguments(parser)

@@ -22,7 +22,7 @@ from jitter_workshop.paths import INSTALL_DIR
 
 NAME = "jitter-workshop"
 LAUNCHER = "/usr/local/bin/jitter-workshop"
-_PARTS = ("jitter_workshop", "jitter_workshop.assets", "jitter_workshop.lessons")
+PARTS = ("jitter_workshop", "jitter_workshop.assets", "jitter_workshop.lessons")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -75,9 +75,9 @@ def install(into: str = INSTALL_DIR) -> None:
     lib = new / "lib"
     lib.mkdir(parents=True, mode=0o755)
     for one in needed():
-        for source, relative in _files(one):
+        for source, relative in distribution_files(one):
             _copy(source, lib / relative)
-    for part in _PARTS:
+    for part in PARTS:
         folder = Path(next(iter(import_module(part).__path__)))
         for source in sorted(folder.rglob("*")):
             if source.is_file() and "__pycache__" not in source.parts:
@@ -108,7 +108,7 @@ def problem(into: str = INSTALL_DIR) -> str:
     return f"{into} holds version {clean(version, 30)}, this is {mine}" if mine and version != mine else ""
 
 
-def _files(one: Distribution) -> Iterator[tuple[Path, Path]]:
+def distribution_files(one: Distribution) -> Iterator[tuple[Path, Path]]:
     """A distribution's files and where they belong below the library; scripts, and what lies elsewhere, left out."""
     for file in one.files or ():
         relative = Path(str(file))

@@ -24,7 +24,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.paths import CLASS_FILE, RUN_DIR
 from jitter_workshop.tuning.journal import STATE_DIR
 
-__all__ = ["GROUP", "Problem", "check", "init", "leftovers", "open_steps", "remove", "wish"]
+__all__ = ["GROUP", "Problem", "bundle", "check", "init", "leftovers", "open_steps", "remove", "wish"]
 
 _TEMPLATE = """\
 # What an instructor decides about this shared machine; docs/teaching.md says what each line does.
@@ -96,6 +96,15 @@ def check() -> tuple[Problem, ...]:
     if not asked.housekeeping:
         found.append(Problem("every CPU is hot: logins disturb whoever measures", f"name fewer in {CLASS_FILE}"))
     return tuple(found)
+
+
+def bundle(out: Path, file: Path | None) -> None:
+    """Write the archive that makes a class host without the internet. Raises UsageError, HostError."""
+    from jitter_workshop.classroom import bundle as archive
+
+    data = _class_data(file)
+    parse_class(data, str(file) if file is not None else CLASS_FILE)
+    archive.write(out, data)
 
 
 def remove() -> tuple[str, ...]:
