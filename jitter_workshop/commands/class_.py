@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="init, remove, --forget-all: do not ask")
     parser.add_argument("--wait", type=float, metavar="S", help="turn take: at most so long (default: until it comes)")
     parser.add_argument("--with", dest="people", nargs="+", default=[], metavar="NAME", help="turn take: your team")
+    parser.add_argument("--machine", action="store_true", help="board --json: as 'class collect' reads it")
     parser.add_argument("--csv", action="store_true", help="results: as a table")
     parser.add_argument("--forget", metavar="USER", help="results: forget a member")
     parser.add_argument("--forget-all", action="store_true", help="results: forget everybody")

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     if args.do == "results" or args.csv:
         sys.stdout.write(csv_table(boards))
     elif args.json:
-        print_json(board_json(boards))
+        print_json(here if args.machine else board_json(boards))
     else:
         from jitter_workshop.report.board_text import board_text
 
