@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     from jitter_workshop.flow import measure as flow
+    from jitter_workshop.flow.classhost import class_host, turn_for
     from jitter_workshop.flow.hands import Hands, place_once
     from jitter_workshop.flow.resolve import check
     from jitter_workshop.host.root import HostRoot
@@ -84,7 +86,14 @@ def run(args: argparse.Namespace) -> int:
     try:
         with stopped_by_signals(token) as received:
             measured = flow.measure(
-                request, session, progress, token, queued=_say_queued, place=place_once, tracer=hands.tracer
+                request,
+                session,
+                progress,
+                token,
+                queued=_say_queued,
+                place=hands.place if class_host() is not None else place_once,
+                tracer=hands.tracer,
+                turn=partial(turn_for, hands),
             )
     except flow.RunNotKept as error:
         measured, not_kept = error.run, error.sentence()

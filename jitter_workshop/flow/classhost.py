@@ -179,6 +179,20 @@ def turn_for(
         hands.give_turn()
 
 
+@contextlib.contextmanager
+def kept_turn(
+    hands: Hands, _wait_s: float, cancel: CancelToken, queued: Callable[[str], None] = lambda sentence: None
+) -> Iterator[bool]:
+    """The same for the workshop: it waits as long as it takes, and the turn stays until it is given back, because a
+    chapter measures, changes and measures again."""
+    if class_host() is None:
+        yield False
+        return
+    if not hands.has_turn:
+        take_turn(hands, DAY_S, cancel, queued)
+    yield True
+
+
 def take_turn(
     hands: Hands,
     wait_s: float,

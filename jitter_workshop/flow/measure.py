@@ -100,6 +100,10 @@ class MeasureRequest:
     noise_period_ns: int | None = None
 
 
+Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[bool]]
+"""Takes the turn of a class host: at most so many seconds of waiting, what ends it, who is told behind whom one waits."""
+
+
 class MeasurementStopped(MeasureError):
     """The measuring child, or its noise, died after some blocks. ``run`` holds them (``complete`` is False); the
     message says whether it was kept."""
@@ -128,12 +132,13 @@ def measure(
     place: Place | None = None,
     tracer: Callable[[], Tracer] | None = None,
     turn_held: bool = False,
+    turn: Turn | None = None,
 ) -> Run:
     """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits,
     in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
     isolated, where it has; where that cannot be, the run is made outside, and its notes say why. ``tracer`` is asked
     for when evidence is wanted, before the run begins; where it cannot be had the run is made without. ``turn_held``:
-    this process has the host's turn already.
+    this process has the host's turn already; ``turn``: takes that of a class host, and gives False where this is none.
 
     Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
@@ -142,6 +147,10 @@ def measure(
     measured; MeasurementStopped and RunNotKept with the run where something was.
     """
     check(request)
+    if turn is not None and not turn_held:
+        # First of all: the hot CPUs of a class host are there only for who has the turn.
+        with turn(request.wait_s, cancel, queued) as held:
+            return measure(request, session, observer, cancel, queued, place, tracer, turn_held=held)
     Diary(session).begin()
     root = HostRoot()
     topology = read_topology(root)

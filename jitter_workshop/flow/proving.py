@@ -6,6 +6,7 @@ down after each round; whatever ends a proof early, the rounds that are there ar
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import secrets
 import time
@@ -118,7 +119,9 @@ class Prover:
             queued(f"Waiting: {holder}.")
 
         try:
-            with host_turn(self._request.wait_s, cancel, waiting):
+            # On a class host whoever proves has the turn already, or there would be no hot CPUs to plan for.
+            own = contextlib.nullcontext() if self._hands.has_turn else host_turn(self._request.wait_s, cancel, waiting)
+            with own:
                 if behind:
                     queued("")
                 series = _Series(self._request, self._session, self._place, drawn, observer, cancel)

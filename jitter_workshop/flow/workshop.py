@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import difflib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from jitter_workshop import paths
@@ -15,6 +16,7 @@ from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.causes import Progress, unheard
+from jitter_workshop.flow.classhost import kept_turn
 from jitter_workshop.flow.desk import Desk, current_chapter, look_at, recorded_session
 from jitter_workshop.flow.explaining import explained
 from jitter_workshop.flow.findings import Findings, find
@@ -180,7 +182,14 @@ class Workshop:
         desk = self._desk
         try:
             run = measuring.measure(
-                self._beside(request), desk.handle, observer, cancel, queued, desk.hands.place, desk.hands.tracer
+                self._beside(request),
+                desk.handle,
+                observer,
+                cancel,
+                queued,
+                desk.hands.place,
+                desk.hands.tracer,
+                turn=partial(kept_turn, desk.hands),
             )
         except measuring.RunNotKept as error:
             desk.notices.append(f"{error.title}: {error.sentence()}.")
