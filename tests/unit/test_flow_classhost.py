@@ -1,0 +1,87 @@
+"""Where one stands on a class host, in words and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow import classhost
+from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
+
+AGENT, CLIENT = Process(1, 1), Process(2, 2)
+TURN = Turn(7, 1001, ("grace",), AGENT, CLIENT, 0.0, 240.0, "pinning")
+
+
+def waits(uid: int, limit_s: float | None = 240.0) -> Waiting:
+    return Waiting(uid, (f"user{uid}",), Process(uid, 1), Process(uid + 1, 1), 0.0, limit_s)
+
+
+def test_who_has_the_turn_and_who_comes_next() -> None:
+    state = TurnState("boot", 7, TURN, (waits(1002), waits(1003)))
+    assert classhost.in_words(state, 1001, 60.0) == "You have the turn, 3 min left."
+    said = classhost.in_words(state, 1003, 60.0)
+    assert said == "grace has the turn (pinning), at most 3 min more. 2 turns before yours, at most 7 min."
+    assert classhost.in_words(state, 1002, 60.0).endswith("1 turn before yours, at most 3 min.")
+    assert classhost.in_words(TurnState("boot"), 1001, 0.0) == "Nobody has the turn."
+
+
+def test_where_nobody_knows_how_long_nothing_is_promised() -> None:
+    held = TurnState("boot", 7, replace(TURN, ends_s=None), (waits(1002),))
+    assert classhost.place(held, 1002, 0.0) == classhost.Place(1, None)
+    frozen = TurnState("boot", 7, TURN, (waits(1002),), frozen_by="ada")
+    assert classhost.place(frozen, 1002, 0.0) == classhost.Place(1, None)
+    assert "ada keeps new turns from beginning." in classhost.in_words(frozen, 1002, 0.0)
+    trouble = TurnState("boot", 7, None, (waits(1002),), trouble="thp: it says never")
+    assert "The machine is not as it was: thp: it says never." in classhost.in_words(trouble, 1002, 0.0)
+    behind = TurnState("boot", 7, TURN, (waits(1004, None), waits(1002)))
+    assert classhost.place(behind, 1002, 0.0) == classhost.Place(2, None)
+
+
+@given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200))
+def test_untrusted_words_stay_on_their_line(people: str, doing: str, trouble: str) -> None:
+    state = TurnState("boot", 1, replace(TURN, people=(people,), doing=doing), (), people, trouble)
+    assert classhost.in_words(state, 5, 0.0).isprintable()
+    for value in classhost.turn_json(state, 0.0).values():
+        assert not isinstance(value, str) or value.isprintable()
+
+
+def test_the_json_of_a_turn() -> None:
+    told = classhost.turn_json(TurnState("boot", 7, TURN, (waits(1002),)), 30.0)
+    assert (told["holder"], told["people"], told["doing"], told["frozen"]) == ("grace", ["grace"], "pinning", False)
+    assert told["queue"] == [{"user": "user1002", "wait_s": 30.0}]
+    assert told["ends_at"].endswith("Z")
+    nobody = classhost.turn_json(TurnState("boot"), 0.0)
+    assert nobody["holder"] is None
+    assert set(nobody["notes"]) == {"holder", "doing", "ends_at"}
+    held = classhost.turn_json(TurnState("boot", 7, replace(TURN, ends_s=None)), 0.0)
+    assert held["ends_at"] is None
+    assert "instructor" in held["notes"]["ends_at"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(-5.0, "0 s"), (0.2, "1 s"), (89.0, "89 s"), (90.0, "2 min"), (180.0, "3 min"), (181.0, "4 min")]
+)
+def test_times_are_rounded_up(seconds: float, said: str) -> None:
+    assert classhost.minutes(seconds) == said
+
+
+def test_a_host_without_a_class_file_is_none(tmp_path: Path) -> None:
+    assert classhost.class_host(str(tmp_path / "class.toml")) is None
+    (tmp_path / "class.toml").write_text('name = "x"\nhot_cpus = "1"\n')
+    found = classhost.class_host(str(tmp_path / "class.toml"))
+    assert found is not None
+    assert found.described.name == "x"
+    (tmp_path / "class.toml").write_text("name = 7")
+    with pytest.raises(UsageError):
+        classhost.class_host(str(tmp_path / "class.toml"))
+
+
+def test_nobodys_turn_where_nothing_is_written_down(tmp_path: Path) -> None:
+    assert classhost.read_turns(str(tmp_path)).turn is None
+    (tmp_path / "turns.json").write_bytes(b"\xff{")
+    assert classhost.read_turns(str(tmp_path)).turn is None
