@@ -106,7 +106,8 @@ class Listener:
             return pid
         code = 1
         try:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for number in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
             self._listening.close()
             os.close(self._wake)
             os.close(self._waker)
