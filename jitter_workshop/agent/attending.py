@@ -130,8 +130,8 @@ class Attending:
 
     def clear_idle(self) -> None:
         """Where nobody has the turn, give back what students left all the same. Raises HostError."""
-        if self._turns.idle and _of_students(self._setup, self._changes):
-            self._give_back()
+        if _of_students(self._setup, self._changes):
+            self._turns.reclaim()
 
     def _give_back(self) -> str:
         """Give back everything that students applied; "" or what could not be given back."""

@@ -72,7 +72,7 @@ class Server:
                 line = self._lines.next(self._lease_s, self._class)
                 if line is None or not self._answer(line):
                     break
-        except Gone:
+        except (Gone, WorkshopError):  # the latter: whose turn it is cannot be read or written any more
             pass
         finally:
             self._lines.stop = False  # a second signal does not keep the lease from being given back

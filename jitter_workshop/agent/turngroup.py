@@ -11,13 +11,14 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from jitter_workshop.agent.helping import Held
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.cpusets import Cpusets, find_cpusets
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.isolation import own_group
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -59,18 +60,23 @@ class TurnGroup:
             process.check()
         return origin
 
-    def close(self, client: int | None, origin: str) -> str:
-        """Put ``client`` back where it came from, end all others, remove the group. "" or what could not be done."""
-        if not self.exists:
+    def close(self, client: int | None, origin: str, uid: int = 0) -> str:
+        """Put ``client`` back where it came from, end all others, remove the group; end what processes of ``uid`` are
+        in the isolated set that this tool made, too. "" or what could not be done."""
+        if self._sets is None:
             return ""
         if client is not None:
             with contextlib.suppress(HostError):
                 self._put_back(client, origin)
-        ends = time.monotonic() + PATIENCE_S
-        while self._end_all():
-            if time.monotonic() >= ends:
-                return f"processes in {self.folder} do not end"
-            time.sleep(_STEP_S)
+        isolated = own_group(self._root, self._sets)
+        if isolated is not None and uid:
+            mine = frozenset(self._processes_of(frozenset({uid})))
+            if self._end(isolated.folder, lambda pid: pid in mine and pid != client):
+                return f"processes in {isolated.folder} do not end"
+        if not self.exists:
+            return ""
+        if self._end(self.folder, lambda pid: True):
+            return f"processes in {self.folder} do not end"
         try:
             self._writer.remove_folder(self.folder)
         except FileNotFoundError:
@@ -143,34 +149,42 @@ class TurnGroup:
             raise HostError(f"process {pid} cannot be moved to {folder}: {reason(error)}") from error
 
     def _put_back(self, pid: int, origin: str) -> None:
-        """To where it came from, or to the logins, or to the top: the group that it came from may be gone."""
-        if pid not in self._members(self.folder):
-            return
+        """To where it came from, or to the logins, or to the top: the group that it came from may be gone. A priority
+        that it had for its turn ends with it."""
         for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
             if folder != self.folder and self._root.is_dir(folder):
                 with contextlib.suppress(HostError):
                     self._put(pid, folder)
-                    return
+                    break
+        for tid in self._root.list_dir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError, ValueError):
+                os.sched_setscheduler(int(tid), os.SCHED_OTHER, os.sched_param(0))
 
-    def _end_all(self) -> bool:
-        """End whoever is in the group; whether anybody was."""
-        members = self._members(self.folder)
-        if not members:
-            return False
-        if self._where.version == 2:
-            with contextlib.suppress(OSError):
-                self._writer.write(f"{self.folder}/cgroup.kill", "1")
+    def _end(self, folder: str, chosen: Callable[[int], bool]) -> bool:
+        """End those who are chosen in a group, again and again; whether any are left."""
+        ends = time.monotonic() + PATIENCE_S
+        while members := [pid for pid in self._members(folder) if chosen(pid)]:
+            if time.monotonic() >= ends:
                 return True
-        for pid in members:
-            with contextlib.suppress(OSError):
-                held = os.pidfd_open(pid)
-                try:
-                    # Held first, then looked at again: a number that was used again meanwhile is not in the group.
-                    if pid in self._members(self.folder):
-                        signal.pidfd_send_signal(held, signal.SIGKILL)
-                finally:
-                    os.close(held)
-        return True
+            if folder == self.folder and self._where.version == 2:
+                with contextlib.suppress(OSError):
+                    self._writer.write(f"{folder}/cgroup.kill", "1")
+                    time.sleep(_STEP_S)
+                    continue
+            for pid in members:
+                self._kill(pid, folder)
+            time.sleep(_STEP_S)
+        return False
+
+    def _kill(self, pid: int, folder: str) -> None:
+        with contextlib.suppress(OSError):
+            held = os.pidfd_open(pid)
+            try:
+                # Held first, then looked at again: a number that was used again meanwhile is not in the group.
+                if pid in self._members(folder):
+                    signal.pidfd_send_signal(held, signal.SIGKILL)
+            finally:
+                os.close(held)
 
     def _members(self, folder: str) -> tuple[int, ...]:
         text = self._root.text(f"{folder}/cgroup.procs", _PROCS_BYTES) or ""

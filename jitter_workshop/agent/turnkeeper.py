@@ -66,11 +66,6 @@ class TurnKeeper:
         """Whether this connection has the turn."""
         return self._mine is not None
 
-    @property
-    def idle(self) -> bool:
-        """Whether nobody has the turn now."""
-        return self._file.read().turn is None
-
     def need(self) -> None:
         """Raises HostError where this connection has not the turn."""
         if not self.holds:
@@ -126,6 +121,8 @@ class TurnKeeper:
             self.waiting = self.waiting and any(one.agent == self._me for one in draft.state.queue)
             if not self.waiting and self.later is not None:
                 self.over = "an instructor took you out of the queue"
+            if self.holds:
+                self.finish("somebody took your turn away")
             return None
         if not self.holds:
             return self._begin(turn)
@@ -150,6 +147,16 @@ class TurnKeeper:
             self.over = why
             self._audit.changed("turn ended", number=held.number, why=why)
             self._return(held)
+
+    def reclaim(self) -> None:
+        """Where nobody has the turn, give back what students left all the same; meanwhile nobody's begins."""
+        with self._file.changing() as draft:
+            if draft.state.turn is not None:
+                return
+            now = now_s()
+            turn = Turn(draft.state.number, 0, ("root",), self._me, self._me, now, None, returning=True)
+            draft.state = replace(draft.state, turn=turn)
+        self._return(turn)
 
     def close(self) -> None:
         """The connection has ended."""
@@ -202,14 +209,15 @@ class TurnKeeper:
     def _return(self, turn: Turn) -> None:
         """Give the machine back; then the next turn begins."""
         troubles = []
-        try:
-            troubles.append(self._give_back())
-        except WorkshopError as error:
-            troubles.append(error.sentence())
-        try:
-            troubles.append(self._group.close(turn.client.pid if alive(turn.client) else None, turn.origin))
-        except (WorkshopError, OSError) as error:
-            troubles.append(clean(error, 200))
+        client = turn.client.pid if alive(turn.client) and turn.client != self._me else None
+        # What still measures is ended first: it would measure a machine that changes, and be in the way of rmdir(2).
+        for step in (lambda: self._group.close(client, turn.origin, turn.uid), self._give_back):
+            try:
+                troubles.append(step())
+            except WorkshopError as error:
+                troubles.append(error.sentence())
+            except OSError as error:
+                troubles.append(clean(error, 200))
         trouble = "; ".join(one for one in troubles if one)
         if trouble:
             self._audit.changed("not as before", number=turn.number, trouble=trouble)
