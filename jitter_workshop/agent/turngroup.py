@@ -65,10 +65,12 @@ class TurnGroup:
         in the isolated set that this tool made, too. "" or what could not be done."""
         if self._sets is None:
             return ""
+        isolated = own_group(self._root, self._sets)
+        inside = {self.folder, *([isolated.folder] if isolated is not None else [])}
         if client is not None:
             with contextlib.suppress(HostError):
-                self._put_back(client, origin)
-        isolated = own_group(self._root, self._sets)
+                if f"{self._where.where}{self._group_of(client)}" in inside:
+                    self._put_back(client, origin)
         if isolated is not None and uid:
             mine = frozenset(self._processes_of(frozenset({uid})))
             if self._end(isolated.folder, lambda pid: pid in mine and pid != client):
