@@ -10,7 +10,8 @@ from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.hands import Hands
-from jitter_workshop.flow.isolated import Room, room
+from jitter_workshop.flow.hotcpus import class_cpus
+from jitter_workshop.flow.isolated import Room, room, with_allowed
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.host.topology import read_topology
@@ -188,6 +189,9 @@ def recorded_session(host: str) -> str:
 
 
 def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
-    """A host as the workshop sees it."""
+    """A host as the workshop sees it: on a class host with the hot CPUs, which a turn lets it use."""
     topology = read_topology(root)
+    of_class = class_cpus(root)
+    if of_class:
+        topology = with_allowed(topology, of_class)
     return topology, summarise(root, topology)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from jitter_workshop.errors import HostError, UsageError
@@ -12,8 +13,9 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
+from jitter_workshop.paths import CLASS_FILE
 
-Source = Literal["asked", "isolated", "tickless", "placement"]
+Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class HotCpus:
 
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
-    """The hot CPUs: ``asked`` (a CPU list), else what is isolated, else what is tickless, else those on which the ring
+    """The hot CPUs: ``asked`` (a CPU list), else those of the class on a class host, else what is isolated, else what is tickless, else those on which the ring
     would be placed. ``topology`` saves reading it again.
 
     Raises UsageError for what is no list, HostError for CPUs that are not online and where no CPU is shown at all.
@@ -43,6 +45,9 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
     if asked is not None:
         hot = _asked(asked, machine)
         return HotCpus(hot, "as asked with --cpus", "asked", _note(online, hot))
+    of_class = class_cpus(root) & online
+    if of_class:
+        return HotCpus(of_class, f"{CLASS_FILE} says so", "class", _note(online, of_class))
     isolation = read_isolation(root)
     isolated = isolation.isolated & online
     if isolated:
@@ -53,6 +58,16 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
         return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", _note(online, tickless))
     hot, why = _placed(machine)
     return HotCpus(hot, why, "placement", _note(online, hot))
+
+
+def class_cpus(root: HostRoot) -> CpuSet:
+    """The hot CPUs of the class on a class host, none elsewhere. Raises what ``class_host`` raises."""
+    if root.recorded or not Path(CLASS_FILE).exists():
+        return CpuSet()
+    from jitter_workshop.flow.classhost import class_host
+
+    found = class_host()
+    return found.described.hot_cpus if found is not None else CpuSet()
 
 
 def _asked(text: str, machine: Topology) -> CpuSet:
