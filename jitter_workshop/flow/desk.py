@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.classview import ClassView, open_view
 from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hotcpus import class_cpus
@@ -49,9 +50,13 @@ class Desk:
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
+    class_view: ClassView | None = None
+    """On a class host: whose turn it is, and where the instructor is."""
 
     def __post_init__(self) -> None:
         self.hands.diary = Diary(self.handle, self.root)
+        if not self.root.recorded and Path(CLASS_FILE).exists():
+            self.class_view = open_view(self.hands, self.handle)
 
     @property
     def session(self) -> Session:

@@ -17,6 +17,7 @@ from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.causes import Progress, unheard
 from jitter_workshop.flow.classhost import kept_turn
+from jitter_workshop.flow.classview import ClassView
 from jitter_workshop.flow.desk import Desk, current_chapter, look_at, recorded_session
 from jitter_workshop.flow.explaining import explained
 from jitter_workshop.flow.findings import Findings, find
@@ -161,6 +162,11 @@ class Workshop:
     def walk(self, chapter_id: str) -> Walk:
         """Enter a chapter. Raises UsageError for an unknown id."""
         return Walk(find_chapter(self.course, chapter_id), self._desk)
+
+    @property
+    def class_view(self) -> ClassView | None:
+        """On a class host: whose turn it is, and where the instructor is."""
+        return self._desk.class_view
 
     @property
     def recorded(self) -> bool:

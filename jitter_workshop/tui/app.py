@@ -8,11 +8,12 @@ import dataclasses
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
+from textual.timer import Timer
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.tui import settings as settings_file
@@ -25,14 +26,18 @@ from jitter_workshop.tui.theme import PALETTES, THEMES, Palette, textual_theme
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.workshop import Workshop
+    from jitter_workshop.model.course import StepName
     from jitter_workshop.model.run import Run
 
 T = TypeVar("T")
 
+CLASS_EVERY_S = 2.0
+"""So often the class is looked at: two small files, never while something is measured."""
+
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _NOT_WHILE_MEASURING = frozenset(
-    {"command_palette", "curves", "report", "settings", "status", "summary", "theme", "help"}
+    {"command_palette", "curves", "jump", "report", "settings", "status", "summary", "theme", "turn", "help"}
 )
 """What would paint, or start a timer, while a block is measured."""
 
@@ -51,8 +56,8 @@ class WorkshopApp(App[None]):
         self.workshop = workshop
         self.exit_code = 0
         self.leaving = False
-        self.stop_run: Callable[[], None] | None = None
-        """Set while something is measured: stops it without waiting for it."""
+        self._stop_run: Callable[[], None] | None = None
+        self._class_timer: Timer | None = None
         self.suspend_run: Callable[[], None] | None = None
         """Set while something is measured: freezes it and then this process, without waiting for that."""
         self.run_goes_on: Callable[[], None] | None = None
@@ -76,6 +81,20 @@ class WorkshopApp(App[None]):
         return PALETTES[self.theme.removeprefix("workshop-")]
 
     @property
+    def stop_run(self) -> Callable[[], None] | None:
+        """Set while something is measured: stops it without waiting for it."""
+        return self._stop_run
+
+    @stop_run.setter
+    def stop_run(self, stop: Callable[[], None] | None) -> None:
+        self._stop_run = stop
+        # No timer of ours wakes while a block is measured.
+        if self._class_timer is not None and stop is not None:
+            self._class_timer.pause()
+        elif self._class_timer is not None:
+            self._class_timer.resume()
+
+    @property
     def measuring(self) -> bool:
         """Is a run under way?"""
         return self.stop_run is not None
@@ -88,6 +107,9 @@ class WorkshopApp(App[None]):
         self.workshop.hands.ask = self._ask_below
         from jitter_workshop.tui.screens.home import HomeScreen
 
+        if self.workshop.class_view is not None:
+            self.workshop.class_view.look()
+            self._class_timer = self.set_interval(CLASS_EVERY_S, self.look_at_class)
         self.push_screen(HomeScreen())
         if self._first_chapter is not None:
             self.open_chapter(self._first_chapter)
@@ -115,6 +137,46 @@ class WorkshopApp(App[None]):
             self._after_work = self.leave
             return
         self.exit()
+
+    # -- a class host ----------------------------------------------------------------------------------------------
+
+    def look_at_class(self) -> None:
+        """Whose turn is it, where is the instructor?"""
+        from jitter_workshop.tui.screens.base import WorkshopScreen
+
+        view = self.workshop.class_view
+        if view is None or self.measuring or not view.look():
+            return
+        if isinstance(self.screen, WorkshopScreen):
+            self.screen.show_class()
+
+    def action_turn(self) -> None:
+        """Take the turn of a class host, or give it back."""
+        view = self.workshop.class_view
+        if view is None or self.screen.is_modal or self.at_work:
+            return
+        if not view.has_turn:
+            from jitter_workshop.tui.screens.turn import TurnPage
+
+            self.push_screen(TurnPage())
+            return
+        self.begin_work()
+        self.run_worker(self._give_turn, thread=True)
+
+    def _give_turn(self) -> None:
+        self.workshop.hands.give_turn()
+        self.call_from_thread(self._gave_turn)
+
+    def _gave_turn(self) -> None:
+        self.end_work()
+        self.look_at_class()
+        self.going_on()
+
+    def action_jump(self) -> None:
+        """Go to the chapter and step where the instructor is."""
+        view = self.workshop.class_view
+        if view is not None and view.banner is not None and view.banner.chapter and not self.screen.is_modal:
+            self.go_to_chapter(view.banner.chapter, view.banner.step)
 
     # -- changing the host -----------------------------------------------------------------------------------------
 
@@ -196,8 +258,9 @@ class WorkshopApp(App[None]):
 
     # -- the way between screens -----------------------------------------------------------------------------------
 
-    def open_chapter(self, chapter_id: str, *, measure: bool = False) -> None:
-        """Enter a chapter where it is to be gone on with; with ``measure``, measure at once."""
+    def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None:
+        """Enter a chapter where it is to be gone on with, or at ``step`` where it has that; with ``measure``, measure at
+        once."""
         from jitter_workshop.tui.screens.chapter import ChapterScreen
 
         if self.at_work:
@@ -207,16 +270,19 @@ class WorkshopApp(App[None]):
         except WorkshopError as error:
             self.show_error(error)
             return
+        if step in walk.chapter.steps:
+            with contextlib.suppress(WorkshopError):
+                walk.go(cast("StepName", step))
         self.push_screen(ChapterScreen(walk, measure=measure))
 
-    def go_to_chapter(self, chapter_id: str) -> None:
-        """Leave everything but the home screen and enter a chapter."""
+    def go_to_chapter(self, chapter_id: str, step: str = "") -> None:
+        """Leave everything but the home screen and enter a chapter, at a step where one is named."""
         from jitter_workshop.tui.screens.home import HomeScreen
 
         self.workshop.end_hunt()
         while not isinstance(self.screen, HomeScreen):
             self.pop_screen()
-        self.open_chapter(chapter_id)
+        self.open_chapter(chapter_id, step=step)
 
     def show_error(self, error: WorkshopError) -> None:
         """A dialog that says what was not done and what to do; its text can be copied."""

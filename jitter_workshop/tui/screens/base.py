@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 
 from jitter_workshop.model.text import clean, many
+from jitter_workshop.tui import class_words
 from jitter_workshop.tui.size import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
@@ -66,6 +67,7 @@ class WorkshopScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Sheet(self.title_lines, id="title")
+        yield Sheet(self.class_lines, id="class-line")
         yield from self.body()
         yield KeyBar()
         yield Sheet(too_small, id="too-small")
@@ -92,6 +94,17 @@ class WorkshopScreen(Screen[None]):
         right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", style=palette.dim)
         yield two_ends(Text(self.heading(), style=f"bold {palette.text}"), right, width)
 
+    def class_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        """On a class host: whose turn it is, and where the instructor is."""
+        view = self.workshop.class_view
+        return class_words.lines(view, self.workshop.course, width, palette) if view is not None else ()
+
+    def show_class(self) -> None:
+        """Show the class as it was seen last; nothing where this is no class host."""
+        sheet = self.sheet("#class-line")
+        sheet.set_class(self.workshop.class_view is None, "-empty")
+        sheet.show(self.class_lines)
+
     def going_on(self) -> None:
         """The process was stopped and goes on: the host may be another one than before, a lease may have run out."""
         self.sheet("#title").show(self.title_lines)
@@ -107,6 +120,10 @@ class WorkshopScreen(Screen[None]):
     def on_mount(self) -> None:
         sized(self)
         self.refresh_keys()
+        self.show_class()
+
+    def on_screen_resume(self) -> None:
+        self.show_class()
 
     def on_resize(self) -> None:
         sized(self)
