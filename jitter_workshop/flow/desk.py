@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import SessionError
@@ -23,6 +24,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.paths import CLASS_FILE
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.tuning.journal import stack
 

@@ -75,7 +75,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("app", "settings", "e", "e", "settings", "Theme, length of a run, curves of 2015"),
     _a("app", "theme", "ctrl+t", "^t", "next theme", "Dark, light, high contrast"),
     _a("app", "turn", "T", "T", "turn", "On a class host: take the turn, or give it back"),
-    _a("app", "jump", "g", "g", "instructor", "On a class host: go to the chapter and step where the instructor is"),
+    _a("app", "jump", "G", "G", "instructor", "On a class host: go to the chapter and step where the instructor is"),
     _a("app", "quit", "ctrl+q", "^q", "quit", "Leave; what was measured is kept", run="leave"),
     _a("app", "pause", "ctrl+z", "^z", "to the shell", "Leave the workshop asleep; fg comes back", run="pause"),
     _a("app", "interrupt", "ctrl+c", "^c", "stop", "Copy what is selected; else stop a run; else leave", palette=False),

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
-from textual.timer import Timer
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.tui import settings as settings_file
 from jitter_workshop.tui.actions import bindings, of_scope
+from jitter_workshop.tui.class_app import ClassApp
 from jitter_workshop.tui.driver import QuietDriver
 from jitter_workshop.tui.guard import guarded_terminal
 from jitter_workshop.tui.settings import Settings
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CLASS_EVERY_S = 2.0
-"""So often the class is looked at: two small files, never while something is measured."""
-
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _NOT_WHILE_MEASURING = frozenset(
@@ -42,7 +39,7 @@ _NOT_WHILE_MEASURING = frozenset(
 """What would paint, or start a timer, while a block is measured."""
 
 
-class WorkshopApp(App[None]):
+class WorkshopApp(ClassApp):
     """The workshop in a terminal."""
 
     CSS_PATH = "workshop.tcss"
@@ -56,8 +53,6 @@ class WorkshopApp(App[None]):
         self.workshop = workshop
         self.exit_code = 0
         self.leaving = False
-        self._stop_run: Callable[[], None] | None = None
-        self._class_timer: Timer | None = None
         self.suspend_run: Callable[[], None] | None = None
         """Set while something is measured: freezes it and then this process, without waiting for that."""
         self.run_goes_on: Callable[[], None] | None = None
@@ -81,20 +76,6 @@ class WorkshopApp(App[None]):
         return PALETTES[self.theme.removeprefix("workshop-")]
 
     @property
-    def stop_run(self) -> Callable[[], None] | None:
-        """Set while something is measured: stops it without waiting for it."""
-        return self._stop_run
-
-    @stop_run.setter
-    def stop_run(self, stop: Callable[[], None] | None) -> None:
-        self._stop_run = stop
-        # No timer of ours wakes while a block is measured.
-        if self._class_timer is not None and stop is not None:
-            self._class_timer.pause()
-        elif self._class_timer is not None:
-            self._class_timer.resume()
-
-    @property
     def measuring(self) -> bool:
         """Is a run under way?"""
         return self.stop_run is not None
@@ -107,9 +88,7 @@ class WorkshopApp(App[None]):
         self.workshop.hands.ask = self._ask_below
         from jitter_workshop.tui.screens.home import HomeScreen
 
-        if self.workshop.class_view is not None:
-            self.workshop.class_view.look()
-            self._class_timer = self.set_interval(CLASS_EVERY_S, self.look_at_class)
+        self.begin_class()
         self.push_screen(HomeScreen())
         if self._first_chapter is not None:
             self.open_chapter(self._first_chapter)
@@ -137,46 +116,6 @@ class WorkshopApp(App[None]):
             self._after_work = self.leave
             return
         self.exit()
-
-    # -- a class host ----------------------------------------------------------------------------------------------
-
-    def look_at_class(self) -> None:
-        """Whose turn is it, where is the instructor?"""
-        from jitter_workshop.tui.screens.base import WorkshopScreen
-
-        view = self.workshop.class_view
-        if view is None or self.measuring or not view.look():
-            return
-        if isinstance(self.screen, WorkshopScreen):
-            self.screen.show_class()
-
-    def action_turn(self) -> None:
-        """Take the turn of a class host, or give it back."""
-        view = self.workshop.class_view
-        if view is None or self.screen.is_modal or self.at_work:
-            return
-        if not view.has_turn:
-            from jitter_workshop.tui.screens.turn import TurnPage
-
-            self.push_screen(TurnPage())
-            return
-        self.begin_work()
-        self.run_worker(self._give_turn, thread=True)
-
-    def _give_turn(self) -> None:
-        self.workshop.hands.give_turn()
-        self.call_from_thread(self._gave_turn)
-
-    def _gave_turn(self) -> None:
-        self.end_work()
-        self.look_at_class()
-        self.going_on()
-
-    def action_jump(self) -> None:
-        """Go to the chapter and step where the instructor is."""
-        view = self.workshop.class_view
-        if view is not None and view.banner is not None and view.banner.chapter and not self.screen.is_modal:
-            self.go_to_chapter(view.banner.chapter, view.banner.step)
 
     # -- changing the host -----------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ def lines(view: ClassView, course: Course, width: int, palette: Palette) -> Iter
     yield _ends(Text(clean(said, 300), style=palette.text if view.has_turn else palette.dim), key, width, palette)
     where = view.banner_words(title_of(view, course))
     if where:
-        key = "g goes there" if view.banner is not None and view.banner.chapter else ""
+        key = "G goes there" if view.banner is not None and view.banner.chapter else ""
         yield _ends(Text(f"▸ {where}", style=f"bold {palette.text}"), key, width, palette)
 
 
