@@ -21,6 +21,9 @@ from jitter_workshop.paths import BOARD_DIR
 from jitter_workshop.session.store import OpenSession
 
 
+POST_EVERY_S = 5.0
+
+
 class ClassView:
     """``turn``: whose turn it is, in words; ``banner``: where the instructor is, None for nowhere. ``lost``: why the turn
     that this workshop had is over, once; "" for nothing."""
@@ -34,6 +37,8 @@ class ClassView:
         self._session = session
         self._had = False
         self._owners = _owners()
+        self._posted = ""
+        self._posted_s = 0.0
 
     def look(self) -> bool:
         """Look; whether anything that is shown has changed."""
@@ -67,8 +72,13 @@ class ClassView:
         where = " · ".join(clean(word, 60) for word in (title or said.chapter, said.step, said.text) if word)
         return f"{clean(said.by, 30)}: {where}" if where else ""
 
+    def to_post(self) -> bool:
+        """Whether something was done since the last post, which is a while ago."""
+        return self._session.session.updated_at != self._posted and now_s() - self._posted_s >= POST_EVERY_S
+
     def post(self) -> str:
         """Post this session to the board; why that was not possible, or ""."""
+        self._posted, self._posted_s = self._session.session.updated_at, now_s()
         return post(self._session)
 
     def _mine(self, state: TurnState) -> bool:

@@ -60,7 +60,11 @@ class ClassApp(App[None]):
         from jitter_workshop.tui.screens.base import WorkshopScreen
 
         view = self.workshop.class_view
-        if view is None or self.stop_run is not None or not view.look():
+        if view is None or self.stop_run is not None:
+            return
+        if view.to_post():
+            self.run_worker(view.post, thread=True, group="post")
+        if not view.look():
             return
         if isinstance(self.screen, WorkshopScreen):
             self.screen.show_class()
