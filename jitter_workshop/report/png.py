@@ -142,7 +142,7 @@ def _disc(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: s
 
 def _write(sheet: Image.Image, words: Words, palette: Palette) -> None:
     title = words.role == "title"
-    font = _font((drawing.TITLE_PX if title else drawing.TEXT_PX) * FINE)
+    font = font((drawing.TITLE_PX if title else drawing.TEXT_PX) * FINE)
     colour = palette.dim if words.role == "dim" else palette.ink
     x, y = words.x * FINE, words.y * FINE
     if words.turned:
@@ -167,6 +167,7 @@ def _write_upward(
 
 
 @cache
-def _font(pixels: int) -> ImageFont.FreeTypeFont:
+def font(pixels: int) -> ImageFont.FreeTypeFont:
+    """The pictures' font, so many pixels high."""
     found = resources.files("jitter_workshop.assets").joinpath("fonts/DejaVuSans.ttf").read_bytes()
     return ImageFont.truetype(io.BytesIO(found), pixels)

@@ -1,0 +1,79 @@
+"""What is shown to a whole class: where the instructor is, whose turn it is, and everybody's curve of that step."""
+
+from __future__ import annotations
+
+from jitter_workshop.classroom.client import connect
+from jitter_workshop.flow.classhost import class_host, in_words, now_s, read_turns
+from jitter_workshop.model.board import Board, PostedRun
+from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import RunCurve
+
+MOST_CURVES = 12
+"""More cannot be told apart on a wall; which are shown is said."""
+_AGAIN = ("again", TREATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """``title`` and ``step``: where the class is; ``text``: the instructor's own words. ``turn``: whose turn it is.
+    ``curves``: of the class at that chapter; ``told``: whose they are, and how many are left out, or why there are
+    none."""
+
+    name: str
+    title: str
+    step: str
+    text: str
+    turn: str
+    curves: tuple[RunCurve, ...]
+    told: str
+
+
+def presented(titles: dict[str, str]) -> Presented:
+    """As it is now. ``titles``: of chapters, by id. Raises HostError where this is no class host, or the caller no
+    instructor."""
+    host = class_host()
+    with connect() as client:
+        board = client.board()
+    said = board.banner
+    chapter = said.chapter if said is not None else ""
+    curves, told = class_curves(board, chapter, said.step if said is not None else "")
+    return Presented(
+        name=clean(host.described.name, 60) if host is not None else "",
+        title=clean(titles.get(chapter, chapter), 40),
+        step=clean(said.step, 20) if said is not None else "",
+        text=clean(said.text, 120) if said is not None else "",
+        turn=in_words(read_turns(), -1, now_s()),
+        curves=curves,
+        told=told,
+    )
+
+
+def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
+    """Everybody's curve of a chapter: that of the second measurement where they have one and the step is behind it, the
+    newest first; and what is to be said of them."""
+    early = step in ("look", "predict", "measure")
+    found: list[tuple[str, PostedRun]] = []
+    for row in board.rows:
+        runs = [run for run in row.posted.runs if run.chapter == chapter and run.points]
+        later = [run for run in runs if run.slot in _AGAIN]
+        chosen = (runs if early else later) or runs
+        if chosen:
+            found.append((row.user, max(chosen, key=lambda run: run.at) if not early else chosen[0]))
+    found.sort(key=lambda one: one[1].at, reverse=True)
+    shown = tuple(_curve(user, run) for user, run in found[:MOST_CURVES])
+    if not found:
+        return (), "Nobody has measured here yet." if chapter else "Say where you are: class present --chapter ID"
+    rest = len(found) - len(shown)
+    which = "first run" if early else "newest run"
+    return shown, f"each one's {which}, by their own programs" + (f"; {rest} more are not shown" if rest else "")
+
+
+def _curve(user: str, run: PostedRun) -> RunCurve:
+    points = tuple(CurvePoint(percentile, value, True) for percentile, value in run.points)
+    label = clean(user, 20)
+    return RunCurve(run.id, label, PercentileCurve(label, points, 0), None)
+
+
