@@ -142,25 +142,25 @@ def _disc(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: s
 
 def _write(sheet: Image.Image, words: Words, palette: Palette) -> None:
     title = words.role == "title"
-    font = font((drawing.TITLE_PX if title else drawing.TEXT_PX) * FINE)
+    face = font((drawing.TITLE_PX if title else drawing.TEXT_PX) * FINE)
     colour = palette.dim if words.role == "dim" else palette.ink
     x, y = words.x * FINE, words.y * FINE
     if words.turned:
-        _write_upward(sheet, words.text, (x, y), font, colour)
+        _write_upward(sheet, words.text, (x, y), face, colour)
         return
     pen = ImageDraw.Draw(sheet)
-    pen.text((x, y), words.text, colour, font, _ANCHORS[words.anchor], stroke_width=_BOLD if title else 0)
+    pen.text((x, y), words.text, colour, face, _ANCHORS[words.anchor], stroke_width=_BOLD if title else 0)
     if words.tail:
-        pen.text((x + font.getlength(f"{words.text} "), y), words.tail, palette.dim, font, "ls")
+        pen.text((x + face.getlength(f"{words.text} "), y), words.tail, palette.dim, face, "ls")
 
 
 def _write_upward(
-    sheet: Image.Image, text: str, at: tuple[float, float], font: ImageFont.FreeTypeFont, colour: str
+    sheet: Image.Image, text: str, at: tuple[float, float], face: ImageFont.FreeTypeFont, colour: str
 ) -> None:
     """Turned by a quarter, centred on x's line and standing on it."""
-    ascent, descent = font.getmetrics()
-    mask = Image.new("L", (math.ceil(font.getlength(text)) + 2, ascent + descent))
-    ImageDraw.Draw(mask).text((1, ascent), text, 255, font, "ls")
+    ascent, descent = face.getmetrics()
+    mask = Image.new("L", (math.ceil(face.getlength(text)) + 2, ascent + descent))
+    ImageDraw.Draw(mask).text((1, ascent), text, 255, face, "ls")
     mask = mask.transpose(Image.Transpose.ROTATE_90)
     corner = (round(at[0] - ascent), round(at[1] - mask.height / 2))
     sheet.paste(colour, (*corner, corner[0] + mask.width, corner[1] + mask.height), mask)
