@@ -55,6 +55,7 @@ VERBS: dict[str, str] = {
     "sessions": "list, show, choose or remove sessions",
     "record-host": "record this host into a folder that every verb can read with --root",
     "lessons": "list the chapters, or check a course for mistakes",
+    "serve": "show the workshop in a browser, on loopback, behind a token",
     "class": "run a class on shared machines: turns, board, and the host that has them",
 }
 """Verb → its line in ``--help``; kept here so that help needs no verb's module."""

@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 when the learner leaves. Errors before the first screen are one line and exit code 2."""
-    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+    from jitter_workshop.tui.served import served
+
+    if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
         from jitter_workshop.flow import tour
         from jitter_workshop.tui.plain_tour import tour_text
 
@@ -34,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.report.terminal import output_style
     from jitter_workshop.tui.plain_settings import closing_lines
 
-    no_screen = _no_screen()
-    plain = args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(no_screen)
+    no_screen = "" if served() else _no_screen()
+    plain = not served() and (args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(no_screen))
     workshop = Workshop.open(args.session, args.course, args.root)
     try:
         if args.chapter is not None:

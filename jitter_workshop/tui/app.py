@@ -20,6 +20,7 @@ from jitter_workshop.tui.actions import bindings, of_scope
 from jitter_workshop.tui.class_app import ClassApp
 from jitter_workshop.tui.driver import QuietDriver
 from jitter_workshop.tui.guard import guarded_terminal
+from jitter_workshop.tui.served import ask_nobody, served
 from jitter_workshop.tui.settings import Settings
 from jitter_workshop.tui.settings_words import farewell
 from jitter_workshop.tui.theme import PALETTES, THEMES, Palette, textual_theme
@@ -49,7 +50,8 @@ class WorkshopApp(ClassApp):
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
     def __init__(self, workshop: Workshop, chapter: str | None = None) -> None:
-        super().__init__(driver_class=QuietDriver)
+        # In a browser Textual's own driver for that takes the terminal's place.
+        super().__init__(driver_class=None if served() else QuietDriver)
         self.workshop = workshop
         self.exit_code = 0
         self.leaving = False
@@ -85,7 +87,7 @@ class WorkshopApp(ClassApp):
             loop = asyncio.get_running_loop()
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.end_by_signal, number)
-        self.workshop.hands.ask = self._ask_below
+        self.workshop.hands.ask = ask_nobody if served() else self._ask_below
         from jitter_workshop.tui.screens.home import HomeScreen
 
         self.begin_class()
@@ -345,11 +347,13 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:
-        with guarded_terminal():
+        with contextlib.nullcontext() if served() else guarded_terminal():
             app.run()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if served():
+        return app.exit_code
     with contextlib.suppress(OSError):  # the terminal may be what has gone
         sys.stdout.write(farewell(workshop))
         sys.stdout.flush()
