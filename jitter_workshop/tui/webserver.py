@@ -40,7 +40,10 @@ def of_ours(origin: str | None, host: str | None) -> bool:
     """Whether a page of this very address asks: what a browser says in Origin, which scripts cannot forge (RFC 6454)."""
     if origin is None:
         return False
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
     return parts.scheme == "http" and parts.netloc == host and loopback(host)
 
 
