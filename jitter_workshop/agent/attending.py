@@ -7,6 +7,7 @@ import contextlib
 import pwd
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from jitter_workshop.agent import protocol
@@ -19,6 +20,7 @@ from jitter_workshop.agent.turnfile import TurnFile
 from jitter_workshop.agent.turngroup import TurnGroup
 from jitter_workshop.agent.turnkeeper import TurnKeeper
 from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import TurnGranted
@@ -149,7 +151,11 @@ def sweep(setup: Setup) -> None:
     its agent, but what students left of an earlier life of the services is given back then, too. Raises HostError."""
     if setup.described is None:
         return
-    changes = Changes(replace(setup, member=Member(0, "root", True, ()), uid=0, who="whoever looks after the turns"))
+    # A host root of its own: the one at hand may stand on descriptors that a watching child has closed, and a host that
+    # cannot be read looks like one whose devices have left, of which nothing is to be given back.
+    root = HostRoot(Path(setup.top))
+    who = Member(0, "root", True, ())
+    changes = Changes(replace(setup, root=root, member=who, uid=0, who="whoever looks after the turns"))
     try:
         attending = Attending(changes.setup, changes, _nothing, _to_nobody)
         try:

@@ -15,7 +15,7 @@ from jitter_workshop.agent.member import Member, permitted_to
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, LeftAlone, Refused, RestoreResult, Wanted
+from jitter_workshop.model.change import ApplyResult, Refused, RestoreResult, Wanted
 from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.applying import apply_changes, shown_only
@@ -112,9 +112,7 @@ class Changes:
         finally:
             self._end()
 
-    def restore(
-        self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False
-    ) -> RestoreResult:
+    def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
         """Give back these tunables, or all, of all journals or of those named. Raises HostError."""
         self._begin()
         try:

@@ -7,7 +7,6 @@ question on the terminal.
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import shutil

@@ -69,7 +69,9 @@ class TurnKeeper:
     def need(self) -> None:
         """Raises HostError where this connection has not the turn."""
         if not self.holds:
-            raise HostError(self.over or "this is for who has the turn", "'jitter-workshop class turn take' asks for it")
+            raise HostError(
+                self.over or "this is for who has the turn", "'jitter-workshop class turn take' asks for it"
+            )
 
     def watched(self) -> list[int]:
         """Descriptors that become readable when there is something to see (:meth:`look`)."""

@@ -99,7 +99,9 @@ def end(state: TurnState, uid: int | None, by: str) -> TurnState:
         return replace(state, turn=replace(turn, ended_by=by))
     rest = tuple(one for one in state.queue if one.uid != uid)
     if len(rest) == len(state.queue):
-        raise HostError("nobody of that name has the turn or waits for it" if uid is not None else "nobody has the turn")
+        raise HostError(
+            "nobody of that name has the turn or waits for it" if uid is not None else "nobody has the turn"
+        )
     return replace(state, queue=rest)
 
 

@@ -36,7 +36,9 @@ def publish(folder: Path, banner: Banner | None) -> None:
 def read(folder: Path, owners: frozenset[int]) -> Banner | None:
     """What the instructor says now; None for nothing, and for what one of ``owners`` did not write."""
     try:
-        with os.fdopen(os.open(folder / FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        with os.fdopen(
+            os.open(folder / FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb"
+        ) as file:
             if os.fstat(file.fileno()).st_uid not in owners:
                 return None
             data = file.read(_MAX_BYTES + 1)

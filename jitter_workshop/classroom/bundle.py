@@ -59,7 +59,11 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
     if info is None:
         raise HostError(f"{one.metadata['Name']} was not installed from a wheel", "install it again with pip")
     files = {n: d for n, d in files.items() if not (n.startswith(info) and n.rpartition("/")[2] in _LEFT_OUT)}
-    tags = [line.partition(":")[2].strip() for line in (one.read_text("WHEEL") or "").splitlines() if line.startswith("Tag:")]
+    tags = [
+        line.partition(":")[2].strip()
+        for line in (one.read_text("WHEEL") or "").splitlines()
+        if line.startswith("Tag:")
+    ]
     if ours:
         # Also of a checkout that is installed in place: the package as it runs here, with its native core.
         files |= _own_files()

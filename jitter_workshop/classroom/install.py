@@ -55,7 +55,9 @@ def needed(name: str = NAME) -> tuple[Distribution, ...]:
             found[key] = distribution(asked)
         except PackageNotFoundError:
             if key == NAME:
-                raise HostError(f"{NAME} is not installed here, only its source is", "install it, then try again") from None
+                raise HostError(
+                    f"{NAME} is not installed here, only its source is", "install it, then try again"
+                ) from None
             continue  # for another system or another Python: what is needed here is here, or nothing would run
         for wanted in found[key].requires or ():
             if "extra ==" in wanted:

@@ -92,7 +92,9 @@ def check() -> tuple[Problem, ...]:
     found = [Problem(why, "sudo jitter-workshop class init") for _, why in open_steps(asked)]
     state = read_turns()
     if state.trouble:
-        found.append(Problem(f"the machine is not as it was: {clean(state.trouble, 200)}", "look, then 'class turn thaw'"))
+        found.append(
+            Problem(f"the machine is not as it was: {clean(state.trouble, 200)}", "look, then 'class turn thaw'")
+        )
     if not asked.housekeeping:
         found.append(Problem("every CPU is hot: logins disturb whoever measures", f"name fewer in {CLASS_FILE}"))
     return tuple(found)

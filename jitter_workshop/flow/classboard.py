@@ -94,7 +94,19 @@ def csv_table(boards: Sequence[Gathered]) -> str:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(
-        ("host", "user", "people", "chapter", "step", "done", "setting", "curve", "guess_ns", "last_p99.9_ns", "best_p99.9_ns")
+        (
+            "host",
+            "user",
+            "people",
+            "chapter",
+            "step",
+            "done",
+            "setting",
+            "curve",
+            "guess_ns",
+            "last_p99.9_ns",
+            "best_p99.9_ns",
+        )
     )
     for one in boards:
         for row in one.board.rows if one.board is not None else ():
@@ -139,7 +151,12 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
 def _run(run: PostedRun | None) -> dict[str, Any] | None:
     if run is None:
         return None
-    return {"id": clean(run.id, 64), "label": clean(run.label, 80), "chapter": clean(run.chapter, 80), "p99.9_ns": _ns(run)}
+    return {
+        "id": clean(run.id, 64),
+        "label": clean(run.label, 80),
+        "chapter": clean(run.chapter, 80),
+        "p99.9_ns": _ns(run),
+    }
 
 
 def _by_chapter(runs: Iterable[PostedRun]) -> dict[str, PostedRun]:

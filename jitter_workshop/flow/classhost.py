@@ -143,7 +143,9 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
             {"user": clean(one.people[0], 64) if one.people else str(one.uid), "wait_s": max(at_s - one.since_s, 0.0)}
             for one in state.queue
         ],
-        "notes": notes if turn is not None else {**notes, "holder": "nobody has the turn", "doing": "nobody has the turn"},
+        "notes": notes
+        if turn is not None
+        else {**notes, "holder": "nobody has the turn", "doing": "nobody has the turn"},
     }
 
 

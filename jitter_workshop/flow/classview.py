@@ -20,7 +20,6 @@ from jitter_workshop.model.turn import TurnState
 from jitter_workshop.paths import BOARD_DIR
 from jitter_workshop.session.store import OpenSession
 
-
 POST_EVERY_S = 5.0
 
 

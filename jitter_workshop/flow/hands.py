@@ -11,7 +11,17 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.agent.client import CHANGING, TRACING, AgentClient, NeedsPassword, Purpose, Rights, connect, connect_class, rights
+from jitter_workshop.agent.client import (
+    CHANGING,
+    TRACING,
+    AgentClient,
+    NeedsPassword,
+    Purpose,
+    Rights,
+    connect,
+    connect_class,
+    rights,
+)
 from jitter_workshop.errors import BusyError, WorkshopError
 from jitter_workshop.flow.changing import standing
 from jitter_workshop.flow.diary import Diary

@@ -75,5 +75,3 @@ def _curve(user: str, run: PostedRun) -> RunCurve:
     points = tuple(CurvePoint(percentile, value, True) for percentile, value in run.points)
     label = clean(user, 20)
     return RunCurve(run.id, label, PercentileCurve(label, points, 0), None)
-
-

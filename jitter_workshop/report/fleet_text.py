@@ -60,7 +60,9 @@ def fleet_text(rows: Sequence[Row]) -> str:
             continue
         lines.append(f"{ident:<{wide}}  " + "  ".join(f"{_MARKS.get(state, _NONE):>12}" for state in said))
     if same:
-        lines.append(f"{same} {'check says' if same == 1 else 'checks say'} the same on every machine, with nothing to do")
+        lines.append(
+            f"{same} {'check says' if same == 1 else 'checks say'} the same on every machine, with nothing to do"
+        )
     lines.append("✓ good  ! can be better  · not on this machine  i only told")
     lines += [f"{called(row.host, 40)}: {clean(row.error, 200)}" for row in rows if row.error]
     return "".join(f"{line.rstrip()}\n" for line in lines)

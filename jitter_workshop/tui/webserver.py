@@ -60,7 +60,9 @@ class GuardedServer(Server):
     """``token``: what a visitor has to know. ``most``: sessions at a time."""
 
     def __init__(self, command: str, port: int, token: str, most: int = MOST_SESSIONS) -> None:
-        super().__init__(command, host="127.0.0.1", port=port, title="Jitter Workshop", public_url=f"http://localhost:{port}")
+        super().__init__(
+            command, host="127.0.0.1", port=port, title="Jitter Workshop", public_url=f"http://localhost:{port}"
+        )
         self._token = token
         self._most = most
         self._sessions = 0

@@ -119,7 +119,9 @@ def test_a_forged_uid_counts_for_nothing(host: ClassOnATree, tree: Path) -> None
     assert "instructor" in told[1]["error"]["message"]
     assert "error" in told[2]
     assert state(tree).frozen_by == ""
-    told = Hostile(host).asks({"verb": "board", **forged}, {"verb": "say", "banner": {"by": "ada", "at": ""}}, board=True)
+    told = Hostile(host).asks(
+        {"verb": "board", **forged}, {"verb": "say", "banner": {"by": "ada", "at": ""}}, board=True
+    )
     assert all("instructor" in one["error"]["message"] for one in told)
 
 
@@ -323,7 +325,9 @@ def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: P
         time.sleep(0.05)
         talk.ask("turn", do="take", client=os.getpid())
         talk.ask("turn", do="doing", doing=ESCAPES)
-        shown = in_words(parse((tree / "run/jitter-workshop/turns.json").read_bytes(), current_boot(HostRoot()) or ""), 1, 0.0)
+        shown = in_words(
+            parse((tree / "run/jitter-workshop/turns.json").read_bytes(), current_boot(HostRoot()) or ""), 1, 0.0
+        )
         return shown
 
     shown = Hostile(host, 2).does(say)

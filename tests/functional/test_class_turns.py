@@ -181,6 +181,7 @@ def test_a_killed_agent_that_nobody_waits_for_is_cleaned_up_after(tree: Path, pe
     assert first.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
     first.signal(signal.SIGKILL)
     until(lambda: state(tree).turn is None)
+    assert state(tree).trouble == ""
     assert contents(tree) == before
     assert journals(tree) == []
 

@@ -23,7 +23,7 @@ from jitter_workshop.model.turn import TurnState
 from jitter_workshop.tuning.journal import current_boot
 from jitter_workshop.tuning.planning import digest
 from tests import tuned_tree
-from tests.classonatree import TEACHER, ClassOnATree, Talk, as_user, log, logged, show_process, uid_of
+from tests.classonatree import ClassOnATree, Talk, as_user, log, logged, show_process, uid_of
 from tests.madeboard import run as made_run
 from tests.madeboard import work
 from tests.tuned_tree import HOT, journals, planned
@@ -148,7 +148,9 @@ def test_forty_students_for_ten_minutes(tmp_path: Path) -> None:
     assert overlaps(lines) == 0
     turns = {n: sum(line["what"] == "has" and line["who"] == n for line in lines) for n in range(STUDENTS)}
     waits = waited(lines)
-    print(f"\n{len(numbers)} turns, each student {min(turns.values())} to {max(turns.values())}; waits of {max(waits)} turns")
+    print(
+        f"\n{len(numbers)} turns, each student {min(turns.values())} to {max(turns.values())}; waits of {max(waits)} turns"
+    )
     # First come, first served, one place each: nobody sees more turns go by than there are others.
     assert max(waits) <= STUDENTS
     assert max(turns.values()) - min(turns.values()) <= 2
@@ -213,9 +215,7 @@ def test_a_million_messages(tmp_path: Path) -> None:
     count = int(os.environ.get("SOAK_CLASS_MESSAGES", "1000000"))
     try:
         for which in ("agent", "board"):
-            place, listener = (
-                (host.agent_socket, host.agent) if which == "agent" else (host.board_socket, host.board)
-            )
+            place, listener = (host.agent_socket, host.agent) if which == "agent" else (host.board_socket, host.board)
             with as_user(uid_of(1), lambda place=place: fuzz(place, count // 2, seed=3)) as pid:  # type: ignore[misc]
                 show_process(tree, pid, uid_of(1))
                 sizes = watched(pid, listener)
@@ -228,12 +228,46 @@ def test_a_million_messages(tmp_path: Path) -> None:
         host.close()
 
 
-VERBS = ("hello", "plan", "apply", "restore", "keep", "place", "realtime", "evidence", "turn", "post", "mine", "board", "forget", "say", "bye", "x")
+VERBS = (
+    "hello",
+    "plan",
+    "apply",
+    "restore",
+    "keep",
+    "place",
+    "realtime",
+    "evidence",
+    "turn",
+    "post",
+    "mine",
+    "board",
+    "forget",
+    "say",
+    "bye",
+    "x",
+)
 VALUES: tuple[Any, ...] = (
     None, True, 0, -1, 1 << 70, 0.5, "", "x", "take", "freeze", "../../etc/shadow", "\x1b[2J", "a" * 400, [], ["thp"],
     ["governor=../x"], {}, {"session": "x"}, [[[]]], "2-3", ["*"] * 300,
 )  # fmt: skip
-FIELDS = ("id", "wanted", "cpus", "shown", "lease", "tunables", "do", "client", "people", "user", "posted", "banner", "pid", "tids", "priority", "journals")
+FIELDS = (
+    "id",
+    "wanted",
+    "cpus",
+    "shown",
+    "lease",
+    "tunables",
+    "do",
+    "client",
+    "people",
+    "user",
+    "posted",
+    "banner",
+    "pid",
+    "tids",
+    "priority",
+    "journals",
+)
 
 
 def watched(pid: int, listener: int) -> list[int]:

@@ -118,7 +118,7 @@ def test_writers_wait_for_each_other_and_lose_nothing(folder: Path) -> None:
         try:
             for n in range(20):
                 with BoardStore(folder) as store:
-                    store.post(uid, f"user{uid}", work(run(f"{n}", 1_000 * (20 - n))), float(n))
+                    store.post(uid, f"user{uid}", work(run(f"{n}", 10_000 * (20 - n))), float(n))
         except WorkshopError as error:
             failures.append(error)
 

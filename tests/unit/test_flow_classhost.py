@@ -64,7 +64,8 @@ def test_the_json_of_a_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(-5.0, "0 s"), (0.2, "1 s"), (89.0, "89 s"), (90.0, "2 min"), (180.0, "3 min"), (181.0, "4 min")]
+    ("seconds", "said"),
+    [(-5.0, "0 s"), (0.2, "1 s"), (89.0, "89 s"), (90.0, "2 min"), (180.0, "3 min"), (181.0, "4 min")],
 )
 def test_times_are_rounded_up(seconds: float, said: str) -> None:
     assert classhost.minutes(seconds) == said

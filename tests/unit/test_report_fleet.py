@@ -16,7 +16,9 @@ def status(**states: str) -> dict[str, object]:
 
 
 def row(user: str, idle_s: float = 0.0, stuck: bool = False, people: tuple[str, ...] = ()) -> BoardRow:
-    return BoardRow(1001, user, work(run(), people=people), (run("best", 9_000),), "2026-01-01T10:00:00Z", idle_s, stuck)
+    return BoardRow(
+        1001, user, work(run(), people=people), (run("best", 9_000),), "2026-01-01T10:00:00Z", idle_s, stuck
+    )
 
 
 def test_what_differs_is_shown_and_what_is_the_same_is_counted() -> None:
@@ -62,6 +64,10 @@ def test_untrusted_names_stay_on_their_line(host: str, user: str, check: str) ->
         assert all(line.isprintable() for line in text.splitlines())
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    )
+)
 def test_any_json_is_a_row(found: object) -> None:
     fleet_text(fleet([("lab01", {"checks": found}, "")]))

@@ -19,7 +19,17 @@ def test_loopback_names(host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    [None, "", "evil.example", "localhost.evil.example:8022", "127.0.0.1.evil.example", "x@localhost", "localhost:x", "0.0.0.0", "[::1"],
+    [
+        None,
+        "",
+        "evil.example",
+        "localhost.evil.example:8022",
+        "127.0.0.1.evil.example",
+        "x@localhost",
+        "localhost:x",
+        "0.0.0.0",
+        "[::1",
+    ],
 )
 def test_other_names(host: str | None) -> None:
     assert not webserver.loopback(host)
