@@ -21,7 +21,9 @@ from tests.calibration.plan import APART_S, FAR, NEAR, OFF, SEED, TOGETHER_S, Nu
 from tests.calibration.records import Recorded
 
 DATA = Path(__file__).parent / "data"
-NULL, POWER = DATA / "null.jsonl.xz", DATA / "power.jsonl.xz"
+NULL = DATA / "null.jsonl.xz"
+DOUBLING = (1.7, 2.3)
+"""What counts as a doubling by the rates of the pool itself: the noise is set by a pilot, and a host's own rate moves."""
 PRIMARY = stall_measure(100_000)
 DESIGNS = (10, 20, 40)
 SUBSETS = 200
@@ -70,6 +72,11 @@ def claims(rounds: Sequence[Round], workload: str) -> Claims:
         if (ratio is None or up * ratio > up * math.exp(near)) and p_value(line.pairs, near) <= 1 - CONFIDENCE:
             found[line.measure] = "higher" if up > 0 else "lower"
     return found
+
+
+def pools() -> list[Path]:
+    """The recorded pools with a known effect."""
+    return sorted(DATA.glob("power*.jsonl.xz"))
 
 
 def exact(count: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -221,6 +228,13 @@ def rates(recorded: Recorded) -> dict[str, float]:
             count[slot.effect] = count.get(slot.effect, 0) + stalls
             seconds[slot.effect] = seconds.get(slot.effect, 0.0) + side.duration_s
     return {effect: count[effect] / seconds[effect] for effect in seconds}
+
+
+def doubled(recorded: Recorded, effect: str) -> bool:
+    """Whether what an effect made of the pool's own rate is a doubling."""
+    found = rates(recorded)
+    low, high = DOUBLING
+    return low <= found[effect] / found[OFF] <= high
 
 
 def power_table(recorded: Recorded, found: Sequence[Design]) -> list[str]:
