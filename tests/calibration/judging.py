@@ -3,12 +3,14 @@ quotes."""
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, SIGNIFICANCE, Round, VerdictWord
 from jitter_workshop.stats import binomial
@@ -44,7 +46,7 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Design:
     """How often a design saw an effect in stalls over 100 µs: in ``of`` disjoint sets of rounds of the pool, and in
-    random ones. ``wrong``: random ones in which any line claimed the other direction."""
+    random ones. ``wrong``: random ones in which any line claimed that there is less."""
 
     effect: str
     seconds: float
@@ -216,14 +218,14 @@ def chunks(pool: Sequence[Round], rounds: int) -> list[Sequence[Round]]:
     return [pool[i : i + rounds] for i in range(0, len(pool) - rounds + 1, rounds)]
 
 
-def rates(recorded: Recorded) -> dict[str, float]:
-    """Stalls over 100 µs a second of the pool's whole runs, by effect."""
+def rates(recorded: Recorded, ms: int | None = None) -> dict[str, float]:
+    """Stalls over 100 µs a second in the first ``ms`` of the pool's runs (None: in whole runs), by effect."""
     count: dict[str, int] = {}
     seconds: dict[str, float] = {}
     for slot in recorded.plan.slots():
         if slot.number in recorded.runs:
             sides = recorded.runs[slot.number].sides
-            side = sides[max(sides)]
+            side = sides[max(sides) if ms is None else ms]
             stalls = sum(r.count for r in side.stalls if r.threshold_ns == 100_000)
             count[slot.effect] = count.get(slot.effect, 0) + stalls
             seconds[slot.effect] = seconds.get(slot.effect, 0.0) + side.duration_s
@@ -239,14 +241,14 @@ def doubled(recorded: Recorded, effect: str) -> bool:
 
 def power_table(recorded: Recorded, found: Sequence[Design]) -> list[str]:
     """Markdown."""
-    per_second = rates(recorded)
     table = [
         "| stalls over 100 µs a second, without → with | seconds | rounds | seen, disjoint | 95 % interval |"
-        " seen, drawn | wrong way |",
+        " seen, drawn | any line lower |",
         "|---|---:|---:|---:|---|---:|---:|",
     ]
     for d in found:
         low, high = exact(d.seen, d.of)
+        per_second = rates(recorded, round(d.seconds * 1000))
         off, on = per_second[OFF], per_second[d.effect]
         effect = f"{off:.1f} → {on:.1f} (×{on / off:.2f})" if off else f"0 → {on:.1f}"
         drawn = f"{100 * d.random_seen / d.random_of:.0f} %" if d.random_of else "–"
@@ -293,6 +295,8 @@ def power_report(recorded: Recorded, found: Sequence[Design] | None = None) -> l
 def provenance(recorded: Recorded) -> list[str]:
     """How it was made, in a few lines."""
     first, runs = recorded.sittings[0], recorded.runs.values()
+    begun = [_ms(sitting) for sitting in recorded.sittings]
+    counts = Counter(max((i for i, at in enumerate(begun) if at <= one.at_ms + 60_000), default=0) for one in runs)
     planned = len(recorded.plan.slots())
     host = first.get("host", {})
     noted = sum(one.foreign_permille > 0 for one in runs)
@@ -301,9 +305,22 @@ def provenance(recorded: Recorded) -> list[str]:
     made = f"{len(runs):,} of {planned:,} runs in {hours:.1f} h, {sat} sitting{'s' if sat > 1 else ''}"
     return [
         f"{made}, {recorded.again} made again; another task seen on a hot CPU in {noted:,}",
-        f"began {first.get('began', '?')}, version {first.get('version', '?')}, commit {first.get('commit', '?')}",
+        *(_sitting(i + 1, counts[i], one) for i, one in enumerate(recorded.sittings)),
         f"{host.get('cpu_model', '?')}, {host.get('hypervisor') or 'no hypervisor'}, Linux {first.get('kernel', '?')}",
     ]
+
+
+def _sitting(number: int, runs: int, one: dict[str, Any]) -> str:
+    began, version, commit = (one.get(name, "?") for name in ("began", "version", "commit"))
+    return f"sitting {number}: {runs:,} runs, began {began}, version {version}, commit {commit}"
+
+
+def _ms(sitting: dict[str, Any]) -> float:
+    """When a sitting began, in ms since 1970; 0 where that is not told."""
+    try:
+        return datetime.datetime.fromisoformat(str(sitting.get("began"))).timestamp() * 1000
+    except ValueError:
+        return 0.0
 
 
 def _crossing(over: Callable[[float], bool]) -> float:
