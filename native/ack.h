@@ -19,7 +19,7 @@ struct jw_ack {
     jw_ack_notes of[JW_ACK_THREADS];
     jw_meeting meeting;
     pthread_t threads[JW_ACK_THREADS];
-    bool started[JW_ACK_THREADS];
+    atomic_bool started[JW_ACK_THREADS]; /* stopped from another thread while a block is asked for */
     int tid[JW_ACK_THREADS];
     int failed[JW_ACK_THREADS];
     uint64_t duration_ticks; /* written before `asked` is raised */

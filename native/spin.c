@@ -18,7 +18,7 @@ struct jw_spin {
     uint64_t *readings_by_cpu;
     jw_meeting meeting;
     pthread_t thread;
-    bool started;
+    atomic_bool started; /* stopped from another thread while a block is asked for */
     int tid;
     int failed;
     uint64_t most_readings;

@@ -18,7 +18,7 @@ struct jw_wakeup {
     uint16_t *cpus;
     jw_meeting meeting;
     pthread_t thread;
-    bool started;
+    atomic_bool started; /* stopped from another thread while a block is asked for */
     int tid;
     int failed;
     uint64_t duration_ticks;

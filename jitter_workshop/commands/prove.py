@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
 from jitter_workshop.commands.shared import number, open_session, session_to_keep_in, stopped_by_signals
-from jitter_workshop.errors import BusyError, UsageError
+from jitter_workshop.errors import BusyError, SessionError, UsageError
 from jitter_workshop.report.progress import Line
 
 if TYPE_CHECKING:
@@ -222,7 +222,11 @@ def _old(args: argparse.Namespace) -> int:
         raise UsageError("--list and --show print what was proven before", "leave the rest out")
     with open_session(args) as session:
         settle_cut_off(session)
-        found = (session.find_proof(args.show),) if args.show is not None else session.proofs()
+        try:
+            found = (session.find_proof(args.show),) if args.show is not None else session.proofs()
+        except SessionError as error:
+            # What was asked for may be what was set aside just now: it is never set aside without being told.
+            raise SessionError("; ".join((error.message, *session.notices)), error.advice) from error
         notices = tuple(session.notices)
     for notice in notices:
         say(f"note: {notice}")

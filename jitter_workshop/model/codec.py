@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 class CodecError(ValueError):
@@ -200,17 +201,40 @@ def _choice(args: tuple[Any, ...]) -> Reader:
     return read
 
 
+LARGEST = 10**30
+"""Nothing that is counted or measured here is as large; sums of what is smaller stay finite."""
+
+
+def _float(value: Any) -> float:
+    if type(value) is not float and type(value) is not int:
+        raise _Unfit(f"expected float, got {type(value).__name__}")
+    return float(_within(value))
+
+
+def _int(value: Any) -> int:
+    if type(value) is bool:
+        raise _Unfit("expected a whole number")
+    if type(value) is not int:
+        raise _Unfit(f"expected int, got {type(value).__name__}")
+    return _within(value)
+
+
+def _within(value: N) -> N:
+    """JSON as Python reads it has NaN, Infinity and whole numbers without end."""
+    if not -LARGEST < value < LARGEST:
+        raise _Unfit("it is no number that can be measured")
+    return value
+
+
 def _scalar(hint: Any) -> Reader:
+    if hint is float:
+        return _float
+    if hint is int:
+        return _int
+
     def read(value: Any) -> Any:
-        kind = type(value)
-        if kind is hint:
-            return value
-        if hint is float and isinstance(value, int) and kind is not bool:
-            return float(value)
-        if hint is int and kind is bool:
-            raise _Unfit("expected a whole number")
         if isinstance(value, hint):
             return value
-        raise _Unfit(f"expected {getattr(hint, '__name__', hint)}, got {kind.__name__}")
+        raise _Unfit(f"expected {getattr(hint, '__name__', hint)}, got {type(value).__name__}")
 
     return read

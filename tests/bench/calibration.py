@@ -39,12 +39,13 @@ def run(folder: Path) -> list[Figure]:
                 "same against same that claims a change", claimed / len(found), "", 0.05, f"{claimed} of {len(found)}"
             )
         )
-    if judging.POWER.exists():
-        pool = records.read(judging.POWER)
+    for path in judging.pools():
+        pool = records.read(path)
         found_in_pool = judging.designs(pool)
-        (folder / "calibration-power.txt").write_text("\n".join(judging.power_report(pool, found_in_pool)) + "\n")
+        report = "\n".join(judging.power_report(pool, found_in_pool)) + "\n"
+        (folder / f"calibration-{path.name.partition('.')[0]}.txt").write_text(report)
         for d in found_in_pool:
-            if (d.effect, d.seconds, d.rounds) == ("2", 5.0, 10):
+            if (d.seconds, d.rounds) == (5.0, 10) and judging.doubled(pool, d.effect):
                 how = f"ten quick rounds; disjoint sets: {d.seen} of {d.of} seen"
                 figures.append(
                     Figure("a real doubling over 100 µs missed", 1 - d.random_seen / d.random_of, "", 0.1, how)
@@ -70,7 +71,7 @@ def main(words: list[str]) -> int:
     given = ask.parse_args(words)
     try:
         if given.judge is not None:
-            return _judge(given.judge or [path for path in (judging.NULL, judging.POWER) if path.exists()])
+            return _judge(given.judge or [p for p in (judging.NULL, *judging.pools()) if p.exists()])
         if given.pack is not None:
             return _pack(given.pack)
         return _record(given)
@@ -92,7 +93,9 @@ def _judge(files: list[Path]) -> int:
 
 def _pack(path: Path) -> int:
     recorded = records.read(path)
-    into = judging.NULL if isinstance(recorded.plan, NullPlan) else judging.POWER
+    if not path.name.startswith("null" if isinstance(recorded.plan, NullPlan) else "power"):
+        raise records.Unreadable(f"{path}: a null series is called null….jsonl, a pool power….jsonl")
+    into = judging.DATA / f"{path.stem}.jsonl.xz"
     if lacking := len(recorded.plan.slots()) - len(recorded.runs):
         print(f"{lacking} runs are missing: what is packed is not the whole series", file=sys.stderr)
     print(f"{into}: {records.pack(path, into) / 1024:.0f} KiB")

@@ -3,12 +3,14 @@ quotes."""
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, SIGNIFICANCE, Round, VerdictWord
 from jitter_workshop.stats import binomial
@@ -21,7 +23,9 @@ from tests.calibration.plan import APART_S, FAR, NEAR, OFF, SEED, TOGETHER_S, Nu
 from tests.calibration.records import Recorded
 
 DATA = Path(__file__).parent / "data"
-NULL, POWER = DATA / "null.jsonl.xz", DATA / "power.jsonl.xz"
+NULL = DATA / "null.jsonl.xz"
+DOUBLING = (1.7, 2.3)
+"""What counts as a doubling by the pool's own rates: the noise is set by a pilot, and a host's own rate moves."""
 PRIMARY = stall_measure(100_000)
 DESIGNS = (10, 20, 40)
 SUBSETS = 200
@@ -42,7 +46,7 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Design:
     """How often a design saw an effect in stalls over 100 µs: in ``of`` disjoint sets of rounds of the pool, and in
-    random ones. ``wrong``: random ones in which any line claimed the other direction."""
+    random ones. ``wrong``: random ones in which any line claimed that there is less."""
 
     effect: str
     seconds: float
@@ -70,6 +74,11 @@ def claims(rounds: Sequence[Round], workload: str) -> Claims:
         if (ratio is None or up * ratio > up * math.exp(near)) and p_value(line.pairs, near) <= 1 - CONFIDENCE:
             found[line.measure] = "higher" if up > 0 else "lower"
     return found
+
+
+def pools() -> list[Path]:
+    """The recorded pools with a known effect."""
+    return sorted(DATA.glob("power*.jsonl.xz"))
 
 
 def exact(count: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -209,30 +218,37 @@ def chunks(pool: Sequence[Round], rounds: int) -> list[Sequence[Round]]:
     return [pool[i : i + rounds] for i in range(0, len(pool) - rounds + 1, rounds)]
 
 
-def rates(recorded: Recorded) -> dict[str, float]:
-    """Stalls over 100 µs a second of the pool's whole runs, by effect."""
+def rates(recorded: Recorded, ms: int | None = None) -> dict[str, float]:
+    """Stalls over 100 µs a second in the first ``ms`` of the pool's runs (None: in whole runs), by effect."""
     count: dict[str, int] = {}
     seconds: dict[str, float] = {}
     for slot in recorded.plan.slots():
         if slot.number in recorded.runs:
             sides = recorded.runs[slot.number].sides
-            side = sides[max(sides)]
+            side = sides[max(sides) if ms is None else ms]
             stalls = sum(r.count for r in side.stalls if r.threshold_ns == 100_000)
             count[slot.effect] = count.get(slot.effect, 0) + stalls
             seconds[slot.effect] = seconds.get(slot.effect, 0.0) + side.duration_s
     return {effect: count[effect] / seconds[effect] for effect in seconds}
 
 
+def doubled(recorded: Recorded, effect: str) -> bool:
+    """Whether what an effect made of the pool's own rate is a doubling."""
+    found = rates(recorded)
+    low, high = DOUBLING
+    return low <= found[effect] / found[OFF] <= high
+
+
 def power_table(recorded: Recorded, found: Sequence[Design]) -> list[str]:
     """Markdown."""
-    per_second = rates(recorded)
     table = [
         "| stalls over 100 µs a second, without → with | seconds | rounds | seen, disjoint | 95 % interval |"
-        " seen, drawn | wrong way |",
+        " seen, drawn | any line lower |",
         "|---|---:|---:|---:|---|---:|---:|",
     ]
     for d in found:
         low, high = exact(d.seen, d.of)
+        per_second = rates(recorded, round(d.seconds * 1000))
         off, on = per_second[OFF], per_second[d.effect]
         effect = f"{off:.1f} → {on:.1f} (×{on / off:.2f})" if off else f"0 → {on:.1f}"
         drawn = f"{100 * d.random_seen / d.random_of:.0f} %" if d.random_of else "–"
@@ -279,6 +295,8 @@ def power_report(recorded: Recorded, found: Sequence[Design] | None = None) -> l
 def provenance(recorded: Recorded) -> list[str]:
     """How it was made, in a few lines."""
     first, runs = recorded.sittings[0], recorded.runs.values()
+    begun = [_ms(sitting) for sitting in recorded.sittings]
+    counts = Counter(max((i for i, at in enumerate(begun) if at <= one.at_ms + 60_000), default=0) for one in runs)
     planned = len(recorded.plan.slots())
     host = first.get("host", {})
     noted = sum(one.foreign_permille > 0 for one in runs)
@@ -287,9 +305,22 @@ def provenance(recorded: Recorded) -> list[str]:
     made = f"{len(runs):,} of {planned:,} runs in {hours:.1f} h, {sat} sitting{'s' if sat > 1 else ''}"
     return [
         f"{made}, {recorded.again} made again; another task seen on a hot CPU in {noted:,}",
-        f"began {first.get('began', '?')}, version {first.get('version', '?')}, commit {first.get('commit', '?')}",
+        *(_sitting(i + 1, counts[i], one) for i, one in enumerate(recorded.sittings)),
         f"{host.get('cpu_model', '?')}, {host.get('hypervisor') or 'no hypervisor'}, Linux {first.get('kernel', '?')}",
     ]
+
+
+def _sitting(number: int, runs: int, one: dict[str, Any]) -> str:
+    began, version, commit = (one.get(name, "?") for name in ("began", "version", "commit"))
+    return f"sitting {number}: {runs:,} runs, began {began}, version {version}, commit {commit}"
+
+
+def _ms(sitting: dict[str, Any]) -> float:
+    """When a sitting began, in ms since 1970; 0 where that is not told."""
+    try:
+        return datetime.datetime.fromisoformat(str(sitting.get("began"))).timestamp() * 1000
+    except ValueError:
+        return 0.0
 
 
 def _crossing(over: Callable[[float], bool]) -> float:

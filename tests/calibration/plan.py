@@ -59,7 +59,8 @@ class NullPlan:
     """``comparisons`` of each half, an even number; each run is in one comparison only.
 
     Chunk after chunk: ten rounds right after each other, then twenty runs whose partners are made, in the same places,
-    half the series later. So both halves see the same hours, and every distance of the far ones is the same.
+    half the series later. So both halves see the same hours, and the far ones are equally far, but for what a sitting
+    that was interrupted adds.
     """
 
     comparisons: int = 100

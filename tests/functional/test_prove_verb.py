@@ -217,6 +217,19 @@ def test_old_proofs_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert (second["headline"], second["notes"]["headline"]) == (None, "no round was finished")
 
 
+def test_a_proof_that_is_set_aside_when_it_is_asked_for_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with SessionStore().create("proofs", "host") as session:
+        session.add_proof(make_proof())
+        (file,) = (session.folder / "proofs").glob("*.json")
+        file.write_text(file.read_text().replace('"rounds"', '"round"', 1))
+    assert main(["prove", "--show", "@1"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "damaged" in said.err
+    assert "there is no proof @1" in said.err
+
+
 @pytest.mark.usefixtures("scripted")
 def test_a_session_tells_its_proofs_and_not_their_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*YES, "--rounds", "2"]) == 0

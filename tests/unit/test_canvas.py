@@ -14,16 +14,7 @@ from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
 from jitter_workshop.tui.widgets import canvas, canvas_style
-
-
-def curve(label: str, heights: list[int], solid: int | None = None, origin: str = "") -> PercentileCurve:
-    n = len(heights)
-    points = tuple(
-        CurvePoint(scale.percentile_of_x(5 * i / max(n - 1, 1)), v, i < (n if solid is None else solid))
-        for i, v in enumerate(sorted(heights))
-    )
-    return PercentileCurve(label, points, 100_000, origin)
-
+from tests.madecurves import curve
 
 LOW = curve("pinned", [100] * 30 + [4_000] * 20, solid=40)
 HIGH = curve("baseline", [150] * 15 + [2_000_000] * 35)

@@ -32,13 +32,13 @@ class Tree:
     extra: Any = None
 
 
-leaves = st.builds(Leaf, st.text(), st.integers())
+leaves = st.builds(Leaf, st.text(), st.integers(-(10**29), 10**29))
 trees = st.builds(
     Tree,
     st.sampled_from(["oak", "elm"]),
     st.lists(leaves, max_size=4).map(tuple),
-    st.tuples(st.integers(), st.text()),
-    st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    st.tuples(st.integers(-(10**29), 10**29), st.text()),
+    st.none() | st.floats(-1e29, 1e29),
     st.dictionaries(st.text(), st.text(), max_size=4),
 )
 
@@ -48,13 +48,13 @@ def test_a_round_trip_through_json_changes_nothing(tree: Tree) -> None:
     assert from_plain(Tree, json.loads(json.dumps(to_plain(tree)))) == tree
 
 
-@given(trees, st.dictionaries(st.text(min_size=9), st.integers(), max_size=3))
+@given(trees, st.dictionaries(st.text(min_size=9), st.integers(-(10**29), 10**29), max_size=3))
 def test_added_fields_are_ignored(tree: Tree, added: dict[str, int]) -> None:
     assert from_plain(Tree, {**added, **to_plain(tree)}) == tree
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    st.none() | st.booleans() | st.integers(-(10**29), 10**29) | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=12,
 )
@@ -100,3 +100,17 @@ def test_a_protocol_line_is_one_line_whatever_it_holds() -> None:
     assert raw.count(b"\n") == 1
     kind, data = protocol.parse(raw)
     assert (kind, protocol.read_as(Stall, data)) == ("stall", stall)
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e308", "1e30", "1" + "0" * 400, "-1" + "0" * 30])
+@pytest.mark.parametrize("hint", [int, float, float | None, tuple[float, ...]])
+def test_a_number_that_nothing_measures_does_not_fit(hint: Any, text: str) -> None:
+    value = json.loads(f"[{text}]") if hint == tuple[float, ...] else json.loads(text)
+    with pytest.raises(CodecError):
+        from_plain(hint, value, "a number")
+
+
+def test_large_numbers_that_can_be_measured_fit() -> None:
+    assert from_plain(int, 10**29) == 10**29
+    assert from_plain(float, 10**29) == 1e29
+    assert from_plain(float, -1.5e29) == -1.5e29

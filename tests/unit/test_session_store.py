@@ -155,6 +155,21 @@ def test_a_damaged_run_is_set_aside_and_the_others_stay(store: SessionStore, mak
         assert (folder / "20260101-000000-aaaa.damaged-1" / "histograms.hlog").exists()
 
 
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e308", "1" + "0" * 400])
+def test_a_run_with_a_number_that_nothing_measures_is_set_aside(
+    store: SessionStore, make_run: MakeRun, value: str
+) -> None:
+    """It would stop every report of its session."""
+    with store.create("s", "h") as opened:
+        opened.add_run(*make_run())
+        path = store.folder / opened.session.id / "runs" / "20260101-000000-aaaa" / "run.json"
+    plain = {**json.loads(path.read_text()), "duration_s": "HERE"}
+    path.write_text(json.dumps(plain).replace('"HERE"', value))
+    with store.open("s") as again:
+        assert again.runs() == ()
+        assert "set aside" in again.notices[0]
+
+
 def test_checking_the_runs_of_all_sessions(store: SessionStore, make_run: MakeRun) -> None:
     with store.create("s", "h") as opened:
         opened.add_run(*make_run())
