@@ -58,11 +58,11 @@ class Listener:
         self._listening.setblocking(False)
         self._listening.listen(_BACKLOG)
         while not self._stopped:
-            ready, _, _ = select.select([self._listening, self._wake], [], [])
+            ready, _, _ = select.select([self._listening.fileno(), self._wake], [], [])
             with contextlib.suppress(BlockingIOError):
                 os.read(self._wake, 4096)
             self._reap(os.WNOHANG)
-            if self._listening in ready and not self._stopped:
+            if self._listening.fileno() in ready and not self._stopped:
                 self._accept()
         for pid in self._children:
             with contextlib.suppress(ProcessLookupError):

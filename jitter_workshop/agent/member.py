@@ -13,9 +13,10 @@ from collections.abc import Mapping
 
 from jitter_workshop.agent.policy import host_for
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Refused, Wanted
-from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, ClassFile, parse_class
+from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean

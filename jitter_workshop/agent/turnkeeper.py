@@ -213,7 +213,11 @@ class TurnKeeper:
         troubles = []
         client = turn.client.pid if alive(turn.client) and turn.client != self._me else None
         # What still measures is ended first: it would measure a machine that changes, and be in the way of rmdir(2).
-        for step in (lambda: self._group.close(client, turn.origin, turn.uid), self._give_back):
+        steps: tuple[Callable[[], str], ...] = (
+            lambda: self._group.close(client, turn.origin, turn.uid),
+            self._give_back,
+        )
+        for step in steps:
             try:
                 troubles.append(step())
             except WorkshopError as error:

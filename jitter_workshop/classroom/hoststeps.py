@@ -18,7 +18,8 @@ from pathlib import Path
 
 from jitter_workshop.classroom import install
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.model.classfile import GROUP, parse_class
+from jitter_workshop.host.classfile import parse_class
+from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean

@@ -15,9 +15,10 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.changing import standing
 from jitter_workshop.flow.classhost import class_host, read_turns
 from jitter_workshop.flow.hotcpus import choose_hot
+from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import read_topology
-from jitter_workshop.model.classfile import GROUP, MAX_BYTES, is_name, parse_class
+from jitter_workshop.model.classfile import GROUP, MAX_BYTES, is_name
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean

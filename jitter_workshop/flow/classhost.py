@@ -14,8 +14,9 @@ from jitter_workshop.agent import turnfile
 from jitter_workshop.agent.turnfile import now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, HostError, WaitStopped
+from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.classfile import MAX_BYTES, ClassFile, parse_class
+from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.turn import TurnState

@@ -1,4 +1,4 @@
-"""The class file: what an instructor decides about a shared machine. Root reads it, so it is standard library only.
+"""The class file: what an instructor decides about a shared machine (read by ``host/classfile.py``).
 
 ``/etc/jitter-workshop/class.toml`` belongs to root; where it is, the host is a class host::
 
@@ -16,11 +16,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from typing import Any
-
-from jitter_workshop.errors import UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.text import clean
@@ -32,8 +27,8 @@ ANY = "*"
 PRESETS = ("quick", "standard", "long")
 TURN_LIMITS_S = (30, 6 * 3600)
 MAX_BYTES = 64 * 1024
-_MAX_NAMES = 200
-_ADVICE = "docs/teaching.md shows a whole one"
+MAX_NAMES = 200
+"""Of one list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,90 +51,6 @@ class ClassFile:
     def allowed(self, user: str) -> tuple[str, ...]:
         """What a student of this name may apply: ids, or ``*``."""
         return self.may_apply.get(user, self.may_apply.get(STUDENTS, ()))
-
-
-def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
-    """The class that a file describes. A word that is not known is refused: a limit that was misspelt would be none.
-    Raises UsageError."""
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"{where} is larger than {MAX_BYTES} bytes", _ADVICE)
-    try:
-        found = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{where} cannot be read: {clean(error, 120)}", _ADVICE) from error
-    read = _Reader(where, found)
-    low, high = TURN_LIMITS_S
-    minutes = read.number("longest_turn_minutes", 4.0)
-    if not low <= minutes * 60 <= high:
-        raise read.refuse(f"longest_turn_minutes is a number from {low / 60:g} to {high / 60:g}")
-    preset = read.text("preset", "quick", 20)
-    if preset not in PRESETS:
-        raise read.refuse(f"preset is one of {', '.join(PRESETS)}")
-    described = ClassFile(
-        name=read.text("name", None, 80),
-        hot_cpus=read.cpus("hot_cpus"),
-        instructors=read.names("instructors"),
-        chapters=read.names("chapters"),
-        longest_turn_s=minutes * 60,
-        preset=preset,
-        may_apply=read.permissions("may_apply"),
-    )
-    read.nothing_else()
-    return described
-
-
-class _Reader:
-    """Takes keys out of a table, and refuses what is left."""
-
-    def __init__(self, where: str, table: Mapping[str, Any]) -> None:
-        self._where = where
-        self._left = dict(table)
-
-    def refuse(self, why: str) -> UsageError:
-        return UsageError(f"{self._where}: {why}", _ADVICE)
-
-    def text(self, key: str, default: str | None, limit: int) -> str:
-        value = self._left.pop(key, default)
-        if not isinstance(value, str) or not clean(value, limit) or clean(value, limit) != value:
-            raise self.refuse(f"{key} is a text of 1 to {limit} visible characters")
-        return value
-
-    def number(self, key: str, default: float) -> float:
-        value = self._left.pop(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.refuse(f"{key} is a number")
-        return float(value)
-
-    def cpus(self, key: str) -> CpuSet:
-        value = self._left.pop(key, None)
-        try:
-            found = CpuSet.parse_list(value) if isinstance(value, str) else CpuSet()
-        except ValueError:
-            found = CpuSet()
-        if not found:
-            raise self.refuse(f'{key} is a list of CPUs, as "2-3"')
-        return found
-
-    def names(self, key: str) -> tuple[str, ...]:
-        return self._names(key, self._left.pop(key, []))
-
-    def permissions(self, key: str) -> dict[str, tuple[str, ...]]:
-        table = self._left.pop(key, {})
-        if not isinstance(table, dict) or len(table) > _MAX_NAMES:
-            raise self.refuse(f"{key} is a table: who = [ids]")
-        for who in table:
-            if not is_name(who):
-                raise self.refuse(f"{key}: '{clean(who, 40)}' is no user name")
-        return {who: self._names(f"{key}.{who}", ids) for who, ids in table.items()}
-
-    def nothing_else(self) -> None:
-        if self._left:
-            raise self.refuse(f"there is no '{clean(min(self._left), 40)}'")
-
-    def _names(self, key: str, value: Any) -> tuple[str, ...]:
-        if not isinstance(value, list) or len(value) > _MAX_NAMES or not all(is_name(one) for one in value):
-            raise self.refuse(f"{key} is a list of at most {_MAX_NAMES} names")
-        return tuple(dict.fromkeys(value))
 
 
 def is_name(word: object) -> bool:
