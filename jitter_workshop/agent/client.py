@@ -197,6 +197,10 @@ class AgentClient:
         except Broken as error:
             raise self._died(False) from error
 
+    def need_turn(self) -> None:
+        """Raises HostError, which says why, where this connection has not the turn (any more)."""
+        self._ask("turn", STEP_LIMIT_S, do="need")
+
     def turn(self, do: str, **fields: Any) -> None:
         """``give`` the turn back, say what one is ``doing`` in it, or as an instructor ``end`` (``user``), ``freeze``
         and ``thaw``. Raises HostError."""

@@ -91,6 +91,9 @@ class TurnKeeper:
         if do == "give":
             self.finish("given back")
             return {}
+        if do == "need":
+            self.need()
+            return {}
         if do == "doing":
             self._change(lambda state: turns.say(state, self._me, protocol.text(request, "doing", 400)))
             return {}
