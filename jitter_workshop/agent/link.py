@@ -97,9 +97,9 @@ class ProcessLink:
 
 
 class SocketLink:
-    """A connection with the service of a class host. Raises HostError where nobody answers there."""
+    """A connection with a service of a class host, ``called`` so. Raises HostError where nobody answers there."""
 
-    def __init__(self, path: str = SOCKET) -> None:
+    def __init__(self, path: str = SOCKET, called: str = "agent") -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(CONNECT_LIMIT_S)
         try:
@@ -109,7 +109,7 @@ class SocketLink:
             why = error.strerror or "nobody answers"
             advice = "you have to be in the group jitterlab, and log in again after joining it"
             advice = advice if isinstance(error, PermissionError) else "tell the instructor: 'class check' says more"
-            raise HostError(f"the class's agent cannot be reached: {why}", advice) from error
+            raise HostError(f"the class's {called} cannot be reached: {why}", advice) from error
         self._socket.settimeout(None)
         self.source = self.sink = self._socket.fileno()
 

@@ -1,5 +1,5 @@
-"""The board's entry: ``PYTHON -I -S -B PATH/jitter_workshop/classroom/__main__.py``, as the user jitterlab, on a pipe or
-a socket; ``--listen`` serves the socket that was handed over (sd_listen_fds(3))."""
+"""The board's entry: ``PYTHON -I -S -B PATH/jitter_workshop/classroom/__main__.py``, as the user jitterlab, on a pipe
+or a socket; ``--listen`` serves the socket that was handed over (sd_listen_fds(3))."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import shutil
 import sys
@@ -20,6 +21,7 @@ from jitter_workshop.paths import RUN_DIR
 
 SOCKET = f"{RUN_DIR}/board.sock"
 LIMIT_S = 30.0
+"""So long the service may take; it waits for other writers itself."""
 
 
 def board_command() -> tuple[str, ...]:
@@ -28,29 +30,41 @@ def board_command() -> tuple[str, ...]:
     return (interpreter, "-I", "-S", "-B", str(Path(__file__).resolve().with_name("__main__.py")))
 
 
-def connect() -> BoardClient:
-    """The board of this class host. Raises HostError."""
+def connect(stop: int | None = None) -> BoardClient:
+    """The board of this class host. ``stop``: a descriptor that ends the waiting for an answer. Raises HostError."""
     if Path(SOCKET).is_socket():
-        return BoardClient(SocketLink(SOCKET))
+        return BoardClient(SocketLink(SOCKET, "board"), stop)
+    if os.geteuid() != 0 and not _in_group():
+        # sudo would refuse it, too, and write to whoever looks after this machine.
+        raise HostError(f"you are not in the group {GROUP}", "ask the instructor, and log in again after joining it")
     sudo = shutil.which("sudo")
     if sudo is None:
         raise HostError("the board's service does not run, and sudo is not here", "'jitter-workshop class check'")
-    return started((sudo, "-n", "-u", GROUP, "--", *board_command()))
+    return started((sudo, "-n", "-u", GROUP, "--", *board_command()), stop)
 
 
-def started(command: Sequence[str]) -> BoardClient:
+def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
     """The board's service, started for this connection. Raises HostError."""
     try:
-        return BoardClient(ProcessLink(command, own_session=True))
+        return BoardClient(ProcessLink(command, own_session=True), stop)
     except OSError as error:
         raise HostError(f"the board's service cannot be started: {error.strerror}") from error
 
 
-class BoardClient:
-    """One connection."""
+def _in_group() -> bool:
+    try:
+        number = grp.getgrnam(GROUP).gr_gid
+    except KeyError:
+        return False
+    return number in (os.getegid(), *os.getgroups())
 
-    def __init__(self, link: Link) -> None:
+
+class BoardClient:
+    """One connection. What is asked raises HostError or UsageError, as the service says, and WaitStopped."""
+
+    def __init__(self, link: Link, stop: int | None = None) -> None:
         self._talk = Conversation(link)
+        self._stop = stop
 
     def __enter__(self) -> BoardClient:
         return self
@@ -78,8 +92,13 @@ class BoardClient:
         """Show this to everybody, None: nothing; for instructors."""
         self._ask("say", banner=to_plain(banner) if banner is not None else None)
 
+    @property
+    def instructs(self) -> bool:
+        """Whether the service takes this caller for an instructor."""
+        return self._ask("hello").get("instructor") is True
+
     def close(self) -> None:
-        self._talk.link.close(5.0)
+        self._talk.link.close(1.0)
 
     def _board(self, verb: str) -> Board:
         try:
@@ -89,7 +108,7 @@ class BoardClient:
 
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
         try:
-            return self._talk.ask(verb, LIMIT_S, **fields)
+            return self._talk.ask(verb, LIMIT_S, self._stop, **fields)
         except Broken as error:
             said = self._talk.link.last_words()
             raise HostError(f"the board does not answer{f' ({said})' if said else ''}", "try again later") from error

@@ -1,4 +1,4 @@
-"""The board's side of a connection: an unprivileged process of the user jitterlab. It takes what members post, and tells
+"""The board's side of a connection: an unprivileged process of the user jitterlab. It takes what members post, tells
 instructors what all of them posted, and each member what is theirs.
 
 One JSON object a line, as with the agent (``agent/protocol.py``); who asks is what the kernel says:
@@ -14,7 +14,6 @@ One JSON object a line, as with the agent (``agent/protocol.py``); who asks is w
 from __future__ import annotations
 
 import os
-import pwd
 import socket
 import time
 from collections.abc import Callable
@@ -97,7 +96,7 @@ class Service:
             return store.board(socket.gethostname(), time.time(), only=self._who.uid)
 
     def _board(self, request: dict[str, Any]) -> Board:
-        self._instructs("the board")
+        self._instructs("the board", "'jitter-workshop class results' shows what you posted yourself")
         with BoardStore(self._folder) as store:
             return store.board(socket.gethostname(), time.time())
 
@@ -105,12 +104,8 @@ class Service:
         user = protocol.text(request, "user", 64) if request.get("user") is not None else None
         if user != self._who.user:
             self._instructs("to forget others")
-        try:
-            uid = pwd.getpwnam(user).pw_uid if user is not None else None
-        except KeyError:
-            raise HostError(f"there is no user {clean(user, 40)} here") from None
         with BoardStore(self._folder) as store:
-            return {"forgotten": store.forget(uid)}
+            return {"forgotten": store.forget(user)}
 
     def _say(self, request: dict[str, Any]) -> dict[str, Any]:
         self._instructs("the banner")
@@ -127,9 +122,9 @@ class Service:
         publish(self._folder, banner)
         return {}
 
-    def _instructs(self, what: str) -> None:
+    def _instructs(self, what: str, advice: str = "") -> None:
         if not self._who.instructor:
-            raise HostError(f"{what} is the instructor's")
+            raise HostError(f"{what} is the instructor's", advice)
 
 
 def serve(folder: Path, who: Member) -> None:

@@ -1,34 +1,45 @@
 """The board's own database: what each member posted last, and the best curve of each chapter.
 
 A post replaces the one before, so what a member can store is bounded. SQLite lets one process write at a time
-(https://www.sqlite.org/lockingv3.html); others wait.
+(https://www.sqlite.org/lockingv3.html); others wait. What is deleted is overwritten with zeros (secure_delete,
+https://www.sqlite.org/pragma.html). A damaged file is set aside: what members did comes back with their next posts.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import fcntl
 import json
+import os
 import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.board import (
     MAX_CHAPTERS,
+    MAX_PEOPLE,
     MAX_POINTS,
     MAX_TEXT,
     Banner,
     Board,
     BoardRow,
     Posted,
+    PostedChapter,
     PostedRun,
 )
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.text import clean
 
 FILE = "board.sqlite"
+DAMAGED = f"{FILE}.damaged"
 STUCK_S = 600.0
-"""Who did nothing new for so long, and is not done, may want help."""
+"""Who is there, did nothing new for so long, and is not done, may want help."""
+AWAY_S = 600.0
+"""Whose program has said nothing for so long has left: an open one posts now and then (flow/posting.py)."""
 AT = 99.9
 """By which percentile a curve is better than another."""
 _WAIT_S = 20.0
@@ -40,9 +51,9 @@ create table if not exists member (
     uid integer primary key, user text not null, posted text not null, seen_at real not null, moved_at real not null
 ) strict;
 create table if not exists best (
-    uid integer not null, chapter text not null, value_ns integer not null, run text not null,
-    primary key (uid, chapter)
-) strict;
+    uid integer not null, chapter text not null, workload text not null, value_ns integer not null, run text not null,
+    primary key (uid, chapter, workload)
+) strict, without rowid;
 create table if not exists banner (one integer primary key check (one = 1), banner text not null) strict;
 """
 
@@ -51,15 +62,11 @@ class BoardStore:
     """Opened for one piece of work. Raises HostError where the database cannot be used."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         try:
-            self._base = sqlite3.connect(folder / FILE, timeout=_WAIT_S, isolation_level=None)
-            version = self._base.execute("pragma user_version").fetchone()[0]
-            if version > _VERSION:
-                raise HostError("the board was written by a newer version", "install the same on both sides")
-            if version < _VERSION:
-                self._base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_VERSION}; commit;")
+            self._base = _opened(folder)
         except sqlite3.Error as error:
-            raise HostError(f"the board cannot be opened: {clean(error, 120)}") from error
+            raise HostError(f"the board cannot be opened: {clean(error, 120)}", _advice(error)) from error
 
     def __enter__(self) -> BoardStore:
         return self
@@ -70,27 +77,29 @@ class BoardStore:
     def post(self, uid: int, user: str, posted: Posted, now_s: float) -> None:
         """Keep what a member posts, instead of what they posted before. Raises UsageError for what makes no sense,
         HostError."""
-        check(posted)
-        text = _text(posted)
+        posted = checked(posted)
+        user, text = clean(user, 64), _text(posted)
         with self._writing():
-            before = self._base.execute("select posted, moved_at from member where uid = ?", (uid,)).fetchone()
+            before = self._base.execute("select posted, moved_at, user from member where uid = ?", (uid,)).fetchone()
+            if before is not None and before[2] != user:
+                # A number that was somebody else's: what they did is not this member's.
+                self._base.execute("delete from best where uid = ?", (uid,))
+                before = None
             moved = before[1] if before is not None and before[0] == text else now_s
-            self._base.execute(
-                "insert or replace into member values (?, ?, ?, ?, ?)", (uid, clean(user, 64), text, now_s, moved)
-            )
+            self._base.execute("insert or replace into member values (?, ?, ?, ?, ?)", (uid, user, text, now_s, moved))
             for run in posted.runs:
                 value = value_at(run, AT)
                 if value is None:
                     continue
                 self._base.execute(
-                    "insert into best values (?, ?, ?, ?) on conflict (uid, chapter) do update"
+                    "insert into best values (?, ?, ?, ?, ?) on conflict (uid, chapter, workload) do update"
                     " set value_ns = excluded.value_ns, run = excluded.run where excluded.value_ns < value_ns",
-                    (uid, run.chapter, value, _text(run)),
+                    (uid, run.chapter, run.workload, value, _text(run)),
                 )
             # What can be kept of a member is bounded by what they may post at once.
             self._base.execute(
-                "delete from best where uid = ? and chapter not in"
-                " (select chapter from best where uid = ? order by chapter limit ?)",
+                "delete from best where uid = ? and (chapter, workload) not in"
+                " (select chapter, workload from best where uid = ? order by chapter, workload limit ?)",
                 (uid, uid, MAX_CHAPTERS),
             )
 
@@ -98,10 +107,10 @@ class BoardStore:
         """All members, or only that one. Raises HostError."""
         try:
             rows = self._base.execute("select uid, user, posted, seen_at, moved_at from member").fetchall()
-            best = self._base.execute("select uid, run from best order by chapter").fetchall()
+            best = self._base.execute("select uid, run from best order by chapter, workload").fetchall()
         except sqlite3.Error as error:
             raise HostError(f"the board cannot be read: {clean(error, 120)}") from error
-        notes: dict[str, str] = {}
+        notes = self._damage()
         found = []
         for uid, user, text, seen_s, moved_s in rows:
             if only not in (None, uid):
@@ -114,16 +123,27 @@ class BoardStore:
                 continue
             idle_s = max(now_s - moved_s, 0.0)
             done = bool(posted.chapters) and all(chapter.done for chapter in posted.chapters)
-            stuck = idle_s >= STUCK_S and not done
-            found.append(BoardRow(uid, user, posted, theirs, stamp(seen_s), idle_s, stuck))
+            away = now_s - seen_s >= AWAY_S
+            stuck = idle_s >= STUCK_S and not done and not away
+            found.append(BoardRow(uid, user, posted, theirs, stamp(seen_s), idle_s, stuck, away))
         found.sort(key=lambda row: (not row.stuck, -row.idle_s if row.stuck else 0.0, row.user))
         return Board(host, stamp(now_s), tuple(found), self.banner(), notes)
 
-    def forget(self, uid: int | None) -> int:
-        """Forget a member, None: everybody. Gives how many. Raises HostError."""
+    def forget(self, user: str | None) -> int:
+        """Forget a member by name (also one whose account is gone), None: everybody. Nothing that they posted is left
+        in the board's folder. Gives how many. Raises HostError."""
         with self._writing():
-            gone = self._base.execute("delete from member where ? is null or uid = ?", (uid, uid)).rowcount
-            self._base.execute("delete from best where ? is null or uid = ?", (uid, uid))
+            self._base.execute(
+                "delete from best where ? is null or uid in (select uid from member where user = ?)", (user, user)
+            )
+            gone = self._base.execute("delete from member where ? is null or user = ?", (user, user)).rowcount
+        try:
+            # Theirs may be in it, too, and who else is in it comes back with their next posts.
+            (self._folder / DAMAGED).unlink(missing_ok=True)
+        except OSError as error:
+            raise HostError(f"{DAMAGED} cannot be removed: {error.strerror}") from error
+        with contextlib.suppress(sqlite3.Error):  # makes the file smaller; what was in it is zeros already
+            self._base.execute("vacuum")
         return gone
 
     def banner(self) -> Banner | None:
@@ -144,6 +164,14 @@ class BoardStore:
     def _writing(self) -> _Writing:
         return _Writing(self._base)
 
+    def _damage(self) -> dict[str, str]:
+        try:
+            when = (self._folder / DAMAGED).stat().st_mtime
+        except OSError:
+            return {}
+        words = f"its file was damaged and is set aside as {DAMAGED}, last written {stamp(when)}"
+        return {"the board": f"{words}; what members did comes back as they go on"}
+
 
 class _Writing:
     """One transaction, begun as a writer, so that it never has to be given up half way for another one."""
@@ -155,7 +183,7 @@ class _Writing:
         try:
             self._base.execute("begin immediate")
         except sqlite3.Error as error:
-            raise HostError(f"the board cannot be written: {clean(error, 120)}", "try again later") from error
+            raise HostError(f"the board cannot be written: {clean(error, 120)}", _advice(error)) from error
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
         if error is None:
@@ -167,33 +195,61 @@ class _Writing:
         if self._base.in_transaction:
             self._base.execute("rollback")
         if isinstance(error, sqlite3.Error):
-            raise HostError(f"the board cannot be written: {clean(error, 120)}", "try again later") from error
+            raise HostError(f"the board cannot be written: {clean(error, 120)}", _advice(error)) from error
 
 
-def check(posted: Posted) -> None:
-    """What the board relies on. Raises UsageError."""
-    if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > 8:
+def checked(posted: Posted) -> Posted:
+    """What the board relies on, with words that can be shown as they are. Raises UsageError."""
+    if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > MAX_PEOPLE:
         raise UsageError("that is more than one member's work")
-    words = [posted.session, posted.chapter or "", posted.step, *posted.people]
-    for chapter in posted.chapters:
-        words += [chapter.id, chapter.step]
-        if not 0 <= chapter.hints <= 100:
-            raise UsageError("a chapter has at most 100 hints")
-        if chapter.prediction is not None:
-            words += [chapter.prediction.choice or "", chapter.prediction.percentile or ""]
-            if not 0 <= (chapter.prediction.value_ns or 0) < _MAX_NS:
-                raise UsageError("a prediction is a number of ns")
-    for run in posted.runs:
-        words += [run.id, run.label, run.chapter, run.slot, run.workload, run.at]
-        if len(run.points) > MAX_POINTS:
-            raise UsageError(f"a curve has at most {MAX_POINTS} points")
-        rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(run.points, run.points[1:], strict=False))
-        if not rising or any(not 0 <= p < 100 or not 0 <= v < _MAX_NS for p, v in run.points):
-            raise UsageError("a curve's percentiles and values rise")
-        if run.stolen_ns_per_second is not None and not 0 <= run.stolen_ns_per_second <= 1e9 * 4096:
-            raise UsageError("stolen time is at most that of all CPUs")
-    if any(len(word) > MAX_TEXT for word in words):
+    found = Posted(
+        session=_word(posted.session),
+        people=tuple(map(_word, posted.people)),
+        chapter=None if posted.chapter is None else _word(posted.chapter),
+        step=_word(posted.step),
+        chapters=tuple(map(_chapter, posted.chapters)),
+        runs=tuple(map(_run, posted.runs)),
+    )
+    if len({chapter.id for chapter in found.chapters}) < len(found.chapters):
+        raise UsageError("a chapter is there once")
+    return found
+
+
+def _chapter(chapter: PostedChapter) -> PostedChapter:
+    if not 0 <= chapter.hints <= 100:
+        raise UsageError("a chapter has at most 100 hints")
+    guess = chapter.prediction
+    if guess is not None:
+        if not 0 <= (guess.value_ns or 0) < _MAX_NS:
+            raise UsageError("a prediction is a number of ns")
+        choice, percentile = (None if word is None else _word(word) for word in (guess.choice, guess.percentile))
+        guess = replace(guess, choice=choice, percentile=percentile)
+    return replace(chapter, id=_word(chapter.id), step=_word(chapter.step), prediction=guess)
+
+
+def _run(run: PostedRun) -> PostedRun:
+    if len(run.points) > MAX_POINTS:
+        raise UsageError(f"a curve has at most {MAX_POINTS} points")
+    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(run.points, run.points[1:], strict=False))
+    if not rising or any(not 0 <= p < 100 or not 0 <= v < _MAX_NS for p, v in run.points):
+        raise UsageError("a curve's percentiles and values rise")
+    if run.stolen_ns_per_second is not None and not 0 <= run.stolen_ns_per_second <= 1e9 * 4096:
+        raise UsageError("stolen time is at most that of all CPUs")
+    return replace(
+        run,
+        id=_word(run.id),
+        label=_word(run.label),
+        chapter=_word(run.chapter),
+        slot=_word(run.slot),
+        workload=_word(run.workload),
+        at=_word(run.at),
+    )
+
+
+def _word(word: str) -> str:
+    if len(word) > MAX_TEXT:
         raise UsageError(f"words have at most {MAX_TEXT} characters")
+    return clean(word, MAX_TEXT)
 
 
 def value_at(run: PostedRun, percentile: float) -> int | None:
@@ -208,3 +264,68 @@ def stamp(seconds: float) -> str:
 
 def _text(value: Any) -> str:
     return json.dumps(to_plain(value), separators=(",", ":"), allow_nan=False)
+
+
+def _opened(folder: Path) -> sqlite3.Connection:
+    """The database, made where it is missing; a damaged one is set aside before. Raises sqlite3.Error."""
+    try:
+        return _connected(folder)
+    except sqlite3.DatabaseError as error:
+        if not _is_damaged(error):
+            raise
+    with _alone(folder):
+        try:
+            return _connected(folder)  # somebody else has set it aside meanwhile
+        except sqlite3.DatabaseError as error:
+            if not _is_damaged(error):
+                raise
+        with contextlib.suppress(OSError):
+            # First: a journal that outlives its file would be played back into the next one.
+            (folder / f"{FILE}-journal").unlink(missing_ok=True)
+            (folder / FILE).replace(folder / DAMAGED)
+        return _connected(folder)
+
+
+def _connected(folder: Path) -> sqlite3.Connection:
+    base = sqlite3.connect(folder / FILE, timeout=_WAIT_S, isolation_level=None)
+    try:
+        base.execute("pragma secure_delete = on")
+        base.execute("pragma temp_store = memory")
+        sound = base.execute("pragma quick_check(1)").fetchone()[0]
+        if sound != "ok":
+            raise _Damaged(sound)
+        version = base.execute("pragma user_version").fetchone()[0]
+        if version > _VERSION:
+            raise HostError("the board was written by a newer version", "install the same on both sides")
+        if version < _VERSION:
+            base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_VERSION}; commit;")
+    except BaseException:
+        base.close()
+        raise
+    return base
+
+
+class _Damaged(sqlite3.DatabaseError):
+    """The file can be opened, and is not sound."""
+
+
+def _is_damaged(error: sqlite3.Error) -> bool:
+    codes = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return isinstance(error, _Damaged) or getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time, by a lock on the folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _advice(error: sqlite3.Error) -> str:
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return "the disk may be full: what was there stays, and the next post brings everything"
+    return "try again later"

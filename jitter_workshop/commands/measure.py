@@ -69,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow import measure as flow
     from jitter_workshop.flow.classhost import class_host, turn_for
     from jitter_workshop.flow.hands import Hands, place_once
+    from jitter_workshop.flow.posting import Poster
     from jitter_workshop.flow.resolve import check
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
@@ -83,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
     progress = ProgressLine(reach)
     token = flow.CancelToken()
     hands = Hands()
+    poster = Poster(session) if session is not None and class_host() is not None else None
+    turn: flow.Turn = partial(turn_for, hands)
     try:
         with stopped_by_signals(token) as received:
             measured = flow.measure(
@@ -93,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
                 queued=_say_queued,
                 place=hands.place if class_host() is not None else place_once,
                 tracer=hands.tracer,
-                turn=partial(turn_for, hands),
+                turn=turn if poster is None else partial(poster.with_team, turn),
             )
     except flow.RunNotKept as error:
         measured, not_kept = error.run, error.sentence()
@@ -108,6 +111,10 @@ def run(args: argparse.Namespace) -> int:
         hands.close()
         progress.close()
         token.close()
+        if poster is not None:
+            poster.wanted()
+            if why := poster.close():
+                say(f"the board does not show this yet: {why}; your next step brings it there")
         if session is not None:
             session.close()
     kept = session is not None and not not_kept

@@ -17,6 +17,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import Holder, host_turn
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError, SessionError
+from jitter_workshop.flow import quiet
 from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.isolated import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.notes import cpu_limit, with_notes
@@ -169,7 +170,8 @@ def measure(
         applied = stack(root, in_effect=True)
         before = foreign.snapshot()
         try:
-            result = places.run(observer, cancel, evidence.witness)
+            with quiet.HERE.measuring():
+                result = places.run(observer, cancel, evidence.witness)
         finally:
             evidence.end()
         company = foreign.since(before, set(result.spec.placement.cpus))

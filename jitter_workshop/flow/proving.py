@@ -20,7 +20,7 @@ from jitter_workshop.bench.lock import Holder, host_turn
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow import proving_plan
+from jitter_workshop.flow import proving_plan, quiet
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.isolated import Place
 from jitter_workshop.flow.proving_plan import CHANGE_S, Drawn, ProveRequest, draw, run_seconds
@@ -121,7 +121,7 @@ class Prover:
         try:
             # On a class host whoever proves has the turn already, or there would be no hot CPUs to plan for.
             own = contextlib.nullcontext() if self._hands.has_turn else host_turn(self._request.wait_s, cancel, waiting)
-            with own:
+            with own, quiet.HERE.measuring():
                 if behind:
                     queued("")
                 series = _Series(self._request, self._session, self._place, drawn, observer, cancel)

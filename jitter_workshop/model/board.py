@@ -11,6 +11,7 @@ from jitter_workshop.model.session import Prediction
 MAX_CHAPTERS = 64
 MAX_POINTS = 160
 MAX_TEXT = 200
+MAX_PEOPLE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class PostedRun:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """``people``: the names of a team, as its members gave them. ``runs``: the newest of each chapter and slot."""
+    """``people``: the names of a team, as its members gave them. ``runs``: the newest of each chapter and slot, and the
+    newest that belongs to none, whose chapter is ""."""
 
     session: str
     people: tuple[str, ...] = ()
@@ -66,8 +68,9 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One member, or a team. ``best``: of each chapter's runs the one with the lowest p99.9, where it is not the last.
-    ``idle_s``: since their work last went on; ``seen_at``: when they last posted."""
+    """One member, or a team. ``best``: of each chapter's runs of one workload the one with the lowest p99.9 so far.
+    ``idle_s``: since their work last went on; ``seen_at``: when they last posted; ``away``: that is long ago, so their
+    program is closed or lost."""
 
     uid: int
     user: str
@@ -76,6 +79,7 @@ class BoardRow:
     seen_at: str
     idle_s: float
     stuck: bool
+    away: bool = False
 
 
 @dataclass(frozen=True, slots=True)

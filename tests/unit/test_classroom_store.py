@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jitter_workshop.classroom.store import FILE, STUCK_S, BoardStore, value_at
-from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, Banner, Posted, PostedChapter
+from jitter_workshop.classroom.store import AWAY_S, DAMAGED, FILE, STUCK_S, BoardStore, checked, value_at
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Banner, Posted, PostedChapter, PostedRun
+from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import clean
 from tests.madeboard import run, work
 
 
@@ -51,13 +58,40 @@ def test_who_posts_the_same_again_is_there_but_does_not_go_on(folder: Path) -> N
     assert [(row.user, row.stuck) for row in rows] == [("grace", True), ("alan", False), ("edsger", False)]
 
 
+def test_who_has_left_is_away_and_not_stuck(folder: Path) -> None:
+    with BoardStore(folder) as store:
+        store.post(1001, "grace", work(), 0.0)
+        store.post(1002, "alan", work(), 0.0)
+        store.post(1002, "alan", work(), AWAY_S)
+        (alan, grace) = store.board("lab01", AWAY_S + 1.0).rows
+    assert (alan.user, alan.stuck, alan.away) == ("alan", True, False)
+    assert (grace.user, grace.stuck, grace.away) == ("grace", False, True)
+
+
+def test_curves_of_different_workloads_are_not_measured_by_each_other(folder: Path) -> None:
+    with BoardStore(folder) as store:
+        store.post(1001, "grace", work(run("ring", 90_000)), 0.0)
+        store.post(1001, "grace", work(replace(run("spin", 5_000), workload="spin")), 1.0)
+        (row,) = store.board("lab01", 3.0).rows
+    assert {one.id for one in row.best} == {"ring", "spin"}
+
+
+def test_a_user_number_that_is_given_to_somebody_else_brings_nothing_along(folder: Path) -> None:
+    with BoardStore(folder) as store:
+        store.post(1001, "grace", work(run("hers", 4_000)), 0.0)
+        store.post(1001, "alan", work(run("his", 90_000)), 5.0)
+        (row,) = store.board("lab01", 5.0).rows
+    assert (row.user, row.idle_s) == ("alan", 0.0)
+    assert [one.id for one in row.best] == ["his"]
+
+
 def test_one_members_row_and_forgetting(folder: Path) -> None:
     with BoardStore(folder) as store:
         store.post(1001, "grace", work(run()), 0.0)
         store.post(1002, "alan", work(run()), 0.0)
         assert [row.user for row in store.board("lab01", 1.0, only=1002).rows] == ["alan"]
-        assert store.forget(1002) == 1
-        assert store.forget(1002) == 0
+        assert store.forget("alan") == 1
+        assert store.forget("alan") == 0
         assert [row.user for row in store.board("lab01", 1.0).rows] == ["grace"]
         assert store.forget(None) == 1
         assert store.board("lab01", 1.0).rows == ()
@@ -73,6 +107,38 @@ def test_the_banner(folder: Path) -> None:
         assert store.banner() is None
 
 
+def in_threads(what: Callable[[int], None], numbers: range) -> None:
+    """Each number on a thread of its own; raises what one of them raised."""
+    with ThreadPoolExecutor(len(numbers)) as pool:
+        for one in [pool.submit(what, number) for number in numbers]:
+            one.result()
+
+
+TEXTS = st.text(st.characters(), max_size=MAX_TEXT + 5)
+RUNS = st.builds(
+    PostedRun,
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    st.lists(st.tuples(st.floats(), st.integers()), max_size=4).map(tuple),
+    st.none() | st.floats(),
+)
+GUESSES = st.builds(Prediction, st.none() | TEXTS, st.none() | TEXTS, st.none() | st.integers())
+CHAPTERS = st.builds(
+    PostedChapter, TEXTS, TEXTS, st.booleans(), st.booleans(), st.booleans(), st.integers(-5, 120), st.none() | GUESSES
+)
+everything = st.builds(
+    Posted,
+    TEXTS,
+    st.lists(TEXTS, max_size=9).map(tuple),
+    st.none() | TEXTS,
+    TEXTS,
+    st.lists(CHAPTERS, max_size=3).map(tuple),
+    st.lists(RUNS, max_size=3).map(tuple),
+)
 MANY = tuple(PostedChapter(str(n), "", False, False, False) for n in range(MAX_CHAPTERS + 1))
 
 
@@ -80,6 +146,9 @@ MANY = tuple(PostedChapter(str(n), "", False, False, False) for n in range(MAX_C
     "posted",
     [
         replace(work(), chapters=MANY),
+        replace(work(), chapters=work().chapters * 2),
+        replace(work(), chapters=(replace(work().chapters[0], hints=101),)),
+        replace(work(), chapters=(replace(work().chapters[0], prediction=Prediction(value_ns=-1)),)),
         replace(work(), people=("x",) * 9),
         replace(work(), session="x" * 201),
         work(replace(run(), points=((50.0, 10),) * 2)),
@@ -112,36 +181,131 @@ def test_what_a_member_can_store_is_bounded(folder: Path) -> None:
 
 def test_writers_wait_for_each_other_and_lose_nothing(folder: Path) -> None:
     BoardStore(folder).__exit__()
-    failures: list[WorkshopError] = []
 
     def many(uid: int) -> None:
-        try:
-            for n in range(20):
-                with BoardStore(folder) as store:
-                    store.post(uid, f"user{uid}", work(run(f"{n}", 10_000 * (20 - n))), float(n))
-        except WorkshopError as error:
-            failures.append(error)
+        for n in range(20):
+            with BoardStore(folder) as store:
+                store.post(uid, f"user{uid}", work(run(f"{n}", 10_000 * (20 - n))), float(n))
 
-    threads = [threading.Thread(target=many, args=(uid,)) for uid in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert not failures
+    in_threads(many, range(4))
     with BoardStore(folder) as store:
         rows = store.board("lab01", 0.0).rows
     assert {row.uid: row.best[0].id for row in rows} == dict.fromkeys(range(4), "19")
 
 
-def test_a_damaged_or_newer_database_is_an_answer(folder: Path) -> None:
-    (folder / FILE).write_bytes(b"no database at all" * 100)
-    with pytest.raises(HostError, match="cannot be opened"):
-        BoardStore(folder)
-    (folder / FILE).unlink()
+def test_what_is_forgotten_is_in_no_file_any_more(folder: Path) -> None:
+    """Posts of changing length, so that pages are split, moved and freed."""
+    with BoardStore(folder) as store:
+        for n in range(60):
+            for uid, user in ((1001, "graceHOPPER"), (1002, "alanTURING")):
+                step = f"{user}-{n}-" + "x" * (n * 37 % 190)
+                store.post(
+                    uid, user, work(*(run(f"{step}"[:150], chapter=f"c{i}") for i in range(n % 7)), step=step[:190]), n
+                )
+        assert b"graceHOPPER" in b"".join(file.read_bytes() for file in folder.iterdir())
+        assert store.forget("graceHOPPER") == 1
+        assert [row.user for row in store.board("lab01", 0.0).rows] == ["alanTURING"]
+    left = b"".join(file.read_bytes() for file in folder.iterdir())
+    assert b"graceHOPPER" not in left
+    assert b"alanTURING" in left
+
+
+def test_what_a_post_replaces_is_in_no_file_any_more(folder: Path) -> None:
+    with BoardStore(folder) as store:
+        store.post(1001, "grace", work(step="a step of before"), 0.0)
+        store.post(1001, "grace", work(step="now"), 1.0)
+    assert b"a step of before" not in (folder / FILE).read_bytes()
+
+
+def test_a_newer_database_is_left_alone(folder: Path) -> None:
     with sqlite3.connect(folder / FILE) as base:
         base.execute("pragma user_version = 99")
     with pytest.raises(HostError, match="newer version"):
         BoardStore(folder)
+    assert not (folder / DAMAGED).exists()
+
+
+def damage_whole(file: Path) -> None:
+    file.write_bytes(b"no database at all" * 1000)
+
+
+def damage_a_page(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[4096 : 2 * 4096] = b"\xff" * 4096
+    file.write_bytes(data)
+
+
+def damage_by_cutting(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:6000])
+
+
+@pytest.mark.parametrize("damage", [damage_whole, damage_a_page, damage_by_cutting])
+def test_a_damaged_database_is_set_aside_and_told_and_the_next_posts_bring_all_back(
+    folder: Path, damage: Callable[[Path], None]
+) -> None:
+    with BoardStore(folder) as store:
+        store.post(1001, "graceHOPPER", work(run()), 0.0)
+    damage(folder / FILE)
+    damaged = (folder / FILE).read_bytes()
+    with BoardStore(folder) as store:
+        told = store.board("lab01", 1.0)
+        assert told.rows == ()
+        assert DAMAGED in told.notes["the board"]
+        store.post(1001, "graceHOPPER", work(run()), 2.0)
+        assert [row.user for row in store.board("lab01", 2.0).rows] == ["graceHOPPER"]
+        assert (folder / DAMAGED).read_bytes() == damaged
+        store.forget("graceHOPPER")
+        assert store.board("lab01", 2.0).notes == {}
+    assert not (folder / DAMAGED).exists()
+
+
+def test_many_that_find_it_damaged_at_once_set_it_aside_once(folder: Path) -> None:
+    damage_whole(folder / FILE)
+    go = threading.Barrier(6)
+
+    def post(uid: int) -> None:
+        go.wait()
+        with BoardStore(folder) as store:
+            store.post(uid, f"user{uid}", work(), 0.0)
+
+    in_threads(post, range(6))
+    with BoardStore(folder) as store:
+        assert {row.uid for row in store.board("lab01", 0.0).rows} == set(range(6))
+
+
+def test_a_journal_of_the_damaged_file_is_not_played_into_the_new_one(folder: Path) -> None:
+    damage_whole(folder / FILE)
+    (folder / f"{FILE}-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(4088))
+    with BoardStore(folder) as store:
+        store.post(1001, "grace", work(), 0.0)
+        assert len(store.board("lab01", 0.0).rows) == 1
+
+
+def test_a_full_disk_loses_nothing_that_was_there(folder: Path) -> None:
+    with BoardStore(folder) as store:
+        store.post(1001, "grace", work(), 0.0)
+        pages = store._base.execute("pragma page_count").fetchone()[0]
+        store._base.execute(f"pragma max_page_count = {pages}")
+        with pytest.raises(HostError, match="cannot be written: database or disk is full") as told:
+            store.post(1001, "grace", work(*(run(f"r{n}", chapter=f"c{n}") for n in range(60))), 1.0)
+        assert "the next post brings everything" in told.value.advice
+        (row,) = store.board("lab01", 1.0).rows
+        assert row.posted == work()
+        store._base.execute(f"pragma max_page_count = {pages + 100}")
+        store.post(1001, "grace", work(run("later")), 2.0)
+        assert store.board("lab01", 2.0).rows[0].posted.runs[0].id == "later"
+
+
+@given(everything)
+def test_any_post_is_kept_fit_to_be_shown_or_refused(posted: Posted) -> None:
+    try:
+        kept = checked(posted)
+    except UsageError:
+        return
+    assert checked(kept) == kept
+    assert json.dumps(to_plain(kept), allow_nan=False).isprintable()
+    words = [kept.session, kept.step, *kept.people, *(run.label for run in kept.runs)]
+    assert all(clean(word, MAX_TEXT) == word for word in words)
 
 
 def test_a_row_that_cannot_be_read_is_named_and_the_others_are_shown(folder: Path) -> None:
