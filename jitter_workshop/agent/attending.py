@@ -118,6 +118,9 @@ class Attending:
     def left_s(self) -> float:
         return self._turns.left_s()
 
+    def ended(self) -> bool:
+        return self._turns.ended()
+
     def look(self) -> None:
         """Somebody changed whose turn it is, or time did: the answer that was put off may be due now."""
         granted = self._turns.look()

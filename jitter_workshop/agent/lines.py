@@ -15,6 +15,9 @@ from jitter_workshop.errors import UsageError
 IDLE_LIMIT_S = 3600.0
 """How long a connection without a lease may say nothing."""
 
+_STEP_S = 0.5
+"""How often it is looked, while an answer is not read, whether that is still to be waited for."""
+
 LeaseS = Callable[[], float | None]
 """After how many seconds of silence the caller has gone; None where nothing is held for them."""
 
@@ -34,6 +37,9 @@ class Attention(Protocol):
 
     def look(self) -> None:
         """See it."""
+
+    def ended(self) -> bool:
+        """Whether what the caller had is over, so that nothing more is to be waited for with them."""
 
 
 class Lines:
@@ -90,18 +96,29 @@ class Lines:
             self.stop = bool(look.poll(0))  # only POLLHUP and its like are told unasked
         return self.stop
 
-    def send(self, reply: bytes, lease_s: float | None) -> None:
-        """Write an answer; a caller that does not read is a caller that has gone."""
+    def send(self, reply: bytes, lease_s: float | None, attention: Attention | None = None) -> None:
+        """Write an answer; a caller that does not read it is a caller that has gone, and the time of their turn goes on
+        meanwhile. Raises Gone."""
         view = memoryview(reply)
+        ends = time.monotonic() + (lease_s or IDLE_LIMIT_S)
         while view:
-            _, ready, _ = select.select([], [self._sink], [], lease_s or IDLE_LIMIT_S)
+            left_s = ends - time.monotonic()
+            woken, ready, _ = select.select([self._wake], [self._sink], [], min(max(left_s, 0.0), _STEP_S))
+            if woken:
+                self._drain()
             if not ready:
-                raise Gone
+                if self.stop or left_s <= 0 or (attention is not None and attention.ended()):
+                    raise Gone
+                continue
             try:
                 # A pipe that is ready takes at least this much (PIPE_BUF, pipe(7)) without waiting.
                 view = view[os.write(self._sink, view[:4096]) :]
             except OSError as error:
                 raise Gone from error
+
+    def _drain(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake, 4096)
 
     def _more(self, lease_s: float | None, attention: Attention | None) -> bool:
         """Wait until there is more to read, or something to see; False at the end of the input. Raises Gone."""
@@ -113,8 +130,7 @@ class Lines:
         if self.stop or (not ready and left_s <= patience_s):
             raise Gone
         if self._wake in ready:
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._wake, 4096)
+            self._drain()
         if set(ready) & set(watched):
             self._nudged = True
         if self._source not in ready:

@@ -22,6 +22,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import CLASS_FILE
 from jitter_workshop.tuning.reasons import reason
+from jitter_workshop.tuning.registry import find
 
 _UCRED = struct.Struct("3i")
 
@@ -103,7 +104,7 @@ def check_asked(who: Member, described: ClassFile, wanted: tuple[Wanted, ...], c
     if asked != described.hot_cpus:
         raise HostError(f"the hot CPUs of this class are {described.hot_cpus}, not {asked or 'none'}")
     for one in wanted:
-        if one.once:
+        if find(one.id).when == "boot":
             raise HostError(f"{one.id} is for the next boot: boot changes are the instructor's")
         if ANY not in who.may_apply and one.id not in who.may_apply:
             raise HostError(f"{one.id} is not among what you may apply in this class", "ask the instructor")

@@ -122,7 +122,7 @@ class Server:
         return True
 
     def _send(self, reply: bytes) -> None:
-        self._lines.send(reply, self._lease_s())
+        self._lines.send(reply, self._lease_s(), self._class)
 
     # Verbs --------------------------------------------------------------------------------------------------------
 

@@ -83,6 +83,15 @@ class TurnKeeper:
             return float("inf")
         return max(self._mine.ends_s - now_s(), 0.0)
 
+    def ended(self) -> bool:
+        """Whether this connection's turn is over, seen or not; it changes nothing."""
+        if not (self.holds or self.waiting):
+            return False
+        turn = self._file.read().turn
+        if turn is None or turn.agent != self._me:
+            return self.holds
+        return bool(turns.over(turn, now_s()))
+
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
         """Answer a request about turns; None where it is answered later. Raises UsageError, HostError."""
         do = protocol.text(request, "do", 20)

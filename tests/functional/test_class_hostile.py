@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,14 +31,22 @@ from tests.tuned_tree import HOT, journals, planned
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a student is a process of another user: needs root")
 
 LIMIT_S = 30.0
-WORDS = ("thp",)
+WORDS = ("governor",)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """One that other users can reach: pytest's own is for its user alone."""
+    with tempfile.TemporaryDirectory(prefix="jw-class-") as name:
+        made = Path(name)
+        made.chmod(0o755)
+        yield made
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     made = tuned_tree.make(tmp_path / "tree")
-    for folder in (tmp_path, made):
-        folder.chmod(0o755)
+    made.chmod(0o755)
     return made
 
 

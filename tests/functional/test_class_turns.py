@@ -3,8 +3,10 @@ of who had it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import time
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from jitter_workshop.agent import attending
 from jitter_workshop.agent.turnfile import parse
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.turn import TurnState
@@ -196,11 +199,28 @@ def test_a_turn_ends_by_time_also_for_who_never_stops_talking(tree: Path, people
     ends = time.monotonic() + LIMIT_S
     while state(tree).number < 2:
         assert time.monotonic() < ends
-        first.send(b'{"verb":"heartbeat"}\n' * 100)
+        first.send(b"\n".join([b'{"verb":"heartbeat"}'] * 100))
     assert second.granted()["ok"]["number"] == 2
     assert contents(tree) == before
     refusal = first.apply(planned(tree, WORDS), WORDS, lease=20.0)
     assert "your turn is over" in refusal["error"]["message"]
+
+
+def test_a_turn_ends_by_time_also_for_who_does_not_read_the_answers(tree: Path, people: People) -> None:
+    """The pipe is full, and the agent waits to be heard: the turn's time goes on."""
+    first, second = people.student("grace", "turn_s=0.6"), people.student("alan")
+    first.take()
+    assert "ok" in first.granted()
+    second.take()
+    waits(tree, 1)
+    began = time.monotonic()
+    with contextlib.suppress(BrokenPipeError):
+        while state(tree).number < 2:
+            assert time.monotonic() < began + LIMIT_S
+            if select.select([], [first._to], [], 0.05)[1]:
+                first.send(b'{"id":1,"verb":"hello"}')
+    assert second.granted()["ok"]["number"] == 2
+    assert time.monotonic() - began < attending.LEASE_S / 2
 
 
 def test_a_holder_who_stands_still_loses_the_turn(tree: Path, people: People) -> None:
