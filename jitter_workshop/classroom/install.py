@@ -1,20 +1,25 @@
 """The tool in a folder of root's own: what is running now, copied with all that it needs. No network is asked.
 
-Students run it, and root runs its agent from it: so all of it, and the interpreter, has to be root's alone.
+Students run it, and root runs its agent from it: so all of it, and the interpreter, has to be root's alone. What was
+copied is written down in a list that ``sha256sum -c`` reads, so that damage is found and named.
 """
 
 from __future__ import annotations
 
 import compileall
+import hashlib
 import os
 import re
 import shutil
+import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distributions
 from pathlib import Path
 
+import jitter_workshop
 from jitter_workshop.agent import ownership
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.text import clean
@@ -23,12 +28,70 @@ from jitter_workshop.paths import INSTALL_DIR
 NAME = "jitter-workshop"
 LAUNCHER = "/usr/local/bin/jitter-workshop"
 PARTS = ("jitter_workshop", "jitter_workshop.assets", "jitter_workshop.lessons")
+MANIFEST = "SHA256SUMS"
+EXTRA = "serve"
+"""The optional part that comes along where it is installed."""
+_HOMES = ("/home/", "/root/", "/run/user/")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
+"""What pip writes down of how it installed; of a checkout it names the folder."""
+
+
+# The interpreter ------------------------------------------------------------------------------------------------------
 
 
 def interpreter() -> str:
-    """The interpreter that a class host runs: no virtual environment's, whose folder may be its maker's."""
-    return os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+    """The interpreter that a class host runs: this one without its virtual environment, or the system's of the same
+    version where this one is somebody's own. Raises HostError where neither will do."""
+    mine = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    first = ""
+    for path in (mine, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
+        why = unfit(path)
+        if not why:
+            return os.path.realpath(path)
+        first = first or why
+    raise HostError(
+        f"a class host needs a Python {version} that root owns and everybody may run: {first}",
+        f"install python{version} from the distribution, or run this with a Python that is already there",
+    )
+
+
+def unfit(path: str) -> str:
+    """Why an interpreter is not one for a class host, "" where it is: root's alone, for all to run, in no home."""
+    real = os.path.realpath(path)
+    if real.startswith(_HOMES):
+        return f"{clean(real, 300)} lies in a home"
+    foreign = ownership.first_foreign([real])
+    if foreign:
+        return foreign
+    for one in (real, *map(str, Path(real).parents)):
+        if not os.stat(one).st_mode & stat.S_IXOTH:  # noqa: PTH116
+            return f"{clean(one, 300)} is not for everybody"
+    if real == os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable):
+        return ""
+    return _of_another_kind(real)
+
+
+def _of_another_kind(path: str) -> str:
+    """What is compiled here runs there only in the same version, and a distribution may leave out parts of the
+    library."""
+    asked = "import sqlite3, sys, zlib; print(sys.implementation.cache_tag)"
+    try:
+        done = subprocess.run(
+            (path, "-I", "-S", "-c", asked),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{clean(path, 300)} does not run: {clean(error, 100)}"
+    if done.stdout.strip() != sys.implementation.cache_tag:
+        last = (done.stderr.strip().splitlines() or ["it is another version"])[-1]
+        return f"{clean(path, 300)}: {clean(last, 120)}"
+    return ""
 
 
 def launcher_text(lib: str, python: str) -> str:
@@ -42,17 +105,20 @@ def launcher_text(lib: str, python: str) -> str:
     )
 
 
+# What there is to copy ------------------------------------------------------------------------------------------------
+
+
 def needed(name: str = NAME) -> tuple[Distribution, ...]:
-    """The distributions that the tool is made of, itself first. Raises HostError where one is missing."""
+    """The distributions that the tool is made of, itself first. Raises HostError where it is not installed."""
     found: dict[str, Distribution] = {}
     todo = [name]
     while todo:
         asked = todo.pop(0)
-        key = re.sub(r"[-_.]+", "-", asked).lower()
+        key = _normal(asked)
         if key in found:
             continue
         try:
-            found[key] = distribution(asked)
+            found[key] = _distribution(asked)
         except PackageNotFoundError:
             if key == NAME:
                 raise HostError(
@@ -60,71 +126,148 @@ def needed(name: str = NAME) -> tuple[Distribution, ...]:
                 ) from None
             continue  # for another system or another Python: what is needed here is here, or nothing would run
         for wanted in found[key].requires or ():
-            if "extra ==" in wanted:
-                continue
+            extra = wanted.partition("extra ==")[2].strip(" '\"")
             match = _REQUIREMENT.match(wanted)
-            if match is not None:
+            if match is not None and (not extra or (key == NAME and extra == EXTRA)):
                 todo.append(match.group())
     return tuple(found.values())
 
 
+def _distribution(name: str) -> Distribution:
+    """An installed one; what a build left beside its source (egg-info) knows no files. Raises PackageNotFoundError."""
+    for one in distributions(name=name):
+        if one.read_text("RECORD") is not None:
+            return one
+    raise PackageNotFoundError(name)
+
+
+def files_of(one: Distribution) -> dict[str, Path]:
+    """A distribution's files by their place below the library. Of this tool, which may be installed in place, the
+    package as it runs here; scripts, compiled files and what lies elsewhere are left out."""
+    ours = _normal(one.metadata["Name"]) == NAME
+    found: dict[str, Path] = {}
+    for file in one.files or ():
+        relative = Path(str(file))
+        if ".." in relative.parts or relative.is_absolute() or relative.suffix in (".pth", ".pyc"):
+            continue
+        if ours and not relative.parts[0].endswith(".dist-info"):
+            continue
+        source = Path(str(one.locate_file(file)))
+        if source.is_file() and not (".dist-info" in relative.parts[0] and relative.name in _NOT_INSTALLED):
+            found[relative.as_posix()] = source
+    for part in PARTS if ours else ():
+        folder = Path(next(iter(import_module(part).__path__)))
+        for source in sorted(folder.rglob("*")):
+            if source.is_file() and "__pycache__" not in source.parts and source.suffix != ".pyc":
+                found[f"{part.replace('.', '/')}/{source.relative_to(folder).as_posix()}"] = source
+    return found
+
+
+def _files() -> dict[str, Path]:
+    return {name: source for one in needed() for name, source in files_of(one).items()}
+
+
+def _manifest(files: dict[str, Path]) -> str:
+    return "".join(f"{_digest(source)}  lib/{name}\n" for name, source in sorted(files.items()))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+# Copying, and looking at the copy -------------------------------------------------------------------------------------
+
+
 def install(into: str = INSTALL_DIR) -> None:
-    """Copy everything to ``into``, in the place of what is there: a new folder first, then one rename. Raises HostError,
-    OSError."""
+    """Copy everything to ``into``, in the place of what is there: a new folder first, then one rename. Raises
+    HostError, OSError."""
+    if runs_from(into) and (why := _damage(Path(into))):
+        raise HostError(
+            f"{why}, and this is that copy", "run 'class init' from the class's archive (install.py) or from its source"
+        )
+    files = _files()
     new, old = Path(f"{into}.new"), Path(f"{into}.old")
     for leftover in (new, old):
         shutil.rmtree(leftover, ignore_errors=True)
     lib = new / "lib"
-    lib.mkdir(parents=True, mode=0o755)
-    for one in needed():
-        for source, relative in distribution_files(one):
-            _copy(source, lib / relative)
-    for part in PARTS:
-        folder = Path(next(iter(import_module(part).__path__)))
-        for source in sorted(folder.rglob("*")):
-            if source.is_file() and "__pycache__" not in source.parts:
-                _copy(source, lib / part.replace(".", "/") / source.relative_to(folder))
-    _all_to_root(new)
+    lib.mkdir(parents=True)
+    for name, source in files.items():
+        _copy(source, lib / name)
     compileall.compile_dir(lib, quiet=2, stripdir=str(lib), prependdir=f"{into}/lib")
+    (new / MANIFEST).write_text(_manifest({name: lib / name for name in files}))
     _all_to_root(new)
+    os.sync()  # a power cut after the rename must not find empty files
     if Path(into).exists():
         Path(into).rename(old)
     new.rename(into)
     shutil.rmtree(old, ignore_errors=True)
 
 
+def uninstall(into: str = INSTALL_DIR) -> None:
+    """Take it away, and what an ``install`` left that was cut off."""
+    for folder in (into, f"{into}.new", f"{into}.old"):
+        if os.path.lexists(folder):
+            shutil.rmtree(folder)
+
+
 def problem(into: str = INSTALL_DIR) -> str:
-    """What is wrong with the installed tool, "" for nothing."""
-    entry = Path(into) / "lib" / "jitter_workshop" / "agent" / "__main__.py"
-    if not entry.is_file():
+    """What is wrong with the installed tool, "" for nothing. Raises HostError where what runs here is not installed."""
+    if not (Path(into) / "lib" / "jitter_workshop" / "agent" / "__main__.py").is_file():
         return f"{into} does not hold the tool"
-    foreign = ownership.first_foreign([interpreter(), *_tree(Path(into))])
+    foreign = ownership.first_foreign(_tree(Path(into)))
     if foreign:
         return foreign
+    if damage := _damage(Path(into)):
+        return damage
+    if runs_from(into):
+        return ""
+    mine, theirs = _distribution(NAME).version, _version(Path(into))
+    if mine != theirs:
+        return f"{into} holds version {theirs}, this is {mine}"
+    same = (Path(into) / MANIFEST).read_text() == _manifest(_files())
+    return "" if same else f"{into} holds another build of version {mine}"
+
+
+def runs_from(into: str = INSTALL_DIR) -> bool:
+    """Whether this process is the installed tool itself."""
+    return Path(next(iter(jitter_workshop.__path__))).resolve().is_relative_to(Path(into).resolve())
+
+
+def _damage(folder: Path) -> str:
+    """The first file that is not as it was copied, in words."""
     try:
-        mine = distribution(NAME).version
-    except PackageNotFoundError:
-        mine = ""
-    theirs = next(iter((Path(into) / "lib").glob("jitter_workshop-*.dist-info")), None)
-    version = theirs.name.removeprefix("jitter_workshop-").removesuffix(".dist-info") if theirs is not None else ""
-    return f"{into} holds version {clean(version, 30)}, this is {mine}" if mine and version != mine else ""
+        lines = (folder / MANIFEST).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return f"{folder}/{MANIFEST} is not there"
+    for line in lines:
+        digest, _, name = line.partition("  ")
+        path = folder / name
+        if not path.is_file():
+            return f"{clean(path, 300)} is not there"
+        if _digest(path) != digest:
+            return f"{clean(path, 300)} is not as it was installed"
+    for place in _tree(folder):
+        mode = os.lstat(place).st_mode
+        wanted = 0o005 if stat.S_ISDIR(mode) else 0o004
+        if mode & wanted != wanted:
+            return f"{clean(place, 300)} cannot be read by everybody"
+    return ""
 
 
-def distribution_files(one: Distribution) -> Iterator[tuple[Path, Path]]:
-    """A distribution's files and where they belong below the library; scripts, and what lies elsewhere, left out."""
-    for file in one.files or ():
-        relative = Path(str(file))
-        if ".." in relative.parts or relative.is_absolute() or relative.suffix in (".pth", ".pyc"):
-            continue
-        source = Path(str(one.locate_file(file)))
-        if source.is_file():
-            yield source, relative
+def _version(folder: Path) -> str:
+    found = next(iter((folder / "lib").glob("jitter_workshop-*.dist-info")), None)
+    name = found.name if found is not None else ""
+    return clean(name.removeprefix("jitter_workshop-").removesuffix(".dist-info"), 30) or "none"
 
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
-    target.chmod(0o755 if os.access(source, os.X_OK) and target.suffix == ".so" else 0o644)
 
 
 def _tree(folder: Path) -> Iterator[str]:
@@ -135,8 +278,9 @@ def _tree(folder: Path) -> Iterator[str]:
 
 
 def _all_to_root(folder: Path) -> None:
+    """Owner and modes, whatever the umask was."""
     for path in _tree(folder):
         if os.geteuid() == 0:
             os.chown(path, 0, 0, follow_symlinks=False)
-        if os.path.isdir(path):  # noqa: PTH112
-            os.chmod(path, 0o755)  # noqa: PTH101
+        program = os.path.isdir(path) or ".so" in Path(path).suffixes  # noqa: PTH112
+        os.chmod(path, 0o755 if program else 0o644)  # noqa: PTH101

@@ -1,7 +1,8 @@
 """Run a class on shared lab machines: turns, board, and the host that has them.
 
   class init [--file FILE]     make this machine a class host: shows every step, asks, does what is missing (root)
-  class check                  say what is wrong with it; exit 1 if anything is
+  class init --show            the same with every file's content, and nothing is done
+  class check                  say what is wrong with it; exit 1 if anything is (root)
   class remove                 take all of it away again, results too; shows and asks first (root)
   class bundle -o FILE         one archive that installs a class host without the internet
   class turn                   whose turn it is, who waits, and for how long
@@ -11,7 +12,7 @@
   class turn freeze | thaw     instructors: no new turn begins; turns begin again
   class board                  instructors: everybody's chapters, marks and curves, those who are stuck first
   class results --csv          the same as a table; --forget USER (or --forget-all) forgets
-  class present [WORDS…]       instructors: show where you are; with --chapter ID and --step STEP everybody can jump there
+  class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: everybody can jump there
 
 A measurement takes the turn by itself where it is free; with 'measure --wait SECONDS' it queues.
 """
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", type=Path, metavar="FILE", help="init, bundle: the class file")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="bundle: where to; collect: a page")
     parser.add_argument("--yes", action="store_true", help="init, remove, --forget-all: do not ask")
+    parser.add_argument("--show", action="store_true", help="init, remove: only show what would be done")
     parser.add_argument("--wait", type=float, metavar="S", help="turn take: at most so long (default: until it comes)")
     parser.add_argument("--with", dest="people", nargs="+", default=[], metavar="NAME", help="turn take: your team")
     parser.add_argument("--machine", action="store_true", help="board --json: as 'class collect' reads it")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.base import print_json
+from jitter_workshop.commands.base import print_json, say
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.classadmin import Step
 
 
 def run(args: argparse.Namespace) -> int:
@@ -19,20 +23,32 @@ def _init(args: argparse.Namespace) -> int:
     from jitter_workshop.flow import classadmin
 
     asked = classadmin.wish(args.file)
-    todo = classadmin.open_steps(asked)
+    todo = classadmin.to_do(asked)
     if not todo:
         print("this is a class host already; nothing is to do")
         return 0
-    print("to make this a class host:")
+    if args.show:
+        print("\n".join(_shown(todo)))
+        return 0
+    say("to make this a class host:")
     for step, why in todo:
-        print(f"  {step.what}  ({clean(why, 160)})")
+        say(f"- {step.what}  ({clean(why, 160)})")
     if not asked.systemd:
-        print("  (this machine's init is not systemd: both services are started by sudo for each connection)")
-    _agreed(args, "Do it? [y/N] ")
-    for step in classadmin.init(asked):
-        print(f"… {step.what}", flush=True)
-    print("done. Put each student into the group: usermod -aG jitterlab NAME; then they log in again")
+        say("(this machine's init is not systemd: both services are started by sudo for each connection)")
+    _agreed(args, "Do it? [y/N] ", "say --yes, or --show to read what would be written")
+    for step in classadmin.init(todo):
+        say(f"… {step.what}")
+    print("done. Put each student and instructor into the group: usermod -aG jitterlab NAME; then they log in again")
     return 0
+
+
+def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
+    """Every step with what it writes."""
+    lines = []
+    for step, why in todo:
+        lines.append(f"{step.what}  ({clean(why, 160)})")
+        lines += [f"    {clean(line, 400)}".rstrip() for line in step.text.splitlines()]
+    return lines
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -52,12 +68,16 @@ def _check(args: argparse.Namespace) -> int:
 def _remove(args: argparse.Namespace) -> int:
     from jitter_workshop.flow import classadmin
 
-    there = classadmin.leftovers()
-    print("to be removed, with all results and the audit of this class:")
-    for path in there:
-        print(f"  {path}")
-    print(f"  the user and the group {classadmin.GROUP}")
-    _agreed(args, "Remove all of it? [y/N] ")
+    there = classadmin.to_remove()
+    if not there:
+        print("nothing of a class host is here")
+        return 0
+    say("to be removed:")
+    for words in there:
+        say(f"- {words}")
+    if args.show:
+        return 0
+    _agreed(args, "Remove all of it? [y/N] ", "say --yes")
     left = classadmin.remove()
     for words in left:
         print(words)
@@ -66,13 +86,13 @@ def _remove(args: argparse.Namespace) -> int:
     return 1 if left else 0
 
 
-def _agreed(args: argparse.Namespace, question: str) -> None:
+def _agreed(args: argparse.Namespace, question: str, advice: str) -> None:
     """Raises UsageError unless somebody says yes."""
     if args.yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError("nobody is here to ask", "say --yes")
-    sys.stdout.write(question)
-    sys.stdout.flush()
+        raise UsageError("nobody is here to ask", advice)
+    sys.stderr.write(question)
+    sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError("nothing was done")

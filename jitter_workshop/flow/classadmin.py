@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import grp
 import os
+import pwd
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from jitter_workshop.classroom import hoststeps
-from jitter_workshop.classroom.hoststeps import Step, Wish, leftovers
+from jitter_workshop.agent.turnfile import alive
+from jitter_workshop.classroom import hoststeps, install
+from jitter_workshop.classroom.hoststeps import Step, Wish, leftovers, open_steps
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.changing import standing
-from jitter_workshop.flow.classhost import class_host, read_turns
+from jitter_workshop.flow.classhost import read_turns
 from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
@@ -21,11 +24,11 @@ from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.classfile import GROUP, MAX_BYTES, is_name
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean
-from jitter_workshop.paths import CLASS_FILE, RUN_DIR
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.paths import CLASS_FILE, INSTALL_DIR, RUN_DIR
 from jitter_workshop.tuning.journal import STATE_DIR
 
-__all__ = ["GROUP", "Problem", "bundle", "check", "init", "leftovers", "open_steps", "remove", "wish"]
+__all__ = ["GROUP", "Problem", "Step", "bundle", "check", "init", "remove", "to_do", "to_remove", "wish"]
 
 _TEMPLATE = """\
 # What an instructor decides about this shared machine; docs/teaching.md says what each line does.
@@ -39,6 +42,8 @@ chapters = []
 [may_apply]
 students = ["*"]
 """
+_INIT = "sudo jitter-workshop class init"
+_FROM_ITS_SOURCE = "run 'class init' from the class's archive (install.py) or from the tool's source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,46 +56,44 @@ class Problem:
 
 def wish(file: Path | None) -> Wish:
     """What a class host is made with: the class file that is given, or is there, or one for this host as it is. Raises
-    UsageError for a file that makes no sense, HostError where this host has no CPU to spare."""
+    UsageError for a file that makes no sense, HostError where this host cannot be a class host."""
     data = _class_data(file)
     described = parse_class(data, str(file) if file is not None else CLASS_FILE)
     topology = read_topology(HostRoot())
     missing = described.hot_cpus - topology.online
     if missing:
         raise UsageError(f"hot_cpus names CPU {missing}, which is not online here", f"online: {topology.online}")
-    return Wish(data, topology.online - described.hot_cpus, hoststeps.runs_systemd())
+    housekeeping = topology.online - described.hot_cpus
+    return Wish(data, housekeeping, hoststeps.runs_systemd(), install.interpreter())
 
 
-def open_steps(asked: Wish) -> tuple[tuple[Step, str], ...]:
-    """The steps that have something to do, each with what is wrong."""
-    return tuple((step, why) for step in hoststeps.steps(asked) if (why := _problem(step)))
+def to_do(asked: Wish) -> tuple[tuple[Step, str], ...]:
+    """What :func:`init` would do, each step with what is wrong; () for nothing. Raises HostError."""
+    _only_root()
+    return open_steps(hoststeps.steps(asked))
 
 
-def init(asked: Wish) -> Iterator[Step]:
-    """Do what is missing, step by step; each is given before it is done. Raises HostError in the words of the step that
+def init(todo: tuple[tuple[Step, str], ...]) -> Iterator[Step]:
+    """Do these steps and no others; each is given before it is done. Raises HostError in the words of the step that
     failed; what was done before it stays, and ``remove`` undoes it."""
     _only_root()
-    for step in hoststeps.steps(asked):
-        if not _problem(step):
-            continue
-        yield step
-        try:
-            step.do()
-        except OSError as error:
-            raise HostError(f"{step.what}: {error.strerror or error}") from error
-        if why := _problem(step):
-            raise HostError(f"{step.what}: done, and still {why}")
+    yield from hoststeps.do(tuple(step for step, _ in todo))
 
 
 def check() -> tuple[Problem, ...]:
-    """What is wrong with this class host. Raises HostError where it is none."""
+    """What is wrong with this class host. Raises HostError where it is none, or where the caller is not root."""
+    _only_root()
+    if not Path(CLASS_FILE).exists():
+        if install.LAUNCHER in leftovers():
+            return (Problem(f"{CLASS_FILE} is not there", _INIT),)
+        raise HostError("this is no class host", f"'{_INIT}' makes it one")
     try:
-        if class_host() is None:
-            raise HostError("this is no class host", "'sudo jitter-workshop class init' makes it one")
         asked = wish(None)
     except UsageError as error:
         return (Problem(error.message, f"edit {CLASS_FILE}"),)
-    found = [Problem(why, "sudo jitter-workshop class init") for _, why in open_steps(asked)]
+    except HostError as error:
+        return (Problem(error.message, error.advice),)
+    found = [Problem(why, _fix(why)) for step, why in open_steps(hoststeps.steps(asked)) if step.why()]
     state = read_turns()
     if state.trouble:
         found.append(
@@ -98,7 +101,7 @@ def check() -> tuple[Problem, ...]:
         )
     if not asked.housekeeping:
         found.append(Problem("every CPU is hot: logins disturb whoever measures", f"name fewer in {CLASS_FILE}"))
-    return tuple(found)
+    return (*found, *_instructors(asked))
 
 
 def bundle(out: Path, file: Path | None) -> None:
@@ -110,31 +113,63 @@ def bundle(out: Path, file: Path | None) -> None:
     archive.write(out, data)
 
 
+def to_remove() -> tuple[str, ...]:
+    """What :func:`remove` would take away, in words; () where nothing of a class host is here."""
+    there = leftovers()
+    if there and os.path.lexists(STATE_DIR):
+        there = (*there, f"{STATE_DIR}: the journal of what was applied and given back, and the class's audit")
+    return there
+
+
 def remove() -> tuple[str, ...]:
     """Undo everything, the last step first. Gives what is left all the same, in words; () for nothing. Raises HostError
-    where something that was applied still stands."""
+    where somebody has the turn, or something that was applied still stands."""
     _only_root()
+    turn = read_turns().turn
+    if turn is not None and alive(turn.agent):
+        who = called(" and ".join(turn.people), 60)
+        raise HostError(f"{who} has the turn", "wait, or end it: 'sudo jitter-workshop class turn end'")
     if standing(HostRoot()):
         raise HostError("something that was applied still stands on this host", "'sudo jitter-workshop restore' first")
     from jitter_workshop.agent.turngroup import TurnGroup
     from jitter_workshop.tuning.writer import HostWriter
 
-    left: list[str] = []
-    try:
-        asked = wish(None)
-    except WorkshopError:
-        asked = Wish(b"", CpuSet.of([0]), hoststeps.runs_systemd())
-    for step in reversed(hoststeps.steps(asked)):
-        try:
-            step.undo()
-        except (OSError, HostError) as error:
-            left.append(f"{step.what}: {clean(error, 200)}")
+    # What is undone has its place and its name, whatever the class file says by now.
+    left = list(hoststeps.undo(Wish(b"", CpuSet.of([0]), hoststeps.runs_systemd(), "")))
     group = TurnGroup(HostRoot(), HostWriter())
-    with contextlib.suppress(OSError):
-        left += [why for why in (group.close(None, ""), group.release()) if why]
+    ends: tuple[Callable[[], str], ...] = (lambda: group.close(None, ""), group.release)
+    for end in ends:
+        try:
+            left.append(end())
+        except (OSError, WorkshopError) as error:
+            left.append(clean(error, 200))
     for folder in (RUN_DIR, STATE_DIR):
-        shutil.rmtree(folder, ignore_errors=True)
-    return (*left, *(f"{path} is still there" for path in leftovers()))
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+    return (*filter(None, left), *(f"still there: {one}" for one in leftovers()))
+
+
+def _instructors(asked: Wish) -> Iterator[Problem]:
+    """The sockets and the rule in sudoers are the group's: an instructor who is not in it cannot reach the services."""
+    described = parse_class(asked.class_data, CLASS_FILE)
+    try:
+        group = grp.getgrnam(GROUP)
+    except KeyError:
+        return
+    for name in described.instructors:
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            yield Problem(f"{CLASS_FILE} names {name} as an instructor, who is no user here", "useradd, or edit it")
+            continue
+        if user.pw_uid and user.pw_gid != group.gr_gid and name not in group.gr_mem:
+            yield Problem(f"{name} is an instructor and not in the group {GROUP}", f"usermod -aG {GROUP} {name}")
+
+
+def _fix(why: str) -> str:
+    """What damaged the installed tool cannot be mended from itself."""
+    damaged = INSTALL_DIR in why and install.runs_from()
+    return _FROM_ITS_SOURCE if damaged else _INIT
 
 
 def _class_data(file: Path | None) -> bytes:
@@ -147,20 +182,16 @@ def _class_data(file: Path | None) -> bytes:
             raise UsageError(f"there is no {clean(file, 200)}") from None
     except OSError as error:
         raise UsageError(f"{clean(place, 200)} cannot be read: {error.strerror}") from error
+    online = read_topology(HostRoot()).online
     hot = choose_hot(HostRoot(), None).cpus
+    if hot == online and len(online) > 1:
+        hot = CpuSet.of(sorted(online)[1:])  # somebody has to look after forty logins
     who = os.environ.get("SUDO_USER", "")
     named = f'"{who}"' if is_name(who) and who != "root" else ""
     host = clean(socket.gethostname(), 40).replace('"', "").replace("\\", "") or "this host"
     return _TEMPLATE.format(name=f"Class on {host}", hot=hot, instructors=named).encode()
 
 
-def _problem(step: Step) -> str:
-    try:
-        return step.problem()
-    except (OSError, HostError) as error:
-        return clean(error, 200)
-
-
 def _only_root() -> None:
     if os.geteuid() != 0:
-        raise HostError("a class host is made by root", "use sudo")
+        raise HostError("a class host is root's to make and to look at", "use sudo")

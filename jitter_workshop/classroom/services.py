@@ -1,0 +1,95 @@
+"""Both services of a class host from outside: their units, their commands, and whether they answer."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+
+from jitter_workshop.agent.conversation import Broken, Conversation
+from jitter_workshop.agent.link import SOCKET as AGENT_SOCKET
+from jitter_workshop.agent.link import Link, ProcessLink, SocketLink
+from jitter_workshop.classroom.client import SOCKET as BOARD_SOCKET
+from jitter_workshop.classroom.hostfiles import run
+from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean
+from jitter_workshop.paths import INSTALL_DIR
+
+UNITS = "/etc/systemd/system"
+SERVICES = ("jitter-workshop-agent", "jitter-workshop-board")
+SLICE = "user.slice"
+_SOCKETS = tuple(f"{one}.socket" for one in SERVICES)
+_ANSWER_LIMIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The services under systemd. ``logins``: the CPUs of who is logged in, None for all."""
+
+    logins: CpuSet | None
+
+    def problem(self) -> str:
+        for name in _SOCKETS:
+            for question, words in (("is-enabled", "does not start with the machine"), ("is-active", "is not active")):
+                try:
+                    run("systemctl", question, name)
+                except HostError:
+                    return f"{name} {words}"
+        for name in (*_SOCKETS, *(f"{one}.service" for one in SERVICES), SLICE):
+            if run("systemctl", "show", "-p", "NeedDaemonReload", "--value", name).strip() == "yes":
+                return f"systemd has not read {name} as it is now"
+        allowed = run("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
+        if self.logins is not None and CpuSet.parse_list(allowed) != self.logins:
+            return f"{SLICE} has the CPUs {clean(allowed, 60) or 'of all'}, not {self.logins}"
+        return answers(lambda: SocketLink(AGENT_SOCKET), "the agent") or answers(
+            lambda: SocketLink(BOARD_SOCKET), "the board"
+        )
+
+    def do(self) -> None:
+        """Read the units anew and start with what they say now; a turn that goes on ends. Raises HostError."""
+        run("systemctl", "daemon-reload")
+        self._stop()
+        run("systemctl", "enable", "--now", *_SOCKETS)
+
+    def undo(self) -> None:
+        with contextlib.suppress(HostError):
+            run("systemctl", "disable", *_SOCKETS)
+        self._stop()
+
+    def _stop(self) -> None:
+        # A unit that is not there is stopped, too.
+        with contextlib.suppress(HostError):
+            run("systemctl", "stop", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
+        with contextlib.suppress(HostError):
+            run("systemctl", "reset-failed", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
+
+
+def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How the agent and the board are started for one connection, as the rule in sudoers has them."""
+    package = f"{INSTALL_DIR}/lib/jitter_workshop"
+    started = (python, "-I", "-S", "-B")
+    return (*started, f"{package}/agent/__main__.py"), (*started, f"{package}/classroom/__main__.py")
+
+
+def answers(open_link: Callable[[], Link], who: str) -> str:
+    """Why a service does not answer a greeting, "" where it does."""
+    try:
+        link = open_link()
+    except (HostError, OSError) as error:
+        return f"{who} cannot be reached: {clean(error, 160)}"
+    try:
+        Conversation(link).ask("hello", _ANSWER_LIMIT_S)
+    except WorkshopError as error:
+        return f"{who} answers: {clean(error.message, 200)}"
+    except Broken:
+        said = link.last_words()
+        return f"{who} does not answer{f' ({clean(said, 160)})' if said else ''}"
+    finally:
+        link.close(5.0)
+    return ""
+
+
+def by_command(command: Sequence[str]) -> Callable[[], Link]:
+    """A connection with a process that is started for it."""
+    return lambda: ProcessLink(command, own_session=True)
