@@ -21,7 +21,6 @@ from typing import Any
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.board import (
     MAX_CHAPTERS,
-    MAX_PEOPLE,
     MAX_POINTS,
     MAX_TEXT,
     Banner,
@@ -33,6 +32,7 @@ from jitter_workshop.model.board import (
 )
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.turn import MAX_PEOPLE
 
 FILE = "board.sqlite"
 DAMAGED = f"{FILE}.damaged"

@@ -17,10 +17,11 @@ from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow import quiet
 from jitter_workshop.flow.classhost import read_turns
 from jitter_workshop.flow.measure import CancelToken, Turn
-from jitter_workshop.model.board import MAX_CHAPTERS, MAX_PEOPLE, MAX_POINTS, MAX_TEXT, Posted, PostedChapter, PostedRun
+from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.turn import MAX_PEOPLE
 from jitter_workshop.session.store import OpenSession
 
 SOON_S = 1.0
@@ -173,8 +174,7 @@ def posted(
         if run.id not in found:
             found[run.id] = _points(session, run)
         chapter, slot = of_chapters.get(run.id, ("", ""))
-        if found[run.id]:
-            runs.append(_run(run, chapter, slot, found[run.id]))
+        runs.append(_run(run, chapter, slot, found[run.id]))
     current = state.current_chapter
     at = next((key for key in (f"{state.course}/{current}", current) if key in chapters), None)
     return Posted(
@@ -200,7 +200,7 @@ def _chapter(ident: str, progress: ChapterProgress) -> PostedChapter:
 
 
 def _points(session: OpenSession, run: Run) -> Points:
-    """What of a run's curve stands on enough samples; () for a run without a curve."""
+    """What of a run's curve stands on enough samples; () where nothing does."""
     try:
         curve = session.curve(run)
     except SessionError:

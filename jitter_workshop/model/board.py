@@ -11,7 +11,6 @@ from jitter_workshop.model.session import Prediction
 MAX_CHAPTERS = 64
 MAX_POINTS = 160
 MAX_TEXT = 200
-MAX_PEOPLE = 8
 
 
 @dataclass(frozen=True, slots=True)
