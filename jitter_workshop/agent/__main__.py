@@ -1,8 +1,8 @@
 """The agent's entry: ``PYTHON -I -S -B PATH/jitter_workshop/agent/__main__.py``, as root, on a pipe or a socket.
 
 ``--listen`` serves the socket that was handed over (sd_listen_fds(3)) until it is told to stop; ``--sweep`` gives back
-what a turn left whose agent has died. Its own tree comes last in the module path, so that nothing in it can stand in for
-a module of the standard library.
+what a turn left whose agent has died. Its own tree comes last in the module path, so that nothing in it can stand in
+for a module of the standard library.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main(words: list[str]) -> int:
             _listen()
         elif words == ["--sweep"]:
             os.environ.clear()
-            attending.sweep(_setup(0, "root", for_class=True))
+            attending.sweep(_setup(0, "root"))
         elif words:
             raise UsageError("the agent takes no words but --listen and --sweep")
         else:
@@ -62,7 +62,7 @@ def _listen() -> None:
         raise HostError("no socket was handed over", "start it by its systemd units")
     ownership.check(os.environ, from_socket=True)
     os.environ.clear()
-    attending.sweep(_setup(0, "root", for_class=True))
+    attending.sweep(_setup(0, "root"))
     with socket.socket(fileno=descriptor) as listening:
         Listener(listening, _serve).run()
 
@@ -71,7 +71,7 @@ def _serve() -> None:
     """One connection on descriptors 0 and 1. Raises WorkshopError where it cannot begin."""
     import stat
 
-    from jitter_workshop.agent import member, ownership, protocol
+    from jitter_workshop.agent import attending, member, ownership, protocol
     from jitter_workshop.agent.server import Server
     from jitter_workshop.errors import HostError, WorkshopError
     from jitter_workshop.paths import CLASS_FILE
@@ -80,6 +80,8 @@ def _serve() -> None:
     notice = ownership.check(os.environ, from_socket)
     uid = member.caller(0, os.environ)
     os.environ.clear()
+    if uid and not (member.speakable(0) and member.speakable(1)):
+        raise HostError("the agent speaks over a pipe or a socket", "'jitter-workshop' starts it as it has to be")
     server: Server | None = None
     stopped = False
 
@@ -98,10 +100,11 @@ def _serve() -> None:
     signal.signal(signal.SIGTERM, interrupt)
     try:
         who = f"user {uid}" if uid else "root"
-        # Who is root and came by no socket needs no turn: there has to be a way when the class's own does not work.
-        setup = _setup(uid, who, notice, for_class=from_socket or uid != 0)
+        setup = _setup(uid, who, notice, free=uid == 0 and not from_socket)
         if from_socket and setup.described is None:
             raise HostError(f"{CLASS_FILE} is not there: this is no class host any more", "ask the instructor")
+        if setup.described is not None:
+            attending.step_aside(setup)
         server = Server(setup, 0, 1)
     except WorkshopError as error:
         if from_socket:  # whoever calls does not see standard error
@@ -113,13 +116,21 @@ def _serve() -> None:
     server.serve()
 
 
-def _setup(uid: int, who: str, notice: str = "", for_class: bool = False) -> Setup:
+def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
+    """``free``: who is root and came by no socket needs no turn, nor a class file that can be read: there has to be a
+    way when the class's own does not work. Raises WorkshopError."""
     from jitter_workshop.agent import member, ownership
     from jitter_workshop.agent.server import Setup
+    from jitter_workshop.errors import WorkshopError
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.tuning.writer import HostWriter
 
-    described = member.read_class() if for_class else None
+    try:
+        described = member.read_class()
+    except WorkshopError as error:
+        if not free:
+            raise
+        described, notice = None, f"{notice}; {error.sentence()}".removeprefix("; ")
     return Setup(
         HostRoot(),
         HostWriter(),
@@ -131,6 +142,7 @@ def _setup(uid: int, who: str, notice: str = "", for_class: bool = False) -> Set
         notice,
         described=described,
         member=member.member(uid, described) if described is not None else None,
+        needs_turn=not free,
     )
 
 

@@ -4,6 +4,7 @@ Loaded on class hosts alone."""
 from __future__ import annotations
 
 import contextlib
+import os
 import pwd
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from jitter_workshop.agent.audit import Audit
 from jitter_workshop.agent.changes import Changes, Setup
 from jitter_workshop.agent.instances import Watcher
 from jitter_workshop.agent.journal import open_journals
-from jitter_workshop.agent.member import Member
+from jitter_workshop.agent.member import Member, housekeeping
 from jitter_workshop.agent.turnfile import TurnFile
 from jitter_workshop.agent.turngroup import TurnGroup
 from jitter_workshop.agent.turnkeeper import TurnKeeper
@@ -70,7 +71,8 @@ class Attending:
 
     def need_turn(self) -> None:
         """Raises HostError where the caller has not the turn."""
-        self._turns.need()
+        if self._setup.needs_turn:
+            self._turns.need()
 
     def need_instructor(self) -> None:
         """What a student applies ends with the turn at the latest. Raises HostError for what would stay."""
@@ -168,6 +170,14 @@ def sweep(setup: Setup) -> None:
             attending.close()
     finally:
         changes.close()
+
+
+def step_aside(setup: Setup) -> None:
+    """Run where nobody measures, however this process was started: who floods it with requests disturbs nobody."""
+    assert setup.described is not None
+    with contextlib.suppress(WorkshopError, OSError):
+        TurnGroup(setup.root, setup.writer).step_aside()
+        os.sched_setaffinity(0, set(housekeeping(setup.root, setup.described)))
 
 
 def _nothing() -> None:

@@ -32,7 +32,7 @@ from jitter_workshop.tuning.writer import HostWriter
 class Setup:
     """What an agent works on. ``owner``: who must own the state folder; ``top``: below which folder it lies. ``who``:
     words about the caller; ``notice``: what they are to be told first. ``described`` and ``member``: on a class host,
-    the class and who the caller is in it."""
+    the class and who the caller is in it; ``needs_turn``: whether they may change the host in their turn alone."""
 
     root: HostRoot
     writer: HostWriter
@@ -46,6 +46,7 @@ class Setup:
     lock_wait_s: float = WAIT_S
     described: ClassFile | None = None
     member: Member | None = None
+    needs_turn: bool = True
 
 
 class Changes:
@@ -74,7 +75,8 @@ class Changes:
         lease_s: float | None,
         stopped: Callable[[], bool],
     ) -> ApplyResult:
-        """Make the changes that were shown; with ``lease_s`` until the connection ends. Raises UsageError, HostError."""
+        """Make the changes that were shown; with ``lease_s`` until the connection ends. Raises UsageError,
+        HostError."""
         if self.leased and lease_s is None:
             raise UsageError("this connection holds a lease", "say 'keep' first")
         self._begin()

@@ -49,6 +49,7 @@ class Listener:
         self._most = most
         self._children: dict[int, int] = {}
         self._stopped = False
+        self._me = os.getpid()
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def run(self) -> None:
@@ -101,13 +102,20 @@ class Listener:
 
     def _fork(self, connection: socket.socket) -> int:
         sys.stderr.flush()
-        pid = os.fork()
+        # A child that took a SIGTERM as its parent takes it would be waited for, and never end.
+        kept = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+        try:
+            pid = os.fork()
+        finally:
+            if os.getpid() == self._me:
+                signal.pthread_sigmask(signal.SIG_SETMASK, kept)
         if pid:
             return pid
         code = 1
         try:
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, kept)
             self._listening.close()
             os.close(self._wake)
             os.close(self._waker)

@@ -1,5 +1,5 @@
 """Who speaks, and what the class lets them do. Whoever they say they are: the kernel says who it is (SO_PEERCRED on a
-socket, unix(7); on a pipe sudo, which is root's own program, in SUDO_UID)."""
+socket, unix(7)), or sudo, which is root's own program (SUDO_UID)."""
 
 from __future__ import annotations
 
@@ -55,13 +55,26 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
-    """The user id of who speaks over ``descriptor``; of root's own caller 0."""
+    """The user id of who speaks over ``descriptor``; of root's own caller 0. Whom a program of root's let in is who it
+    says, whatever ``descriptor`` is: they chose it, and may have connected it to a service that is root's."""
+    for name in ("SUDO_UID", "PKEXEC_UID"):
+        given = environment.get(name, "")
+        if given.isascii() and given.isdigit() and len(given) < 11:
+            return int(given)
+    if user := environment.get("DOAS_USER"):
+        return pwd.getpwnam(user).pw_uid
     if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         with socket.socket(fileno=os.dup(descriptor)) as peer:
             _, uid, _ = _UCRED.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
             return int(uid)
-    given = environment.get("SUDO_UID", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 11 else 0
+    return 0
+
+
+def speakable(descriptor: int) -> bool:
+    """Whether a write to ``descriptor`` can be waited for with select(2): a file may lie on a file system of the
+    caller's own (FUSE), where a write takes as long as they like."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def member(uid: int, described: ClassFile) -> Member:

@@ -16,8 +16,18 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
                x86-tsc or mono; ``stacks``; ``buffer_kb`` for each CPU, null for the usual) → a TraceInfo;
                ``start`` → {}; ``read`` → pieces, lost, lost_elsewhere (CPU → number of events); ``piece`` (``number``)
                → data (base64; all pieces together: see ``capture.Capture.read``); ``end`` → {}
+``turn``       on a class host: ``do`` = ``take`` (``client``: a process of the caller's own, which gets the hot CPUs
+               with what it starts; ``people``: user names of their team) → a TurnGranted, once the turn has come;
+               ``give`` → {}, once the machine is given back; ``doing`` (``doing``: what the holder does, in their own
+               words) → {}; of instructors ``end`` (``user``: whose turn or place in the queue, null: whoever has the
+               turn; a student may name themselves), ``freeze``, ``thaw`` → {}
 ``heartbeat``  the caller is alive
 ``bye``        the end; a lease is given back first → a RestoreResult
+
+On a class host everything but ``hello``, ``plan``, ``turn`` and ``bye`` needs the turn. A student names the class's hot
+CPUs, tunables that the class file lets them apply, and always a lease; ``keep`` is the instructor's, and ``restore``
+gives a student's own back. Who waits for the turn or has it, and is silent for 20 s, has left; a turn that is over
+gives everything back, and what needs it is refused with the reason. Root on a pipe needs no turn.
 """
 
 from __future__ import annotations

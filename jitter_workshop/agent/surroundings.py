@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import sys
+
+_IGNORED = ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU")
+_NOT_ENDING = ("SIGXFSZ",)
+"""What Python itself ignores: a write that fails says so."""
+_NONE = resource.RLIM_INFINITY
+_LIMITS = {
+    "CPU": _NONE,
+    "FSIZE": _NONE,
+    "DATA": _NONE,
+    "STACK": _NONE,
+    "AS": _NONE,
+    "NPROC": _NONE,
+    "NOFILE": 4096,
+    "CORE": 0,
+}
 
 
 def leave(first_to_close: int) -> None:
     """No compiled files are written, no descriptor from ``first_to_close`` on is open, the folder is ``/``, new files
-    are 0644, a terminal's signals are ignored."""
+    are 0644, a terminal's signals are ignored, and nothing that a program hands on to those it starts slows this one
+    down, keeps signals from it, or ends it: limits, timers, blocked and ignored signals, a low priority (execve(2))."""
     sys.dont_write_bytecode = True
     os.umask(0o022)
     os.chdir("/")
@@ -23,5 +40,37 @@ def leave(first_to_close: int) -> None:
     os.closerange(first_to_close, highest + 1)
     with contextlib.suppress(PermissionError):  # a process group's leader already, as under sudo
         os.setsid()  # a terminal's signals are not for us
-    for name in ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU"):
+    for name in _IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
+    _signals()
+    _limits()
+
+
+def _signals() -> None:
+    for number in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+        signal.setitimer(number, 0)
+    kept = {getattr(signal, name) for name in (*_IGNORED, *_NOT_ENDING)}
+    for number in signal.valid_signals() - kept:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _limits() -> None:
+    """Without root's rights, as far as they go."""
+    for name, limit in _LIMITS.items():
+        which = getattr(resource, f"RLIMIT_{name}")
+        try:
+            resource.setrlimit(which, (limit, limit))
+        except (OSError, ValueError):  # without CAP_SYS_RESOURCE the hard limit is the highest
+            _, hard = resource.getrlimit(which)
+            resource.setrlimit(which, (hard, hard))
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
+    for file in ("oom_score_adj", "autogroup"):
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/self/{file}", "r+") as out:  # noqa: PTH123
+            if file == "autogroup" or int(out.read()) > 0:
+                out.seek(0)
+                out.write("0")

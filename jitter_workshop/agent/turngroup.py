@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from jitter_workshop.agent.helping import Held
 from jitter_workshop.errors import HostError
@@ -28,6 +28,8 @@ PATIENCE_S = 5.0
 """How long processes are ended again and again, where some start others faster than they can be ended."""
 _STEP_S = 0.02
 _PROCS_BYTES = 1 << 20
+_AT_ONCE = 500
+"""Processes that are held at a time, each by a descriptor."""
 
 
 class TurnGroup:
@@ -63,6 +65,8 @@ class TurnGroup:
     def close(self, client: int | None, origin: str, uid: int = 0) -> str:
         """Put ``client`` back where it came from, end all others, remove the group; end what processes of ``uid`` are
         in the isolated set that this tool made, too. "" or what could not be done."""
+        if uid:
+            self._calm(uid)
         if self._sets is None:
             return ""
         isolated = own_group(self._root, self._sets)
@@ -88,13 +92,13 @@ class TurnGroup:
         return ""
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
-        """Put every process of these users that is not in the turn's group onto the housekeeping CPUs. Gives how many
-        were moved; 0 where a host has no groups, or no housekeeping CPU, or systemd, which does it by its user.slice and
-        would lose its sessions' processes."""
+        """Put every process of these users onto the housekeeping CPUs that is neither in the turn's group nor placed on
+        the isolated ones. Gives how many were moved; 0 where a host has no groups, or no housekeeping CPU, or systemd,
+        which does it by its user.slice and would lose its sessions' processes."""
         if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
         self._make(LOGINS, housekeeping)
-        inside = {f"/{TURN}", f"/{LOGINS}"}
+        inside = {f"/{TURN}", f"/{LOGINS}", *self._isolated()}
         moved = 0
         for pid in self._processes_of(uids):
             # One that has ended meanwhile, or that this user started as another, is nobody to be moved.
@@ -118,6 +122,28 @@ class TurnGroup:
         except OSError as error:
             return f"{folder} is left over: {reason(error)}"
         return ""
+
+    def step_aside(self) -> None:
+        """Out of a group of this tool's that this process was started in: what looks after turns is neither ended with
+        one nor runs on its CPUs. Raises HostError."""
+        if self._sets is None:
+            return
+        me = os.getpid()
+        if self._group_of(me) in {f"/{TURN}", f"/{LOGINS}", *self._isolated()}:
+            self._put(me, self._where.where)
+
+    def _isolated(self) -> tuple[str, ...]:
+        """The isolated set that this tool made, as :meth:`_group_of` calls it; none where there is none."""
+        group = own_group(self._root, self._where)
+        return () if group is None else (group.folder.removeprefix(self._where.where),)
+
+    def _calm(self, uid: int) -> None:
+        """Take from a user's threads the real-time priorities that this tool gave them (``helping.realtime``)."""
+        for pid in self._processes_of(frozenset({uid})):
+            for tid in self._root.list_dir(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError, ValueError):
+                    if os.sched_getscheduler(int(tid)) == os.SCHED_FIFO | os.SCHED_RESET_ON_FORK:
+                        os.sched_setscheduler(int(tid), os.SCHED_OTHER, os.sched_param(0))
 
     @property
     def _where(self) -> Cpusets:
@@ -151,16 +177,12 @@ class TurnGroup:
             raise HostError(f"process {pid} cannot be moved to {folder}: {reason(error)}") from error
 
     def _put_back(self, pid: int, origin: str) -> None:
-        """To where it came from, or to the logins, or to the top: the group that it came from may be gone. A priority
-        that it had for its turn ends with it."""
+        """To where it came from, or to the logins, or to the top: the group that it came from may be gone."""
         for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
             if folder != self.folder and self._root.is_dir(folder):
                 with contextlib.suppress(HostError):
                     self._put(pid, folder)
-                    break
-        for tid in self._root.list_dir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError, ValueError):
-                os.sched_setscheduler(int(tid), os.SCHED_OTHER, os.sched_param(0))
+                    return
 
     def _end(self, folder: str, chosen: Callable[[int], bool]) -> bool:
         """End those who are chosen in a group, again and again; whether any are left."""
@@ -173,20 +195,26 @@ class TurnGroup:
                     self._writer.write(f"{folder}/cgroup.kill", "1")
                     time.sleep(_STEP_S)
                     continue
-            for pid in members:
-                self._kill(pid, folder)
+            # Stopped first: who starts others faster than they can be ended would never be out of them.
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                self._send(number, members, folder)
             time.sleep(_STEP_S)
         return False
 
-    def _kill(self, pid: int, folder: str) -> None:
-        with contextlib.suppress(OSError):
-            held = os.pidfd_open(pid)
-            try:
-                # Held first, then looked at again: a number that was used again meanwhile is not in the group.
-                if pid in self._members(folder):
-                    signal.pidfd_send_signal(held, signal.SIGKILL)
-            finally:
-                os.close(held)
+    def _send(self, number: int, pids: Sequence[int], folder: str) -> None:
+        """Send a signal to those that are in a group still."""
+        held: dict[int, int] = {}
+        try:
+            for pid in pids[:_AT_ONCE]:
+                with contextlib.suppress(OSError):
+                    held[pid] = os.pidfd_open(pid)
+            # Held first, then looked at again: a number that was used again meanwhile is not in the group.
+            for pid in held.keys() & set(self._members(folder)):
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(held[pid], number)
+        finally:
+            for descriptor in held.values():
+                os.close(descriptor)
 
     def _members(self, folder: str) -> tuple[int, ...]:
         text = self._root.text(f"{folder}/cgroup.procs", _PROCS_BYTES) or ""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import select
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -25,6 +27,11 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import GROUP, ClassFile
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
+
+CONFINE_S = 5.0
+"""How often those who have logged in since the turn began are confined, too."""
+_DEATH_S = 10.0
+"""How long the death of a process is waited for."""
 
 GiveBack = Callable[[], str]
 """Gives back everything that students applied; "" or what could not be given back."""
@@ -55,6 +62,8 @@ class TurnKeeper:
         self._me = me
         self._watched: tuple[Process, int] | None = None
         self._mine: Turn | None = None
+        self._due_s = float("inf")
+        self._confined_s = 0.0
         self.over = ""
         self.later: Any = None
         self.waiting = False
@@ -79,9 +88,7 @@ class TurnKeeper:
 
     def left_s(self) -> float:
         """How long until there is something to see by time alone."""
-        if self._mine is None or self._mine.ends_s is None:
-            return float("inf")
-        return max(self._mine.ends_s - now_s(), 0.0)
+        return max(self._due_s - now_s(), 0.0) if self.holds or self.waiting else float("inf")
 
     def ended(self) -> bool:
         """Whether this connection's turn is over, seen or not; it changes nothing."""
@@ -116,6 +123,7 @@ class TurnKeeper:
 
     def look(self) -> TurnGranted | None:
         """See what has changed. Gives the turn where it has come now."""
+        self._end_stuck()
         orphan = False
         with self._file.changing() as draft:
             state = turns.prune(draft.state, alive)
@@ -129,6 +137,7 @@ class TurnKeeper:
             self._return(turn)
             return self.look()
         self._watch(turn)
+        self._due_s = max(turns.stuck_s(draft.state), now_s() + 1.0)
         if turn is not None and not alive(turn.agent):
             return self.look()  # it ended between the look and the hold, which may be on another process now
         if turn is None or turn.agent != self._me:
@@ -138,11 +147,16 @@ class TurnKeeper:
             if self.holds:
                 self.finish("somebody took your turn away")
             return None
-        if not self.holds:
-            return self._begin(turn)
-        if why := turns.over(turn, now_s()):
+        if turn.returning:
+            return None  # of somebody else, and what has become of it cannot be written down: it is nobody's to begin
+        if self.holds and (why := turns.over(turn, now_s())):
             self.finish(why)
-        return None
+            return None
+        granted = None if self.holds else self._begin(turn)
+        if now_s() >= self._confined_s + CONFINE_S:
+            self._confine()
+        self._due_s = min(self._confined_s + CONFINE_S, float("inf") if turn.ends_s is None else turn.ends_s)
+        return granted
 
     def finish(self, why: str) -> None:
         """End this connection's turn, or its wait. Never raises: what could not be given back keeps the next turn from
@@ -156,7 +170,7 @@ class TurnKeeper:
                 held = state.turn
                 draft.state = turns.returning(state)
             else:
-                draft.state = turns.grant(state, now_s())
+                draft.state = _next(state)
         if held is not None:
             self.over = why
             self._audit.changed("turn ended", number=held.number, why=why)
@@ -183,12 +197,12 @@ class TurnKeeper:
     def _take(self, request: dict[str, Any]) -> TurnGranted | None:
         people = self._people(protocol.words(request, "people", MAX_PEOPLE))
         pid = protocol.number(request, "client")
-        with Held(self._root, pid, self._who.uid):
+        with Held(self._root, pid, self._who.uid) as held:
             client = process(pid)
+            held.check()
         if client is None:
             raise HostError(f"process {pid} has ended")
-        with contextlib.suppress(HostError):  # Confining is a courtesy to who measures; it keeps nobody from waiting.
-            self._group.confine(self._students(), housekeeping(self._root, self._class))
+        self._confine()
         waiting = Waiting(
             uid=self._who.uid,
             people=people,
@@ -201,7 +215,11 @@ class TurnKeeper:
         join = turns.join_first if self._who.instructor else turns.join
         self._change(lambda state: join(turns.prune(state, alive), waiting))
         self.waiting, self.later = True, request.get("id")
-        granted = self.look()
+        try:
+            granted = self.look()
+        except BaseException:
+            self.finish("the turn could not begin")
+            raise
         if granted is not None:
             self.later = None
         return granted
@@ -211,7 +229,8 @@ class TurnKeeper:
         missing = self._group.missing
         if not missing:
             try:
-                self._group.confine(self._students(), housekeeping(self._root, self._class))
+                if not alive(turn.client):
+                    raise HostError("the process that was to measure has ended")
                 origin = self._group.take_in(turn.client.pid, turn.uid)
                 self._mine = replace(turn, origin=origin)
                 self._change(lambda state: _with_origin(state, self._me, origin))
@@ -234,29 +253,52 @@ class TurnKeeper:
                 troubles.append(step())
             except WorkshopError as error:
                 troubles.append(error.sentence())
-            except OSError as error:
-                troubles.append(clean(error, 200))
+            except Exception as error:
+                # A mistake of ours, too: the other step is still to be done, and the next turn is not to begin.
+                troubles.append(f"{type(error).__name__}: {clean(error, 200)}")
         trouble = "; ".join(one for one in troubles if one)
         if trouble:
             self._audit.changed("not as before", number=turn.number, trouble=trouble)
         with contextlib.suppress(WorkshopError):
-            self._change(lambda state: turns.grant(turns.returned(state, clean(trouble, 400)), now_s()))
+            self._change(lambda state: _next(turns.returned(state, clean(trouble, 400))))
 
     def _instruct(self, do: str, request: dict[str, Any]) -> None:
         user = protocol.text(request, "user", 64) if request.get("user") is not None else ""
         try:
             uid = pwd.getpwnam(user).pw_uid if user else None
-        except KeyError:
+        except (KeyError, ValueError):
             raise HostError(f"there is no user {clean(user, 40)} here") from None
         if do == "end":
-            self._change(lambda state: turns.end(state, uid, self._who.user))
+            self._change(lambda state: turns.end(state, uid, self._who.user, now_s()))
         elif do == "freeze":
             self._change(lambda state: turns.freeze(state, self._who.user))
         else:
-            self._change(lambda state: turns.grant(turns.thaw(turns.prune(state, alive)), now_s()))
+            self._change(lambda state: _next(turns.thaw(state)))
         self._audit.changed(f"turn {do}", user_named=user)
 
     # Details ------------------------------------------------------------------------------------------------------
+
+    def _confine(self) -> None:
+        """Keep those who have not the turn off the hot CPUs: a courtesy to who measures, which keeps nobody from
+        waiting or measuring where it fails."""
+        self._confined_s = now_s()
+        with contextlib.suppress(HostError):
+            self._group.confine(self._students(), housekeeping(self._root, self._class))
+
+    def _end_stuck(self) -> None:
+        """End an agent that does not end its turn: whoever hangs it has the machine for no longer than that."""
+        state = self._file.read()
+        if state.turn is None or state.turn.agent == self._me or now_s() < turns.stuck_s(state):
+            return
+        with contextlib.suppress(OSError):
+            held = os.pidfd_open(state.turn.agent.pid)
+            try:
+                if alive(state.turn.agent):
+                    self._audit.changed("agent ended", number=state.turn.number, people=list(state.turn.people))
+                    signal.pidfd_send_signal(held, signal.SIGKILL)
+                    select.select([held], [], [], _DEATH_S)
+            finally:
+                os.close(held)
 
     def _change(self, how: Callable[[TurnState], TurnState]) -> None:
         with self._file.changing() as draft:
@@ -292,6 +334,11 @@ class TurnKeeper:
         if wanted is not None:
             with contextlib.suppress(OSError):
                 self._watched = (wanted, os.pidfd_open(wanted.pid))
+
+
+def _next(state: TurnState) -> TurnState:
+    """With the turn of the first in the queue who is still there, where it may begin."""
+    return turns.grant(turns.prune(state, alive), now_s())
 
 
 def _with_origin(state: TurnState, agent: Process, origin: str) -> TurnState:

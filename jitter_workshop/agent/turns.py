@@ -16,6 +16,8 @@ from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
 Alive = Callable[[Process], bool]
 
 MAX_WAITING = 256
+GRACE_S = 150.0
+"""How long an agent may take to see that its turn is over: longer than any write to the host takes (update-grub)."""
 
 
 def join(state: TurnState, waiting: Waiting) -> TurnState:
@@ -91,12 +93,12 @@ def returned(state: TurnState, trouble: str = "") -> TurnState:
     return replace(state, turn=None, trouble=trouble or state.trouble)
 
 
-def end(state: TurnState, uid: int | None, by: str) -> TurnState:
+def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
     """An instructor ends the turn, or takes somebody out of the queue: of user ``uid``, None for whoever has the turn.
     Raises HostError where there is no such thing."""
     turn = state.turn
     if turn is not None and uid in (None, turn.uid):
-        return replace(state, turn=replace(turn, ended_by=by))
+        return replace(state, turn=replace(turn, ended_by=by, ends_s=min(turn.ends_s or now_s, now_s)))
     rest = tuple(one for one in state.queue if one.uid != uid)
     if len(rest) == len(state.queue):
         raise HostError(
@@ -129,6 +131,15 @@ def over(turn: Turn, now_s: float) -> str:
     if turn.ends_s is not None and now_s >= turn.ends_s:
         return f"your turn is over: {(turn.ends_s - turn.began_s) / 60:.3g} minutes are the longest in this class"
     return ""
+
+
+def stuck_s(state: TurnState) -> float:
+    """When the agent of the turn has had time enough to end it: whoever waits may end that agent then. Infinite where
+    no end is set, or the machine is being given back, which takes as long as it takes."""
+    turn = state.turn
+    if turn is None or turn.returning or turn.ends_s is None:
+        return float("inf")
+    return turn.ends_s + GRACE_S
 
 
 def place_of(state: TurnState, agent: Process) -> int | None:

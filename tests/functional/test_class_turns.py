@@ -1,5 +1,5 @@
-"""Turns between real agents on a made host: in order, one at a time, and the host as it was after each, whatever becomes
-of who had it."""
+"""Turns between real agents on a made host: in order, one at a time, and the host as it was after each, whatever
+becomes of who had it."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def test_the_audit_names_who_changed_what(tree: Path, people: People) -> None:
     one.ask("keep")
     folder = tree / tuned_tree.STATE
     lines = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
-    assert [line["what"] for line in lines][0] == "turn began"
+    assert lines[0]["what"] == "turn began"
     assert {line["what"] for line in lines} == {"turn began", "applied", "given back", "turn ended"}
     assert {(line["user"], line["uid"]) for line in lines} == {("grace", 6000)}
     assert (folder / "audit.jsonl").stat().st_mode & 0o077 == 0

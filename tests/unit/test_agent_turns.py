@@ -97,14 +97,14 @@ def test_a_frozen_class_waits() -> None:
 
 def test_an_instructor_ends_a_turn_or_a_wait() -> None:
     state = turns.grant(turns.join(turns.join(TurnState("boot"), waiting(1)), waiting(2)), 0.0)
-    ended = turns.end(state, None, "ada")
+    ended = turns.end(state, None, "ada", 0.0)
     assert ended.turn is not None
     assert turns.over(ended.turn, 1.0) == "ada ended your turn"
-    assert turns.end(state, 2, "ada").queue == ()
+    assert turns.end(state, 2, "ada", 0.0).queue == ()
     with pytest.raises(HostError):
-        turns.end(state, 3, "ada")
+        turns.end(state, 3, "ada", 0.0)
     with pytest.raises(HostError, match="nobody has the turn"):
-        turns.end(TurnState("boot"), None, "ada")
+        turns.end(TurnState("boot"), None, "ada", 0.0)
 
 
 def test_an_orphaned_turn_is_adopted_and_ends() -> None:
@@ -212,7 +212,7 @@ class Class(RuleBasedStateMachine):
     @precondition(lambda self: self.state.turn is not None)
     @rule()
     def end(self) -> None:
-        self.state = turns.end(self.state, None, "ada")
+        self.state = turns.end(self.state, None, "ada", 0.0)
         assert self.state.turn is not None
         assert turns.over(self.state.turn, self.now)
 
