@@ -28,9 +28,9 @@ def installed() -> str | None:
 
 
 class Browser:
-    """One page. ``events``: all that the browser told meanwhile, by method."""
+    """One page. ``switches``: more of Chromium's own. ``events``: all that the browser told meanwhile, by method."""
 
-    def __init__(self) -> None:
+    def __init__(self, *switches: str) -> None:
         program = installed()
         assert program is not None
         self._home = tempfile.mkdtemp(prefix="browser-")
@@ -54,6 +54,7 @@ class Browser:
                 "--no-first-run",
                 "--remote-debugging-pipe",
                 f"--user-data-dir={self._home}",
+                *switches,
                 "about:blank",
             ],
             stdin=subprocess.DEVNULL,
@@ -108,6 +109,18 @@ class Browser:
         self.call("Page.navigate", url=address)
         if not any(method == "Page.loadEventFired" for method, _ in self.events):
             self._until(lambda one: one.get("method") == "Page.loadEventFired")
+
+    def until(self, method: str, fits: Callable[[dict[str, Any]], bool] = lambda _: True) -> dict[str, Any]:
+        """The first event of this name that fits, told already or still to come."""
+        for name, params in self.events:
+            if name == method and fits(params):
+                return params
+        return self._until(lambda one: one.get("method") == method and fits(one["params"]))["params"]
+
+    def press(self, key: str) -> None:
+        """A key that writes a character."""
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def ask(self, expression: str) -> Any:
         """The value of an expression in the page."""

@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,14 +56,15 @@ def run(args: argparse.Namespace) -> int:
         # What leaving gave back where nobody was left to tell of it: after the screen, and after a signal.
         lines = closing_lines(workshop, output_style().width)
         # A signal comes at a prompt, whose line is still open.
-        _tell(["", *lines] if lines and plain else lines)
+        _tell(["", *lines] if lines and plain else lines, sys.stderr if served() else sys.stdout)
 
 
-def _tell(lines: list[str]) -> None:
-    """On standard output, which may be gone with its terminal."""
+def _tell(lines: list[str], where: TextIO) -> None:
+    """On a stream that may be gone with its terminal. What is served says it on standard error: the other one carries
+    its screen."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
-        sys.stdout.flush()
+        where.write("".join(f"{line}\n" for line in lines))
+        where.flush()
 
 
 def _is_terminal(stream: object) -> bool:

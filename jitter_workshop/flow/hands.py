@@ -22,7 +22,7 @@ from jitter_workshop.agent.client import (
     connect_class,
     rights,
 )
-from jitter_workshop.errors import BusyError, WorkshopError
+from jitter_workshop.errors import BusyError, HostError, WorkshopError
 from jitter_workshop.flow.changing import standing
 from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.witness import Tracer
@@ -45,13 +45,15 @@ def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
 
 
 class Hands:
-    """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. ``trouble``: what kept :meth:`close`
-    from giving back, a sentence, or "". ``diary``: where each write is written down; of a workshop that of its session.
-    Not for several threads at once."""
+    """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. ``class_only`` (in a browser): a class
+    host's agent is asked and no other, and nobody is asked for a password. ``trouble``: what kept :meth:`close` from
+    giving back, a sentence, or "". ``diary``: where each write is written down; of a workshop that of its session. Not
+    for several threads at once."""
 
     def __init__(self, ask: Ask = ask_here, diary: Diary | None = None) -> None:
         self.ask = ask
         self.diary = diary or Diary(None)
+        self.class_only = False
         self._agent: AgentClient | None = None
         self.trouble = ""
         self._leased: set[str] = set()
@@ -72,7 +74,9 @@ class Hands:
     @property
     def rights(self) -> Rights:
         """How something would be written: as root already, by way of sudo, or not at all."""
-        return "root" if self._agent is not None else rights()
+        if self._agent is not None:
+            return "root"
+        return "none" if self.class_only and not _in_class() else rights()
 
     @property
     def notice(self) -> str:
@@ -107,9 +111,7 @@ class Hands:
     def place(self, pid: int) -> CpuSet:
         """Put a process of this user's on the isolated CPUs; which ones. Raises HostError, also where sudo would have
         to ask: a run that is about to begin is no moment for a question."""
-        self._agent = self._living() or connect(ask=False)
-        self._began = True
-        return CpuSet.parse_list(self._agent.place(pid))
+        return CpuSet.parse_list(self._connected(may_ask=False).place(pid))
 
     def tracer(self) -> Tracer:
         """Who records the kernel's trace. Raises HostError where root's rights are not to be had, also where an agent
@@ -203,10 +205,12 @@ class Hands:
     def _connected(self, purpose: Purpose = CHANGING, may_ask: bool = True) -> AgentClient:
         agent = self._living()
         if agent is None:
+            if self.class_only and not _in_class():
+                raise HostError(f"{purpose.noun} is not for a browser", "open the workshop in a terminal for that")
             try:
                 agent = connect(ask=False, purpose=purpose)
             except NeedsPassword:
-                if not may_ask:
+                if self.class_only or not may_ask:
                     raise
                 agent = self.ask(lambda: connect(purpose=purpose))
             self._agent, self._began = agent, True
@@ -227,6 +231,15 @@ class Hands:
     def _write_down_lapsed(self) -> None:
         """What a lost lease gave back by itself, as far as the host's journal says so by now."""
         self.diary.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot())})
+
+
+def _in_class() -> bool:
+    from jitter_workshop.flow.classhost import class_host
+
+    try:
+        return class_host() is not None
+    except WorkshopError:
+        return False
 
 
 def _ids(words: Sequence[str]) -> set[str]:

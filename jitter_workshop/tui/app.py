@@ -20,12 +20,14 @@ from jitter_workshop.tui.actions import bindings, of_scope
 from jitter_workshop.tui.class_app import ClassApp
 from jitter_workshop.tui.driver import QuietDriver
 from jitter_workshop.tui.guard import guarded_terminal
-from jitter_workshop.tui.served import ask_nobody, served
+from jitter_workshop.tui.served import served
 from jitter_workshop.tui.settings import Settings
 from jitter_workshop.tui.settings_words import farewell
 from jitter_workshop.tui.theme import PALETTES, THEMES, Palette, textual_theme
 
 if TYPE_CHECKING:
+    from textual.driver import Driver
+
     from jitter_workshop.flow.workshop import Workshop
     from jitter_workshop.model.course import StepName
     from jitter_workshop.model.run import Run
@@ -50,8 +52,7 @@ class WorkshopApp(ClassApp):
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
     def __init__(self, workshop: Workshop, chapter: str | None = None) -> None:
-        # In a browser Textual's own driver for that takes the terminal's place.
-        super().__init__(driver_class=None if served() else QuietDriver)
+        super().__init__(driver_class=_page_driver() if served() else QuietDriver)
         self.workshop = workshop
         self.exit_code = 0
         self.leaving = False
@@ -87,7 +88,8 @@ class WorkshopApp(ClassApp):
             loop = asyncio.get_running_loop()
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.end_by_signal, number)
-        self.workshop.hands.ask = ask_nobody if served() else self._ask_below
+        self.workshop.hands.ask = self._ask_below
+        self.workshop.hands.class_only = served()
         from jitter_workshop.tui.screens.home import HomeScreen
 
         self.begin_class()
@@ -332,6 +334,12 @@ class WorkshopApp(ClassApp):
                 if action.palette:
                     title = f"{action.label[:1].upper()}{action.label[1:]}  ({action.shown})"
                     yield SystemCommand(title, action.tooltip, _caller(self, screen, action.run, action.scope == "app"))
+
+
+def _page_driver() -> type[Driver]:
+    from jitter_workshop.tui.webdriver import PageDriver
+
+    return PageDriver
 
 
 def _caller(app: WorkshopApp, screen: Screen[object], run: str, of_app: bool) -> Callable[[], object]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
 
-from jitter_workshop.tui import webserver
+from jitter_workshop.tui import webserver, websession
 from jitter_workshop.tui.served import SERVED
 
 
@@ -53,20 +56,79 @@ def test_the_origin_of_a_session(origin: str | None, host: str, ours: bool) -> N
     assert webserver.of_ours(origin, host) is ours
 
 
-def test_a_cookie_with_the_token_and_no_other() -> None:
-    assert webserver.known("a=b; jitter-workshop=secret", "secret")
-    for header in (None, "", "jitter-workshop=", "jitter-workshop=secre", "jitter-workshop=secret2", "other=secret"):
-        assert not webserver.known(header, "secret")
-
-
 @given(st.text())
 def test_any_header_is_an_answer(header: str) -> None:
-    assert not webserver.known(header, "a long secret that no text holds")
     webserver.loopback(header)
     webserver.of_ours(header, "localhost:8022")
 
 
-def test_what_a_session_runs_cannot_be_bent_by_a_name() -> None:
-    line = webserver.command_line(["--session", "x; touch /tmp/y"])
-    assert "'x; touch /tmp/y'" in line
-    assert f"{SERVED}=1" in line
+@given(st.text(), st.text())
+def test_the_query_names_the_token_of_the_first_page_alone(rest: str, query: str) -> None:
+    named = webserver.given(f"/{rest}", query)
+    assert named == (query if rest == "" else rest.partition("/")[0])
+
+
+@given(st.one_of(st.none(), st.integers(), st.text(), st.booleans(), st.lists(st.integers()), st.floats()))
+def test_a_size_is_one_of_a_screen(said: object) -> None:
+    assert 1 <= webserver.size(said, 80) <= 1000
+
+
+@given(st.binary())
+def test_last_words_carry_no_escapes_of_theirs(said: bytes) -> None:
+    words = websession.last_words(said)
+    assert words == b"" or words.startswith(websession.CLEAR.encode())
+    shown = words.removeprefix(websession.CLEAR.encode()).decode()
+    assert not set(shown.replace("\r\n", "")) & {chr(code) for code in (*range(32), *range(127, 160))}
+
+
+class Page:
+    """Takes what a session sends."""
+
+    def __init__(self) -> None:
+        self.seen = b""
+        self.closed = asyncio.Event()
+
+    async def send(self, data: bytes) -> None:
+        self.seen += data
+
+    async def close(self) -> None:
+        self.closed.set()
+
+
+def session(page: Page, code: str, monkeypatch: pytest.MonkeyPatch) -> websession.PageSession:
+    monkeypatch.setattr(websession, "command", lambda *_: [sys.executable, "-I", "-S", "-c", code])
+    return websession.PageSession((), page.send, page.close)
+
+
+GREET = "import os, signal, sys, time; os.write(1, b'__GANGLION__\\n'); "
+
+
+async def test_a_workshop_knows_that_it_is_served_and_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Page()
+    told = f"os.write(2, ' '.join(os.environ[n] for n in ('{SERVED}', 'COLUMNS', 'ROWS')).encode())"
+    started = session(page, GREET + told, monkeypatch)
+    await started.start(100, 30)
+    await asyncio.wait_for(page.closed.wait(), 60)
+    assert page.seen == websession.last_words(b"1 100 30")
+    await started.stop()
+
+
+async def test_what_is_drawn_is_passed_on_and_what_is_cut_off_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Page()
+    packets = "os.write(1, b'D\\0\\0\\0\\2hiM\\0\\0\\0\\2{}D\\0\\0\\0\\1!D\\0\\0\\0\\9cut')"
+    started = session(page, GREET + packets, monkeypatch)
+    await started.start(80, 24)
+    await asyncio.wait_for(page.closed.wait(), 60)
+    assert page.seen == b"hi!"
+
+
+async def test_a_workshop_that_does_not_leave_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websession, "PATIENCE_S", 0.2)
+    page = Page()
+    started = session(page, GREET + "os.write(1, b'D\\0\\0\\0\\2hi'); os.kill(0, signal.SIGSTOP)", monkeypatch)
+    await started.start(80, 24)
+    process = started._process
+    assert process is not None
+    await started.stop()
+    assert process.returncode == -9
+    await started.stop()  # a second time there is nothing to do

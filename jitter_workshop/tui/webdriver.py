@@ -1,0 +1,87 @@
+"""Textual's driver for a page of ``serve``, with an input thread that sleeps until there is input.
+
+The original looks around ten times a second, also while a block is measured, and stays behind when whoever reads its
+output is gone. This one leaves then as it does when a terminal is closed: a run is stopped, and what is held is given
+back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+from codecs import getincrementaldecoder
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import constants
+from textual._xterm_parser import XTermParser
+from textual.drivers._byte_stream import ByteStream
+from textual.drivers.web_driver import WebDriver
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+_ESCAPE_TIMEOUT_MS = 1000 * constants.ESCAPE_DELAY + 10
+"""How long an unfinished escape sequence may wait for its rest; a lone Escape key is told after that."""
+
+
+class PageDriver(WebDriver):
+    """Draws into a page, by way of the server's pipes."""
+
+    def __init__(
+        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._write = partial(self._write_all)
+        # It may sleep in a read when the workshop has ended: nothing waits for it then.
+        self._key_thread = threading.Thread(target=self.run_input_thread, name="textual-input", daemon=True)
+
+    def run_input_thread(self) -> None:
+        """Wait for what the server passes on, until it has ended."""
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")(errors="replace").decode
+        packets = ByteStream()
+        source = self._input_reader._fileno
+        look = select.poll()
+        look.register(source, select.POLLIN)
+        timeout_ms: float | None = None
+        try:
+            while True:
+                if look.poll(timeout_ms):
+                    data = os.read(source, 4096)
+                    if not data:
+                        break
+                    for kind, payload in packets.feed(data):
+                        if kind == "D":
+                            for message in parser.feed(decode(payload)):
+                                self.process_message(message)
+                        else:
+                            self._on_meta(kind, payload)
+                    # One more look after the escape delay, then sleep: a timeout can only follow input.
+                    timeout_ms = _ESCAPE_TIMEOUT_MS
+                else:
+                    timeout_ms = None
+                for message in parser.tick():
+                    self.process_message(message)
+        finally:
+            self._page_gone()
+
+    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
+        if packet_type == "quit":
+            self._page_gone()
+        else:
+            super().on_meta(packet_type, payload)
+
+    def _page_gone(self) -> None:
+        app = self._app
+        app.call_later(getattr(app, "terminal_gone", app.exit))
+
+    def _write_all(self, data: bytes) -> int:
+        """Everything, also where a signal came between. Nobody reads: the input's end says so, and the app leaves."""
+        left = memoryview(data)
+        with contextlib.suppress(OSError):
+            while left:
+                left = left[os.write(self.fileno, left) :]
+        return len(data)
