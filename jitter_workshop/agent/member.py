@@ -1,19 +1,16 @@
 """Who speaks, and what the class lets them do. Whoever they say they are: the kernel says who it is (SO_PEERCRED on a
-socket, unix(7)), or sudo, which is root's own program (SUDO_UID)."""
+socket, unix(7)), or sudo, which is root's own program (SUDO_UID).
+
+What only a class host needs is loaded only there."""
 
 from __future__ import annotations
 
-import grp
 import os
-import pwd
-import socket
 import stat
-import struct
 from collections.abc import Mapping
 
 from jitter_workshop.agent.policy import host_for
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Refused, Wanted
 from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, ClassFile
@@ -23,8 +20,6 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.paths import CLASS_FILE
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.registry import find
-
-_UCRED = struct.Struct("3i")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +42,8 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
         return None
     except OSError as error:
         raise HostError(f"{CLASS_FILE} cannot be read: {reason(error)}") from error
+    from jitter_workshop.host.classfile import parse_class
+
     with os.fdopen(file, "rb") as source:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != owner or stat.S_IMODE(status.st_mode) & 0o022:
@@ -56,16 +53,26 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
     """The user id of who speaks over ``descriptor``; of root's own caller 0. Whom a program of root's let in is who it
-    says, whatever ``descriptor`` is: they chose it, and may have connected it to a service that is root's."""
+    says, whatever ``descriptor`` is: they chose it, and may have connected it to a service that is root's. Raises
+    HostError."""
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
         if given.isascii() and given.isdigit() and len(given) < 11:
             return int(given)
     if user := environment.get("DOAS_USER"):
-        return pwd.getpwnam(user).pw_uid
+        import pwd
+
+        try:
+            return pwd.getpwnam(user).pw_uid
+        except KeyError:
+            raise HostError(f"there is no user {clean(user, 40)} here") from None
     if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+        import socket
+        import struct
+
+        credentials = struct.Struct("3i")
         with socket.socket(fileno=os.dup(descriptor)) as peer:
-            _, uid, _ = _UCRED.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+            _, uid, _ = credentials.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size))
             return int(uid)
     return 0
 
@@ -79,6 +86,8 @@ def speakable(descriptor: int) -> bool:
 
 def member(uid: int, described: ClassFile) -> Member:
     """Who a user id is in a class. Raises HostError for who is not in it."""
+    import pwd
+
     try:
         user = pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -92,6 +101,9 @@ def member(uid: int, described: ClassFile) -> Member:
 def uids_of(group: str) -> frozenset[int]:
     """The user ids of a group's members, those whose own group it is among them, but for the service of that name; none
     where there is no such group."""
+    import grp
+    import pwd
+
     try:
         found = grp.getgrnam(group)
     except KeyError:

@@ -72,7 +72,7 @@ def test_an_agent_that_was_killed_in_a_lease_is_no_lease_that_ended(tree: Path) 
     with AgentClient(command(tree)) as agent:
         plan = agent.plan(WORDS, "2-3")
         agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
-        agent._process.kill()
+        agent._link._process.kill()
         with pytest.raises(HostError, match=f"signal {int(signal.SIGKILL)}") as caught:
             agent.wait()
     assert "run 'jitter-workshop restore'" in caught.value.advice
@@ -85,9 +85,9 @@ def test_an_agent_that_ended_by_itself_is_asked_for_at_once(tree: Path, monkeypa
         plan = agent.plan(WORDS, "2-3")
         agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
         assert agent._heart is not None
-        agent._process.kill()
+        agent._link._process.kill()
         agent._heart.join(60)
-        assert agent._process.returncode == -signal.SIGKILL
+        assert agent._link._process.returncode == -signal.SIGKILL
 
 
 def test_errors_come_through_as_they_are(tree: Path) -> None:

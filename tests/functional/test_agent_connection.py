@@ -309,7 +309,7 @@ def test_roots_process_loads_only_its_own_rooms() -> None:
     )
     loaded = done.stdout.split()
     ours = {name.split(".")[1] for name in loaded if name.startswith("jitter_workshop.")}
-    assert ours == {"agent", "errors", "host", "model", "tuning"}
+    assert ours == {"agent", "errors", "host", "model", "paths", "tuning"}
     others = {name.partition(".")[0] for name in loaded if not name.startswith(("_", "jitter_workshop"))}
     assert others <= set(ROOTS_MODULES.split()), sorted(others - set(ROOTS_MODULES.split()))
 

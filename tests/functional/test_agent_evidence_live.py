@@ -135,7 +135,7 @@ def read(agent: AgentClient) -> tuple[list[TraceEvent], dict[int, int]]:
 
 
 def ours(agent: AgentClient) -> list[Path]:
-    return sorted(INSTANCES.glob(f"jitter-workshop-{agent._process.pid}@*-*"))
+    return sorted(INSTANCES.glob(f"jitter-workshop-{agent._link._process.pid}@*-*"))
 
 
 def of_hot_cpus(agent: AgentClient) -> Path:
@@ -305,15 +305,15 @@ def test_nothing_is_left_after_any_end(agent: AgentClient, woken: Woken, hot: in
     if how is None:
         agent.close()
     else:
-        agent._process.send_signal(how)
+        agent._link._process.send_signal(how)
     assert gone(agent)
 
 
 def test_one_that_somebody_reads_is_removed_when_they_stop(agent: AgentClient, woken: Woken, hot: int) -> None:
     begin(agent, woken, hot)
     with (ours(agent)[0] / "trace_pipe").open():
-        agent._process.kill()
-        agent._process.wait()
+        agent._link._process.kill()
+        agent._link._process.wait()
         # The other one goes at once.
         ends = time.monotonic() + 60
         while len(ours(agent)) > 1 and time.monotonic() < ends:
@@ -351,7 +351,7 @@ def test_nobody_elses_trace_is_touched(agent: AgentClient, woken: Woken, hot: in
 
 
 def test_the_agent_keeps_off_the_hot_cpus(agent: AgentClient, woken: Woken, hot: int) -> None:
-    pid = agent._process.pid
+    pid = agent._link._process.pid
     before = os.sched_getaffinity(pid)
     begin(agent, woken, hot)
     if len(os.sched_getaffinity(woken.pid) | before) > 1:
@@ -384,11 +384,11 @@ def test_what_is_left_when_everybody_is_killed_is_known_and_removed(agent: Agent
     agent.evidence_start()
     names = tuple(path.name for path in ours(agent))
     assert not set(names) & set(instances.stale(HostRoot()))
-    pid = agent._process.pid
+    pid = agent._link._process.pid
     (watcher,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     os.kill(int(watcher), signal.SIGKILL)
-    agent._process.kill()
-    agent._process.wait()
+    agent._link._process.kill()
+    agent._link._process.wait()
     assert tuple(path.name for path in ours(agent)) == names
     assert set(names) <= set(instances.stale(HostRoot()))
     assert set(names) <= set(instances.remove_stale(HostRoot(), HostWriter())[0])

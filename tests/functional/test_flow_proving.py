@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.agent.link import ProcessLink
 from jitter_workshop.bench import lock
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
@@ -673,9 +674,11 @@ def test_what_a_lost_lease_gave_back_is_in_the_history(
             measured.spoil.clear()  # once
             agent = hands._agent
             assert agent is not None
-            assert agent._process.stdin is not None
-            agent._process.stdin.close()  # as an agent sees a program that stands still: nobody speaks any more
-            agent._process.wait(30)
+            link = agent._link
+            assert isinstance(link, ProcessLink)
+            assert link._process.stdin is not None
+            link._process.stdin.close()  # as an agent sees a program that stands still: nobody speaks any more
+            link._process.wait(30)
         return run
 
     measured.spoil[0] = measured.spoil[1] = lose
