@@ -1,0 +1,104 @@
+"""The playbooks that come with the tool: what they may say."""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from jitter_workshop.classroom import bundle
+
+FOLDER = Path(__file__).parents[2] / "assets" / "ansible"
+PLAYBOOKS = ("check.yml", "gather.yml", "install.yml", "remove.yml")
+FILES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.yml"))
+_KEYWORDS = {
+    "always", "become", "block", "changed_when", "check_mode", "delegate_to", "failed_when", "loop", "loop_control",
+    "name", "register", "rescue", "vars", "when",
+}  # fmt: skip
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load((FOLDER / name).read_text("utf-8"))
+
+
+def tasks(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for one in found:
+        inner = [task for part in ("block", "rescue", "always") for task in one.get(part, [])]
+        yield one
+        yield from tasks(inner)
+
+
+def every_task() -> list[tuple[str, dict[str, Any]]]:
+    plays = [(name, task) for name in PLAYBOOKS for play in read(name) for task in tasks(play.get("tasks", []))]
+    roles = [name for name in FILES if "/tasks/" in name]
+    return plays + [(name, task) for name in roles for task in tasks(read(name))]
+
+
+def module(task: dict[str, Any]) -> str | None:
+    """The module that a task calls; None for a block."""
+    words = set(task) - _KEYWORDS
+    assert len(words) == (0 if "block" in task else 1), f"{task['name']}: {sorted(words)}"
+    return words.pop() if words else None
+
+
+def test_there_are_the_playbooks_that_are_described() -> None:
+    text = (FOLDER / "README.md").read_text("utf-8")
+    assert sorted(path.name for path in FOLDER.glob("*.yml")) == list(PLAYBOOKS)
+    assert set(re.findall(r"\b[a-z_]+\.yml\b", text)) - {"members.yml", "argument_specs.yml"} == set(PLAYBOOKS)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_file_is_yaml(name: str) -> None:
+    assert read(name)
+
+
+def test_only_modules_of_ansible_core_are_called() -> None:
+    called = {module(task) for _, task in every_task()} - {None}
+    assert called
+    assert all(name is not None and name.startswith("ansible.builtin.") for name in called)
+
+
+def test_no_shell_and_no_error_is_passed_over() -> None:
+    found = every_task()
+    assert len(found) > 15
+    for where, task in found:
+        assert module(task) not in ("ansible.builtin.shell", "ansible.builtin.raw", "ansible.builtin.script"), where
+        assert "ignore_errors" not in task, where
+        assert "ignore_unreachable" not in task, where
+    assert not any("ignore_unreachable" in play or "ignore_errors" in play for n in PLAYBOOKS for play in read(n))
+
+
+def test_what_a_command_changes_is_said_and_its_words_are_a_list() -> None:
+    commands = [task for _, task in every_task() if module(task) == "ansible.builtin.command"]
+    assert commands
+    for task in commands:
+        assert "changed_when" in task, task["name"]
+        assert list(task["ansible.builtin.command"]) == ["argv"], task["name"]
+
+
+def test_an_error_that_is_held_back_is_told_by_a_later_task() -> None:
+    for name in PLAYBOOKS:
+        found = [task for play in read(name) for task in tasks(play.get("tasks", []))]
+        held = [task["register"] for task in found if task.get("failed_when") is False]
+        told = str([task for task in found if module(task) == "ansible.builtin.assert"])
+        assert all(re.search(rf"\b{one}\b", told) for one in held), name
+
+
+def test_the_role_says_what_it_may_be_told() -> None:
+    role = "roles/jitter_workshop"
+    options = read(f"{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    assert {name: option["default"] for name, option in options.items()} == read(f"{role}/defaults/main.yml")
+
+
+def test_they_are_in_the_archive_that_they_install(tmp_path: Path) -> None:
+    out = tmp_path / "class.tar.gz"
+    bundle.write(out, b'name = "x"\n')
+    with tarfile.open(fileobj=io.BytesIO(out.read_bytes())) as archive:
+        names = archive.getnames()
+    assert {f"jitter-workshop-class/ansible/{name}" for name in (*FILES, "README.md")} <= set(names)
