@@ -40,8 +40,6 @@ STUCK_S = 600.0
 """Who is there, did nothing new for so long, and is not done, may want help."""
 AWAY_S = 600.0
 """Whose program has said nothing for so long has left: an open one posts now and then (flow/posting.py)."""
-AT = 99.9
-"""By which percentile a curve is better than another."""
 _WAIT_S = 20.0
 _MAX_NS = 1 << 62
 _VERSION = 1
@@ -88,7 +86,7 @@ class BoardStore:
             moved = before[1] if before is not None and before[0] == text else now_s
             self._base.execute("insert or replace into member values (?, ?, ?, ?, ?)", (uid, user, text, now_s, moved))
             for run in posted.runs:
-                value = value_at(run, AT)
+                value = run.value_at()
                 if value is None:
                     continue
                 self._base.execute(
@@ -250,11 +248,6 @@ def _word(word: str) -> str:
     if len(word) > MAX_TEXT:
         raise UsageError(f"words have at most {MAX_TEXT} characters")
     return clean(word, MAX_TEXT)
-
-
-def value_at(run: PostedRun, percentile: float) -> int | None:
-    """The curve's value at a percentile; None where it does not reach so far."""
-    return next((value for p, value in run.points if p >= percentile - 1e-9), None)
 
 
 def stamp(seconds: float) -> str:

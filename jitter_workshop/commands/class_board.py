@@ -8,30 +8,90 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.base import print_json
 from jitter_workshop.errors import UsageError
+from jitter_workshop.model.text import clean, many
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jitter_workshop.flow.classboard import Gathered
+    from jitter_workshop.model.board import Board
 
 
 def run(args: argparse.Namespace) -> int:
     """0 done."""
     if args.do == "present":
         return _present(args)
-    if args.do == "results" and (args.forget is not None or args.forget_all):
-        return _forget(args)
-    from jitter_workshop.flow.classboard import Gathered, board, board_json, csv_table
+    if args.do == "results":
+        return _results(args)
+    return _board(args)
 
-    here = board()
-    boards: list[Gathered] = [Gathered(here.host, here, None)]
-    if args.do == "results" or args.csv:
-        sys.stdout.write(csv_table(boards))
+
+def _board(args: argparse.Namespace) -> int:
+    from jitter_workshop.flow import classboard
+
+    if args.chapter is not None:
+        known_chapter(args.chapter)
+    here = classboard.board()
+    boards = (classboard.Gathered(here.host, here, None),)
+    if args.csv:
+        sys.stdout.write(classboard.csv_table(boards, classboard.judged()))
     elif args.json:
-        print_json(here if args.machine else board_json(boards))
+        print_json(here if args.machine else classboard.board_json(boards))
+    elif args.chapter is not None:
+        show_class_curves(here, args.chapter, args.step)
     else:
-        from jitter_workshop.report.board_text import board_text
-
-        sys.stdout.write(board_text([(one.host, one.board, one.error) for one in boards]))
+        show_boards(boards)
     return 0
+
+
+def _results(args: argparse.Namespace) -> int:
+    """What this caller may see: an instructor everybody's, a student their own."""
+    if args.forget is not None or args.forget_all:
+        return _forget(args)
+    from jitter_workshop.flow import classboard
+
+    found = classboard.results()
+    boards = (classboard.Gathered(found.host, found, None),)
+    if args.json:
+        print_json(classboard.board_json(boards))
+    elif args.csv:
+        sys.stdout.write(classboard.csv_table(boards, classboard.judged()))
+    else:
+        show_boards(boards)
+    return 0
+
+
+def show_boards(boards: Sequence[Gathered]) -> None:
+    """Print them as a table that fits the terminal."""
+    from jitter_workshop.flow import classboard
+    from jitter_workshop.report.board_text import board_text
+    from jitter_workshop.report.terminal import output_style
+
+    course = classboard.judged()
+    sys.stdout.write(board_text(classboard.machines(boards), course.columns, course.near, output_style()))
+
+
+def show_class_curves(board: Board, chapter: str, step: str) -> None:
+    """Print everybody's curve of a chapter over each other, and what of them is to be said."""
+    from jitter_workshop.flow.presenting import class_curves, outermost
+    from jitter_workshop.report.terminal import output_style, wrap
+    from jitter_workshop.tui.widgets.canvas_print import printed
+
+    shown, told = class_curves(board, chapter, step, None)
+    crowd, named = outermost([one.curve for one in shown])
+    if shown:
+        sys.stdout.write(printed([*crowd, *named], crowd=len(crowd)))
+    words = f"{many(len(shown), 'member')}: {told}" if shown else told
+    sys.stdout.write("".join(f"{line}\n" for line in wrap(words, output_style().width)))
+
+
+def known_chapter(ident: str) -> None:
+    """Raises UsageError for what is no chapter of the course."""
+    from jitter_workshop.course.loader import load_course
+
+    known = [chapter.id for chapter in load_course().chapters]
+    if ident not in known:
+        raise UsageError(f"there is no chapter '{clean(ident, 40)}'", f"one of {', '.join(known)}")
 
 
 def _present(args: argparse.Namespace) -> int:
@@ -50,11 +110,7 @@ def _present(args: argparse.Namespace) -> int:
             return run_present()
         raise UsageError("what is to be shown?", "words, or --chapter ID, or --clear")
     if args.chapter is not None:
-        from jitter_workshop.flow.lessons import chapters
-
-        known = [line.id for line in chapters(args.session, None, args.root)]
-        if args.chapter not in known:
-            raise UsageError(f"there is no chapter '{args.chapter}'", f"one of {', '.join(known)}")
+        known_chapter(args.chapter)
     classboard.present(args.chapter or "", args.step, words)
     return 0
 

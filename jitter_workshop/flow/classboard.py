@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
 from collections.abc import Iterable, Sequence
@@ -10,16 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.classroom.client import connect
-from jitter_workshop.classroom.store import AT, STUCK_S, value_at
+from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.board import Banner, Board, BoardRow, PostedRun
+from jitter_workshop.flow.predictions import judge
+from jitter_workshop.model.board import Banner, Board, BoardRow, PostedChapter, PostedRun
 from jitter_workshop.model.codec import CodecError, from_plain
+from jitter_workshop.model.course import Course
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import clean
-
-__all__ = ["STUCK_S", "Gathered", "board", "board_json", "csv_table", "forget", "gathered", "present"]
+from jitter_workshop.model.text import clean, minute
+from jitter_workshop.report.board_text import Column, Machine, last_and_best
 
 MAX_FILE = 64 << 20
+OLD_S = 900.0
+"""A machine whose board was gathered so long before the newest one was not reached this time: it is silent."""
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -34,10 +38,55 @@ class Gathered:
     error: str = ""
 
 
+class Judged:
+    """What the course says of posted chapters: their order, and whether a guess was near."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The course's chapters, numbered in its order."""
+        return tuple(
+            Column(number, chapter.id, chapter.title, chapter.changes != "nothing")
+            for number, chapter in enumerate(self._course.chapters, 1)
+        )
+
+    def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
+        """As the chapter itself judges it (``flow.predictions``), by what was posted; None where that cannot tell."""
+        known = self._course.chapter(chapter.id)
+        guess = chapter.prediction
+        if known is None or known.prediction is None or guess is None:
+            return None
+        task = known.prediction
+        run = next((r for r in row.posted.runs if (r.chapter, r.slot) == (chapter.id, task.slot)), None)
+        if task.kind == "choice":
+            given = next((answer for answer in task.answers if answer.id == guess.choice), None)
+            if given is None or (task.slot is not None and run is None):
+                return None
+            return given.right is True if any(answer.right is not None for answer in task.answers) else None
+        asked = known.measurement(task.slot) if task.slot is not None else None
+        if run is None or (asked is not None and asked.workload != run.workload):
+            return None
+        measured = run.value_at(float(task.percentile or 99.9))
+        return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
+
+
+def judged() -> Judged:
+    """By the built-in course. Raises LessonError."""
+    return Judged(load_course())
+
+
 def board() -> Board:
     """Everybody's work on this machine, for its instructors. Raises HostError."""
     with connect() as client:
         return client.board()
+
+
+def results() -> Board:
+    """Everybody's work for an instructor, one's own for a student. Raises HostError."""
+    with connect() as client:
+        return client.board() if client.instructs else client.mine()
 
 
 def forget(user: str | None) -> int:
@@ -75,7 +124,35 @@ def gathered(folder: Path) -> tuple[Gathered, ...]:
             except (CodecError, RecursionError) as error:
                 why.append(f"board.json: {clean(error, 120)}")
         found.append(Gathered(clean(place.name, 64), theirs, status, "; ".join(why)))
-    return tuple(found)
+    return _without_old(found)
+
+
+def machines(boards: Iterable[Gathered]) -> tuple[Machine, ...]:
+    """What of them is shown as a board."""
+    return tuple(Machine(one.host, one.board, one.error) for one in boards)
+
+
+def _without_old(found: Sequence[Gathered]) -> tuple[Gathered, ...]:
+    """A board of an earlier gathering says nothing of now."""
+    times = {one.host: _time(one.board.at) for one in found if one.board is not None}
+    newest = max((at for at in times.values() if at is not None), default=None)
+    kept = []
+    for one in found:
+        at = times.get(one.host)
+        if one.board is not None and newest is not None and (at is None or (newest - at).total_seconds() > OLD_S):
+            why = f"nothing new since {minute(one.board.at) or 'a time that cannot be read'} UTC"
+            kept.append(Gathered(one.host, None, None, "; ".join(filter(None, (one.error, why)))))
+        else:
+            kept.append(one)
+    return tuple(kept)
+
+
+def _time(stamp: str) -> datetime.datetime | None:
+    try:
+        found = datetime.datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def board_json(boards: Sequence[Gathered]) -> dict[str, Any]:
@@ -89,49 +166,58 @@ def board_json(boards: Sequence[Gathered]) -> dict[str, Any]:
     }
 
 
-def csv_table(boards: Sequence[Gathered]) -> str:
-    """One line a member and chapter, for a spreadsheet. A word that a spreadsheet would take for a formula is quoted."""
+_HEADS = (
+    "host", "user", "people", "seen_at", "chapter", "step", "done", "setting", "curve", "hints",
+    "guess", "guess_percentile", "guess_ns", "guess_near", "last_p99.9_ns", "best_p99.9_ns",
+)  # fmt: skip
+
+
+def csv_table(boards: Sequence[Gathered], course: Judged) -> str:
+    """One line a member and chapter, for a spreadsheet; of a member who has begun none a line without a chapter. What a
+    spreadsheet would take for a formula begins with an apostrophe."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(
-        (
-            "host",
-            "user",
-            "people",
-            "chapter",
-            "step",
-            "done",
-            "setting",
-            "curve",
-            "guess_ns",
-            "last_p99.9_ns",
-            "best_p99.9_ns",
-        )
-    )
+    table.writerow(_HEADS)
     for one in boards:
         for row in one.board.rows if one.board is not None else ():
-            last, best = _by_chapter(row.posted.runs), _by_chapter(row.best)
+            first = [_cell(one.host), _cell(row.user), _cell(" + ".join(row.posted.people)), _cell(row.seen_at)]
+            if not row.posted.chapters:
+                table.writerow(first + [""] * (len(_HEADS) - len(first)))
             for chapter in row.posted.chapters:
-                guess = chapter.prediction.value_ns if chapter.prediction is not None else None
-                table.writerow(
-                    [
-                        _cell(one.host),
-                        _cell(row.user),
-                        _cell(" ".join(row.posted.people)),
-                        _cell(chapter.id),
-                        _cell(chapter.step),
-                        *(int(flag) for flag in (chapter.done, chapter.setting, chapter.curve)),
-                        "" if guess is None else guess,
-                        _value(last.get(chapter.id)),
-                        _value(best.get(chapter.id) or last.get(chapter.id)),
-                    ]
-                )
+                table.writerow(first + _of_chapter(row, chapter, course))
     return out.getvalue()
 
 
+def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[str | int]:
+    guess, near = chapter.prediction, course.near(row, chapter)
+    last, best = last_and_best(row, chapter.id)
+    return [
+        _cell(chapter.id),
+        _cell(chapter.step),
+        *(int(flag) for flag in (chapter.done, chapter.setting, chapter.curve)),
+        chapter.hints,
+        _cell(guess.choice or "") if guess is not None else "",
+        _cell(guess.percentile or "") if guess is not None else "",
+        _known(guess.value_ns if guess is not None else None),
+        _known(near),
+        _known(last.value_at() if last is not None else None),
+        _known(best.value_at() if best is not None else None),
+    ]
+
+
+def _known(number: int | None) -> str | int:
+    return "" if number is None else int(number)
+
+
 def _student(host: str, row: BoardRow) -> dict[str, Any]:
-    newest = max(row.posted.runs, key=lambda run: run.at, default=None)
-    best = min((run for run in (*row.best, *row.posted.runs) if _ns(run) is not None), key=_known, default=None)
+    last, best = last_and_best(row)
+    notes = {}
+    if row.posted.chapter is None:
+        notes["chapter"] = "no chapter was entered yet"
+    if last is None:
+        notes["last_run"] = "nothing was measured yet"
+    if best is None:
+        notes["best_run"] = "no run reaches p99.9 yet" if last is not None else "nothing was measured yet"
     return {
         "id": clean(row.user, 64),
         "people": [clean(name, 64) for name in row.posted.people],
@@ -139,12 +225,25 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
         "chapter": clean(row.posted.chapter, 80) if row.posted.chapter is not None else None,
         "step": clean(row.posted.step, 40),
         "marks": {clean(c.id, 80): {"setting": c.setting, "curve": c.curve} for c in row.posted.chapters},
+        "predictions": {clean(c.id, 80): _guess(c) for c in row.posted.chapters if c.prediction is not None},
         "done": sum(c.done for c in row.posted.chapters),
-        "last_run": _run(newest),
+        "last_run": _run(last),
         "best_run": _run(best),
         "seen_at": clean(row.seen_at, 30),
         "idle_s": row.idle_s,
         "stuck": row.stuck,
+        "away": row.away,
+        "notes": notes,
+    }
+
+
+def _guess(chapter: PostedChapter) -> dict[str, Any]:
+    guess = chapter.prediction
+    assert guess is not None
+    return {
+        "choice": clean(guess.choice, 80) if guess.choice is not None else None,
+        "percentile": clean(guess.percentile, 20) if guess.percentile is not None else None,
+        "value_ns": guess.value_ns,
     }
 
 
@@ -155,25 +254,9 @@ def _run(run: PostedRun | None) -> dict[str, Any] | None:
         "id": clean(run.id, 64),
         "label": clean(run.label, 80),
         "chapter": clean(run.chapter, 80),
-        "p99.9_ns": _ns(run),
+        "workload": clean(run.workload, 40),
+        "p99.9_ns": run.value_at(),
     }
-
-
-def _by_chapter(runs: Iterable[PostedRun]) -> dict[str, PostedRun]:
-    return {run.chapter: run for run in runs}
-
-
-def _ns(run: PostedRun) -> int | None:
-    return value_at(run, AT)
-
-
-def _known(run: PostedRun) -> int:
-    return _ns(run) or 0
-
-
-def _value(run: PostedRun | None) -> int | str:
-    value = _ns(run) if run is not None else None
-    return "" if value is None else value
 
 
 def _cell(word: str) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from jitter_workshop.classroom.client import connect
 from jitter_workshop.flow.classhost import class_host, in_words, now_s, read_turns
-from jitter_workshop.model.board import Board, PostedRun
+from jitter_workshop.model.board import BEST_BY, Board, PostedRun
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.stats.curve import value_at
 
 MOST_CURVES = 12
 """More cannot be told apart on a wall; which are shown is said."""
+_FEW = 4
 _AGAIN = ("again", TREATED)
 
 
@@ -51,9 +56,11 @@ def presented(titles: dict[str, str]) -> Presented:
     )
 
 
-def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
+def class_curves(
+    board: Board, chapter: str, step: str, most: int | None = MOST_CURVES
+) -> tuple[tuple[RunCurve, ...], str]:
     """Everybody's curve of a chapter: that of the second measurement where they have one and the step is behind it, the
-    newest first; and what is to be said of them."""
+    newest first; and what is to be said of them. ``most``: how many at most, None = all."""
     early = step in ("look", "predict", "measure")
     found: list[tuple[str, PostedRun]] = []
     for row in board.rows:
@@ -63,12 +70,23 @@ def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve,
         if chosen:
             found.append((row.user, max(chosen, key=lambda run: run.at) if not early else chosen[0]))
     found.sort(key=lambda one: one[1].at, reverse=True)
-    shown = tuple(_curve(user, run) for user, run in found[:MOST_CURVES])
+    shown = tuple(_curve(user, run) for user, run in found[:most])
     if not found:
         return (), "Nobody has measured here yet." if chapter else "Say where you are: class present --chapter ID"
     rest = len(found) - len(shown)
     which = "first run" if early else "newest run"
     return shown, f"each one's {which}, by their own programs" + (f"; {rest} more are not shown" if rest else "")
+
+
+def outermost(curves: Sequence[PercentileCurve]) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
+    """A crowd of curves, and those to name: the lowest, the middle and the highest at p99.9, each said to be that. Of a
+    few all are named."""
+    known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, BEST_BY)) is not None)
+    if len(curves) <= _FEW or len(known) < 3:
+        return [], list(curves)
+    chosen = {known[0][1]: "lowest", known[(len(known) - 1) // 2][1]: "middle", known[-1][1]: "highest"}
+    named = [replace(curves[at], label=f"{word}: {curves[at].label}") for at, word in chosen.items()]
+    return [curve for at, curve in enumerate(curves) if at not in chosen], named
 
 
 def _curve(user: str, run: PostedRun) -> RunCurve:

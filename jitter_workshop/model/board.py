@@ -11,6 +11,8 @@ from jitter_workshop.model.session import Prediction
 MAX_CHAPTERS = 64
 MAX_POINTS = 160
 MAX_TEXT = 200
+BEST_BY = 99.9
+"""By which percentile a curve is better than another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class PostedRun:
     at: str
     points: tuple[tuple[float, int], ...]
     stolen_ns_per_second: float | None = None
+
+    def value_at(self, percentile: float = BEST_BY) -> int | None:
+        """The curve's value at a percentile; None where it does not reach so far."""
+        return next((ns for at, ns in self.points if at >= percentile - 1e-9), None)
 
 
 @dataclass(frozen=True, slots=True)

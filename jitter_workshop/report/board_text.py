@@ -1,74 +1,213 @@
-"""A class's board in text: a line a member, those who are stuck first."""
+"""A class's board in text: students × chapters, those who are stuck first, a machine that is silent as such."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
-from jitter_workshop.model.board import Board, BoardRow, PostedRun
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.board import BEST_BY, Board, BoardRow, PostedChapter, PostedRun
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import called, clean, many, minute
+from jitter_workshop.report.terminal import Style, columns_of, in_columns, wrap
 from jitter_workshop.stats.scale import nice_ns
 
-if TYPE_CHECKING:
-    from jitter_workshop.model.board import PostedChapter
+_GROUPS = (
+    ("STUCK", "there, and nothing new for ten minutes", "attention"),
+    ("AT WORK", "", "strong"),
+    ("WAITING", "all that they began is done, and nothing new for ten minutes", "strong"),
+    ("AWAY", "their program is closed, or their machine was left", "dim"),
+)
+_LONGEST_NAME = 24
+_LEAST_NAME = 9
+_CELL = 3
+_VALUE = 8
+_IDLE = 8
+_TITLES_FROM = 120
+_TITLE = 22
+_MOST_NAMED = 12
 
-AT = 99.9
+Near = Callable[[BoardRow, PostedChapter], bool | None]
+"""Whether a guess was near; None where nothing can be said."""
 
 
-def board_lines(board: Board, host: str) -> list[str]:
-    """The lines of one machine; without a member one that says so."""
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A chapter of the course. ``sets``: whether it sets something, so that there is a mark for that."""
+
+    number: int
+    id: str
+    title: str
+    sets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """``board``: None where it is silent, with the reason in ``error``."""
+
+    host: str
+    board: Board | None
+    error: str = ""
+
+
+def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Near, style: Style) -> str:
+    """All machines: the silent ones are told first, for nobody sees what is missing in a long table. At the end who is
+    stuck, once more: on a low terminal that is what is still to be seen."""
+    lines = [style.paint(_silent(one), "attention") for one in machines if one.board is None]
+    boards = [(one.host, one.board) for one in machines if one.board is not None]
+    used = {chapter.id for _, board in boards for row in board.rows for chapter in row.posted.chapters}
+    layout = _layout([c for c in columns if c.id in used], boards, style)
+    for host, board in boards:
+        lines += ["", *_machine(host, board, layout, near)] if lines else _machine(host, board, layout, near)
+    if any(board.rows for _, board in boards):
+        lines += ["", *_legend(layout, len(used - {c.id for c in columns}))]
+    stuck = [row for _, board in boards for row in board.rows if row.stuck]
+    if stuck:
+        stuck.sort(key=lambda row: -row.idle_s)
+        named = ", ".join(f"{who(row)} ({_minutes(row.idle_s)})" for row in stuck[:_MOST_NAMED])
+        more = f" and {len(stuck) - _MOST_NAMED} more" if len(stuck) > _MOST_NAMED else ""
+        lines += ["", *(style.paint(line, "attention") for line in wrap(f"Stuck: {named}{more}", style.width))]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def who(row: BoardRow) -> str:
+    """A member, with their team."""
+    return called(" + ".join(dict.fromkeys((row.user, *row.posted.people))), 40)
+
+
+def group_of(row: BoardRow) -> int:
+    """In which of the groups a member is shown: 0 = stuck."""
+    if row.away:
+        return 3
+    if row.stuck:
+        return 0
+    done = bool(row.posted.chapters) and all(chapter.done for chapter in row.posted.chapters)
+    return 2 if done and row.idle_s >= 600.0 else 1
+
+
+def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
+    """The newest run (of a chapter, where one is named), and the one with the lowest p99.9 among those of the same
+    chapter and workload: others do not compare."""
+    mine = [run for run in row.posted.runs if chapter in (None, run.chapter)]
+    last = max(mine, key=lambda run: run.at, default=None)
+    if last is None:
+        return None, None
+    alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload) == (last.chapter, last.workload)]
+    known = [(ns, run) for run in alike if (ns := run.value_at()) is not None]
+    return last, min(known, key=lambda one: one[0])[1] if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    columns: tuple[Column, ...]
+    left_out: int
+    name: int
+    now: int
+    style: Style
+
+
+def _layout(columns: Sequence[Column], boards: Sequence[tuple[str, Board]], style: Style) -> _Layout:
+    """The newest chapters stay where not all have room: that is where people are."""
+    longest = max((len(who(row)) for _, board in boards for row in board.rows), default=0)
+    now = 3 + _TITLE + 11 if style.width >= _TITLES_FROM else 12
+    fixed = 2 + now + 2 * _VALUE + _IDLE + 1
+    name = max(min(longest, _LONGEST_NAME, style.width - fixed - _CELL * len(columns)), _LEAST_NAME)
+    room = max((style.width - fixed - name) // _CELL, 1)
+    return _Layout(tuple(columns[-room:]), max(len(columns) - room, 0), name, now, style)
+
+
+def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterable[str]:
+    style = layout.style
+    title = style.paint(called(host, 40), "strong")
+    when = f"{minute(board.at)} UTC"
     if not board.rows:
-        return [f"{called(host, 40)}: nobody has posted anything yet"]
-    lines = [f"{called(host, 40)}, {board.at[:16].replace('T', ' ')} UTC"]
-    wide = max(len(_who(row)) for row in board.rows)
-    for row in board.rows:
-        posted = row.posted
-        done = sum(chapter.done for chapter in posted.chapters)
-        where = f"{called(posted.chapter, 24)} · {called(posted.step, 12)}" if posted.chapter else "–"
-        stuck = f"  stuck for {row.idle_s / 60:.0f} min" if row.stuck else ""
-        lines.append(
-            f"  {_who(row):<{wide}}  {done:>2} done  {''.join(map(mark, posted.chapters)):<20} {where:<40}"
-            f" {curve(row):<28}{stuck}".rstrip()
+        yield f"{title}  {when}  nobody has posted anything yet"
+    else:
+        rows = sorted(board.rows, key=lambda row: (group_of(row), -row.idle_s if row.stuck else 0.0, row.user))
+        groups = {number: list(found) for number, found in groupby(rows, group_of)}
+        counts = " · ".join(f"{len(found)} {_GROUPS[number][0].lower()}" for number, found in groups.items())
+        yield f"{title}  {when}  {many(len(rows), 'member')}: {counts}"
+        yield style.paint(_heads(layout), "dim")
+        for number, found in groups.items():
+            name, why, how = _GROUPS[number]
+            room = style.width - len(name) - 2
+            yield style.paint(name, how) + (f"  {style.paint(clean(why, room), 'dim')}" if why else "")
+            for row in found:
+                line = _row(row, layout, near)
+                yield style.paint(line, "dim") if row.away else line
+    for user, why in board.notes.items():
+        for line in wrap(f"{called(user, 40)}: {clean(why, 300)}", style.width - 2):
+            yield f"  {style.paint(line, 'attention')}"
+
+
+def _heads(layout: _Layout) -> str:
+    numbers = "".join(f"{column.number:>2} " for column in layout.columns)
+    start = f"  {'':<{layout.name}} {numbers}{'now':<{layout.now}}"
+    return f"{start}{'last':<{_VALUE}}{'best':<{_VALUE}}{'quiet':>{_IDLE - 1}}"
+
+
+def _row(row: BoardRow, layout: _Layout, near: Near) -> str:
+    known = {chapter.id: chapter for chapter in row.posted.chapters}
+    cells = "".join(_cell(column, known.get(column.id), row, near) for column in layout.columns)
+    last, best = last_and_best(row)
+    shown = nice_ns(last.value_at()) if last is not None else ""
+    idle = _minutes(row.idle_s) if row.idle_s >= 60 else ""
+    lowest = nice_ns(best.value_at()) if best is not None else ""
+    values = f"{shown:<{_VALUE}}{lowest:<{_VALUE}}{idle:>{_IDLE - 1}}"
+    return f"  {in_columns(who(row), layout.name)} {cells}{in_columns(_now(row, layout), layout.now)}{values}"
+
+
+def _now(row: BoardRow, layout: _Layout) -> str:
+    if row.posted.chapter is None:
+        return "–"
+    step = clean(row.posted.step, 10)
+    column = next((one for one in layout.columns if one.id == row.posted.chapter), None)
+    if column is None:
+        return f"{called(row.posted.chapter, layout.now - 2 - len(step))} {step}"
+    if layout.style.width >= _TITLES_FROM:
+        return f"{column.number:>2} {clean(column.title, _TITLE)}, {step}"
+    return f"{column.number:>2} {step}"
+
+
+def _cell(column: Column, chapter: PostedChapter | None, row: BoardRow, near: Near) -> str:
+    if chapter is None:
+        return " " * _CELL
+    marks = chapter.curve + (chapter.setting if column.sets else chapter.curve)
+    guess = {True: "✓", False: "✗", None: " "}[near(row, chapter)]
+    return f"{'○◐●'[marks]}{guess} "
+
+
+def _legend(layout: _Layout, unknown: int) -> list[str]:
+    style = layout.style
+    lines = []
+    if layout.columns:
+        lines += _packed([f"{column.number} {clean(column.title, 40)}" for column in layout.columns], style.width)
+    if layout.left_out:
+        left = (
+            f"{many(layout.left_out, 'earlier chapter')} left out: a wider terminal, or 'class results --csv', has all."
         )
+        lines += wrap(left, style.width)
+    if unknown:
+        said = f"{many(unknown, 'chapter')} of other courses not shown: 'class results --csv' has all."
+        lines += wrap(said, style.width)
+    marks = ("● all marks", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
+    what = f"last, best: p{BEST_BY:g} of the newest curve, and the lowest of the same chapter; by their own programs."
+    return [style.paint(line, "dim") for line in (*lines, *_packed(marks, style.width), *wrap(what, style.width))]
+
+
+def _packed(items: Sequence[str], width: int) -> list[str]:
+    """In as few lines as fit, none of them broken."""
+    lines: list[str] = []
+    for item in items:
+        if lines and columns_of(lines[-1]) + 3 + columns_of(item) <= width:
+            lines[-1] += f" · {item}"
+        else:
+            lines.append(item)
     return lines
 
 
-def mark(chapter: PostedChapter) -> str:
-    """One character a chapter: both marks, one of them, begun."""
-    return {2: "●", 1: "◐", 0: "·"}[chapter.setting + chapter.curve]
+def _minutes(seconds: float) -> str:
+    return f"{seconds // 60:.0f} min" if seconds < 6000 else f"{seconds // 3600:.0f} h"
 
 
-def curve(row: BoardRow) -> str:
-    """The last curve and the best one, by p99.9."""
-    last = max(row.posted.runs, key=lambda run: run.at, default=None)
-    if last is None:
-        return ""
-    best = min((v for run in (*row.best, *row.posted.runs) if (v := value(run)) is not None), default=None)
-    shown = value(last)
-    said = f"p99.9 {nice_ns(shown) if shown is not None else '–'}"
-    return f"{said}, best {nice_ns(best)}" if best is not None and best != shown else said
-
-
-def value(run: PostedRun) -> int | None:
-    """A posted curve's p99.9, None where it does not reach so far."""
-    return next((ns for percentile, ns in run.points if percentile >= AT - 1e-9), None)
-
-
-def notes(board: Board) -> list[str]:
-    """What of a board could not be read."""
-    return [f"  {called(user, 40)}: {clean(why, 160)}" for user, why in board.notes.items()]
-
-
-def _who(row: BoardRow) -> str:
-    return called(" + ".join(dict.fromkeys((row.user, *row.posted.people))), 30)
-
-
-def board_text(boards: Sequence[tuple[str, Board | None, str]]) -> str:
-    """All machines; one that is silent is shown as such. Of each: its name, its board or None, and why there is none."""
-    lines: list[str] = []
-    for host, board, error in boards:
-        if board is None:
-            lines.append(f"{called(host, 40)}: silent ({clean(error, 160)})")
-            continue
-        lines += board_lines(board, host) + notes(board)
-    return "".join(f"{line}\n" for line in lines)
+def _silent(one: Machine) -> str:
+    return f"{called(one.host, 40)}  silent: {clean(one.error, 160) or 'no reason is known'}"

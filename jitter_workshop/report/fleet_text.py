@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from jitter_workshop.model.assessment import State
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.report.status_text import MARKS
+from jitter_workshop.report.terminal import Style, columns_of, in_columns, wrap
 
-_MARKS = {"ok": "✓", "improve": "!", "unavailable": "·", "info": "i"}
-_NONE = " "
+_SILENT = "?"
+_LONGEST = 16
+_GAP = 2
+_KEYS = "✓ good, ▲ can be better, – not on this machine, · only told, ? no answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One machine. ``states``: check → state; ``error``: why there is none."""
+    """One machine. ``states``: check → state; ``error``: what of it is missing, "" for nothing."""
 
     host: str
-    states: dict[str, str] = field(default_factory=dict)
+    states: dict[str, State] = field(default_factory=dict)
     error: str = ""
 
     @property
     def well(self) -> bool:
         """It answered, and has nothing to improve."""
-        return not self.error and "improve" not in self.states.values()
+        return not self.error and bool(self.states) and "improve" not in self.states.values()
 
     def plain(self) -> dict[str, Any]:
-        return {"host": self.host, "checks": self.states or None, "error": self.error or None, "well": self.well}
+        return {
+            "host": self.host,
+            "checks": self.states or None,
+            "error": self.error or None,
+            "well": self.well,
+            "notes": {} if self.states else {"checks": self.error},
+        }
 
 
 def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[Row, ...]:
@@ -34,35 +45,69 @@ def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[R
     found = []
     for host, status, error in machines:
         checks = status.get("checks") if status is not None else None
-        if not isinstance(checks, list):
-            found.append(Row(clean(host, 40), {}, error or "status.json holds no checks"))
-            continue
-        states = {
-            clean(one["id"], 30): one["state"]
-            for one in checks
-            if isinstance(one, dict) and isinstance(one.get("id"), str) and one.get("state") in _MARKS
-        }
-        found.append(Row(clean(host, 40), states, error))
+        states = dict(filter(None, map(_state, checks if isinstance(checks, list) else ())))
+        found.append(Row(called(host, 40), states, error or ("" if states else "status.json holds no checks")))
     return tuple(found)
 
 
-def fleet_text(rows: Sequence[Row]) -> str:
-    """A table: a line a check, a column a machine; checks that say the same everywhere are counted, not listed."""
-    names = [called(row.host, 12) for row in rows]
-    checks = list(dict.fromkeys(ident for row in rows for ident in row.states))
-    wide = max((len(ident) for ident in checks), default=0)
-    lines = [" " * wide + "  " + "  ".join(f"{name:>12}" for name in names)]
-    same = 0
-    for ident in checks:
-        said = [row.states.get(ident, "") for row in rows]
-        if len(set(said)) == 1 and said[0] != "improve":
-            same += 1
-            continue
-        lines.append(f"{ident:<{wide}}  " + "  ".join(f"{_MARKS.get(state, _NONE):>12}" for state in said))
+def _state(check: object) -> tuple[str, State] | None:
+    """A check's name and state; None for what is none."""
+    if not isinstance(check, dict) or not isinstance(check.get("id"), str):
+        return None
+    return next(((called(check["id"], 30), state) for state in MARKS if check.get("state") == state), None)
+
+
+def fleet_text(rows: Sequence[Row], style: Style) -> str:
+    """First what is wrong with which machine; then a line a check and a column a machine, in as many tables as the
+    width asks for. A check that says the same everywhere, with nothing to do, is counted and not listed."""
+    well = sum(row.well for row in rows)
+    lines = [style.paint(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "strong")]
+    for row in rows:
+        if row.error:
+            lines += [
+                style.paint(line, "attention") for line in wrap(f"{row.host}: {clean(row.error, 200)}", style.width)
+            ]
+    answered = [row for row in rows if row.states]
+    checks = list(dict.fromkeys(ident for row in answered for ident in row.states))
+    shown = [ident for ident in checks if _differs([row.states.get(ident, "") for row in answered])]
+    if shown:
+        for part in _parts(rows, shown, style.width):
+            lines += ["", *_table(part, shown, style)]
+        lines += ["", *(style.paint(line, "dim") for line in wrap(_KEYS, style.width))]
+    same = len(checks) - len(shown)
     if same:
-        lines.append(
-            f"{same} {'check says' if same == 1 else 'checks say'} the same on every machine, with nothing to do"
-        )
-    lines.append("✓ good  ! can be better  · not on this machine  i only told")
-    lines += [f"{called(row.host, 40)}: {clean(row.error, 200)}" for row in rows if row.error]
+        says = "1 check says" if same == 1 else f"{same} checks say"
+        lines += wrap(f"{says} the same on every machine that answered, with nothing to do.", style.width)
     return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _differs(said: Sequence[str]) -> bool:
+    return len(set(said)) > 1 or "improve" in said
+
+
+def _parts(rows: Sequence[Row], checks: Sequence[str], width: int) -> Iterator[Sequence[Row]]:
+    """As many machines beside each other as fit."""
+    first = max(columns_of(ident) for ident in checks)
+    each = max(max(1, (width - first) // (_GAP + _widest(rows))), 1)
+    for start in range(0, len(rows), each):
+        yield rows[start : start + each]
+
+
+def _widest(rows: Sequence[Row]) -> int:
+    return min(max(columns_of(row.host) for row in rows), _LONGEST)
+
+
+def _table(rows: Sequence[Row], checks: Sequence[str], style: Style) -> Iterator[str]:
+    first, each = max(columns_of(ident) for ident in checks), _widest(rows)
+    gap = " " * _GAP
+    yield style.paint(" " * first + "".join(gap + in_columns(row.host, each) for row in rows), "dim")
+    for ident in checks:
+        yield in_columns(ident, first) + "".join(gap + _mark(row, ident, each, style) for row in rows)
+
+
+def _mark(row: Row, ident: str, width: int, style: Style) -> str:
+    nothing = (" ", "", "dim") if row.states else (_SILENT, "", "attention")
+    state = row.states.get(ident)
+    mark, _, how = MARKS[state] if state is not None else nothing
+    left = (width - 1) // 2
+    return " " * left + style.paint(mark, how) + " " * (width - 1 - left)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from typing import TextIO
+from unicodedata import category, east_asian_width
 
 from jitter_workshop.model.record import dataclass
 
@@ -87,3 +88,17 @@ def _break(word: str, width: int) -> int:
         if place > 0:
             return place + 1
     return width
+
+
+def columns_of(text: str) -> int:
+    """How many columns a cleaned text takes: wide characters two, marks that stand on another none."""
+    return sum(0 if category(c) in ("Mn", "Me") else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def in_columns(text: str, width: int) -> str:
+    """A cleaned text in exactly so many columns: cut with ``…``, or filled up with blanks."""
+    if columns_of(text) > width:
+        while text and columns_of(text) > width - 1:
+            text = text[:-1]
+        text = f"{text.rstrip()}…" if width else ""
+    return text + " " * (width - columns_of(text))

@@ -74,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def class_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def class_host(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """This host as a class host whose turn is free; gives how to say which program is the board's service."""
 
     @contextlib.contextmanager

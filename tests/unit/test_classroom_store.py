@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.classroom.store import AWAY_S, DAMAGED, FILE, STUCK_S, BoardStore, checked, value_at
+from jitter_workshop.classroom.store import AWAY_S, DAMAGED, FILE, STUCK_S, BoardStore, checked
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Banner, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
@@ -322,5 +322,5 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_shown(folder: Pat
 
 
 def test_a_value_beyond_the_curve_is_not_known() -> None:
-    assert value_at(run(p999=7_000), 99.9) == 7_000
-    assert value_at(replace(run(), points=((50.0, 1),)), 99.9) is None
+    assert run(p999=7_000).value_at() == 7_000
+    assert replace(run(), points=((50.0, 1),)).value_at() is None

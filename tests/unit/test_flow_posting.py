@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def session(tmp_path: Path) -> Iterator[OpenSession]:
         yield handle
 
 
-def add(session: OpenSession, number: int, label: str = "a run", **changed: object) -> str:
+def add(session: OpenSession, number: int, label: str = "a run", **changed: Any) -> str:
     run_id = f"20260101-00000{number}-aaaa"
     values = ([100] * 900, [100] * 90 + [50_000] * 10)
     run, done = madeup.make_run(values, run_id, label, started_at=f"2026-01-01T00:00:0{number}.000Z", **changed)

@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.board import Board, BoardRow
-from jitter_workshop.report.board_text import board_text
+from jitter_workshop.model.board import Board, BoardRow, Posted, PostedChapter, PostedRun
+from jitter_workshop.report.board_text import Column, Machine, board_text
 from jitter_workshop.report.fleet_text import fleet, fleet_text
+from jitter_workshop.report.terminal import Style, columns_of, in_columns
 from tests.madeboard import run, work
+
+PLAIN = Style(100)
+WIDTHS = st.integers(60, 160)
+COLUMNS = tuple(Column(n, f"c{n}", f"Chapter {n}", n != 1) for n in range(1, 18))
+PINNING = (Column(4, "pinning", "Pinning", True),)
 
 
 def status(**states: str) -> dict[str, object]:
     return {"checks": [{"id": ident, "state": state} for ident, state in states.items()]}
 
 
-def row(user: str, idle_s: float = 0.0, stuck: bool = False, people: tuple[str, ...] = ()) -> BoardRow:
-    return BoardRow(
-        1001, user, work(run(), people=people), (run("best", 9_000),), "2026-01-01T10:00:00Z", idle_s, stuck
-    )
+def row(
+    user: str,
+    idle_s: float = 0.0,
+    stuck: bool = False,
+    people: tuple[str, ...] = (),
+    posted: Posted | None = None,
+    best: tuple[PostedRun, ...] = (run("best", 9_000),),
+    away: bool = False,
+) -> BoardRow:
+    posted = posted if posted is not None else work(run(), people=people)
+    return BoardRow(1001, user, posted, best, "2026-01-01T10:00:00Z", idle_s, stuck, away)
+
+
+def board(
+    *rows: BoardRow, columns: tuple[Column, ...] = PINNING, near: bool | None = None, style: Style = PLAIN
+) -> str:
+    here = Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z", rows))
+    return board_text([here], columns, lambda *_: near, style)
+
+
+def line_of(text: str, word: str) -> str:
+    return next(line for line in text.splitlines() if word in line)
+
+
+# The fleet -----------------------------------------------------------------------------------------------------------
 
 
 def test_what_differs_is_shown_and_what_is_the_same_is_counted() -> None:
@@ -30,12 +59,12 @@ def test_what_differs_is_shown_and_what_is_the_same_is_counted() -> None:
         ]
     )
     assert [one.well for one in rows] == [False, False, False]
-    text = fleet_text(rows[:2])
-    assert "governor" in text
-    assert "thp" in text
+    text = fleet_text(rows, PLAIN)
+    assert text.startswith("3 machines, none with nothing to improve\nlab03: status.json is missing\n")
+    assert line_of(text, "governor").split() == ["governor", "✓", "▲", "?"]
+    assert line_of(text, "thp").split() == ["thp", "▲", "▲", "?"]
     assert "ksm" not in text
-    assert "1 check says the same on every machine" in text
-    assert "lab03: status.json is missing" in fleet_text(rows)
+    assert "1 check says the same on every machine that answered" in text
 
 
 def test_a_machine_with_nothing_to_improve_is_well() -> None:
@@ -44,23 +73,113 @@ def test_a_machine_with_nothing_to_improve_is_well() -> None:
     assert one.plain()["well"] is True
     (late,) = fleet([("lab01", status(governor="ok"), "board.json is missing")])
     assert not late.well
+    (empty,) = fleet([("lab01", {"checks": []}, "")])
+    assert not empty.well
+    assert empty.plain()["notes"]["checks"] == "status.json holds no checks"
 
 
-def test_a_board_names_the_stuck_and_the_silent() -> None:
-    here = Board("lab01", "2026-01-01T10:00:00Z", (row("grace", 900.0, True), row("alan", people=("alan", "edsger"))))
-    text = board_text([("lab01", here, ""), ("lab02", None, "board.json is missing")])
-    lines = text.splitlines()
-    assert "stuck for 15 min" in lines[1]
-    assert "alan + edsger" in lines[2]
-    assert "p99.9 50 µs, best 9" in lines[1]
-    assert lines[-1] == "lab02: silent (board.json is missing)"
-    assert board_text([("lab01", Board("lab01", ""), "")]) == "lab01: nobody has posted anything yet\n"
+@given(WIDTHS, st.integers(1, 40))
+def test_any_number_of_machines_fits_its_terminal(width: int, count: int) -> None:
+    machines = [(f"machine-{n}-of-the-lab", status(governor="improve" if n % 3 else "ok"), "") for n in range(count)]
+    text = fleet_text(fleet(machines), Style(width))
+    assert all(columns_of(line) <= width for line in text.splitlines())
+    told = " ".join(line for line in text.splitlines() if line.startswith("governor"))
+    assert (told.count("▲"), told.count("✓")) == (count - (count + 2) // 3, (count + 2) // 3 if count > 1 else 0)
+
+
+# The board -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_stuck_come_first_and_once_more_at_the_end() -> None:
+    text = board(row("alan"), row("edsger", 700.0, True), row("grace", 900.0, True), row("zoe", 50.0, away=True))
+    order = [text.index(word) for word in ("STUCK", "grace", "edsger", "AT WORK", "alan", "AWAY", "zoe", "Stuck: ")]
+    assert order == sorted(order)
+    assert "4 members: 2 stuck · 1 at work · 1 away" in text
+    assert text.endswith("Stuck: grace (15 min), edsger (11 min)\n")
+
+
+def test_who_did_all_that_they_began_waits_and_is_not_stuck() -> None:
+    text = board(row("grace", 900.0, posted=work(run(), done=True)))
+    assert "WAITING" in text
+    assert "STUCK" not in text
+
+
+def test_marks_and_guesses_stand_below_their_chapters() -> None:
+    chapters = (
+        PostedChapter("c1", "explain", True, False, True),
+        PostedChapter("c3", "explain", True, True, True),
+        PostedChapter("c4", "plan", False, False, True),
+        PostedChapter("c5", "look", False, False, False),
+    )
+    text = board(row("grace", posted=Posted("s", (), "c5", "look", chapters)), columns=COLUMNS, near=True)
+    heads, line = line_of(text, "now"), line_of(text, "grace")
+    for number, cell in (("1", "●✓"), ("3", "●✓"), ("4", "◐✓"), ("5", "○✓")):
+        at = heads.index(f" {number} ")
+        assert line[at : at + 2] == cell
+    assert " 5 look" in line
+    assert "1 Chapter 1 · 3 Chapter 3" in text
+    assert "Chapter 2" not in text
+    far = board(row("grace"), near=False)
+    assert "◐✗" in line_of(far, "grace")
+    unknown = board(row("grace"), near=None)
+    assert "◐ " in line_of(unknown, "grace")
+
+
+def test_the_last_and_the_best_curve_are_of_one_chapter_and_workload() -> None:
+    best = (run("b", 9_000), run("o", 5_000, chapter="isolation"))
+    assert line_of(board(row("grace", best=best)), "grace").split()[-2:] == ["9", "µs"]
+    spin = (dataclasses.replace(run("s", 4_000), workload="spin"),)
+    assert line_of(board(row("grace", best=spin)), "grace").split()[-4:] == ["50", "µs", "50", "µs"]
+    nothing = row("grace", posted=work(), best=())
+    assert "µs" not in line_of(board(nothing), "grace")
+
+
+def test_a_curve_that_does_not_reach_so_far_has_no_value() -> None:
+    short = dataclasses.replace(run(), points=((50.0, 1),))
+    assert line_of(board(row("grace", posted=work(short), best=())), "grace").rstrip().endswith("–")
+
+
+def test_a_silent_machine_is_told_first() -> None:
+    here = Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z", (row("grace"),)))
+    text = board_text([here, Machine("lab02", None, "board.json is missing")], PINNING, lambda *_: None, PLAIN)
+    assert text.startswith("lab02  silent: board.json is missing\n\nlab01  2026-01-01 10:00 UTC  1 member: 1 at work\n")
+    empty = board_text([Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None, PLAIN)
+    assert empty == "lab01  2026-01-01 10:00 UTC  nobody has posted anything yet\n"
+
+
+def test_what_has_no_room_is_said() -> None:
+    chapters = tuple(PostedChapter(c.id, "look", False, False, False) for c in COLUMNS)
+    posted = Posted("s", (), "c17", "look", (*chapters, PostedChapter("mine/own", "look", False, False, False)))
+    text = board(row("grace", posted=posted), columns=COLUMNS, style=Style(80))
+    assert "17 look" in line_of(text, "grace")
+    assert "earlier chapters left out" in text
+    assert "1 chapter of other courses not shown" in text
+
+
+@given(
+    WIDTHS,
+    st.lists(st.text(max_size=30), min_size=1, max_size=6),
+    st.integers(0, 17),
+    st.floats(0, 1e6),
+    st.booleans(),
+)
+def test_every_line_fits_whatever_the_names(
+    width: int, names: list[str], begun: int, idle_s: float, stuck: bool
+) -> None:
+    chapters = tuple(PostedChapter(c.id, "measure", False, True, False) for c in COLUMNS[:begun])
+    posted = Posted("s", tuple(names), chapters[-1].id if chapters else None, "measure", chapters, (run(chapter="c1"),))
+    text = board(*(row(name, idle_s, stuck, posted=posted) for name in names), columns=COLUMNS, style=Style(width))
+    told = text.partition("\nStuck: ")[0]  # a sentence, which breaks at blanks
+    assert all(columns_of(line) <= width and line.isprintable() for line in told.splitlines())
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_untrusted_names_stay_on_their_line(host: str, user: str, check: str) -> None:
-    board = Board(host, "2026-01-01T10:00:00Z", (row(user),), notes={user: check})
-    for text in (board_text([(host, board, "")]), fleet_text(fleet([(host, status(**{check: "improve"}), user)]))):
+    made = Board(host, "2026-01-01T10:00:00Z", (row(user),), notes={user: check})
+    for text in (
+        board_text([Machine(host, made), Machine(user, None, check)], PINNING, lambda *_: None, PLAIN),
+        fleet_text(fleet([(host, status(**{check: "improve"}), user), (host, None, check)]), PLAIN),
+    ):
         assert all(line.isprintable() for line in text.splitlines())
 
 
@@ -70,4 +189,12 @@ def test_untrusted_names_stay_on_their_line(host: str, user: str, check: str) ->
     )
 )
 def test_any_json_is_a_row(found: object) -> None:
-    fleet_text(fleet([("lab01", {"checks": found}, "")]))
+    for checks in (found, [found], [{"id": "governor", "state": found}], [{"id": found, "state": "ok"}]):
+        fleet_text(fleet([("lab01", {"checks": checks}, "")]), PLAIN)
+
+
+def test_columns_of_a_terminal() -> None:
+    assert columns_of("田中e\u0301") == 5
+    assert in_columns("田中花子", 5) == "田中…"
+    assert in_columns("田中花子", 4) == "田… "
+    assert in_columns("ab", 4) == "ab  "

@@ -81,16 +81,17 @@ def render(
     highlight: int | None = None,
     marks: Sequence[Mark] = (),
     view: View | None = None,
+    crowd: int = 0,
 ) -> Text:
     """Curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
     ``highlight``: the index of the curve drawn last and bright, None = all alike. ``marks``: predictions, (percentile,
     ns). Lines are solid where at least ten samples lie beyond, else dotted. Below 24×4 the text is empty lines.
     ``view``: what to show of the curves, one path a curve (without marks, which are percentiles); None = value by
-    percentile.
+    percentile. ``crowd``: so many of the first curves are faint and have no marks of their own.
     """
     style = theme_named(theme)
-    drawn = _render(tuple(curves), width, height, theme, bool(style.grid), highlight, tuple(marks), view)
+    drawn = _render(tuple(curves), width, height, theme, bool(style.grid), highlight, tuple(marks), view, crowd)
     return drawn.copy()
 
 
@@ -104,6 +105,7 @@ def _render(
     highlight: int | None,
     marks: tuple[Mark, ...],
     view: View | None,
+    crowd: int,
 ) -> Text:
     # ``coloured`` is part of the key only: NO_COLOR may change between two calls.
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
@@ -115,15 +117,16 @@ def _render(
     labels = _y_ticks(frame)
 
     cells = _grid(frame, labels, theme)
-    every = looks(curves, theme_named(theme), highlight)
+    every = looks(curves, theme_named(theme), highlight, crowd)
     order = [i for i in range(len(curves)) if i != highlight] + ([] if highlight is None else [highlight])
     paths = view.paths
     order = [i for i in order if 0 <= i < len(curves) and paths[i]]
     for (column, row), (character, owner) in _dots(frame, [(i, view.solid[i], paths[i]) for i in order]).items():
         cells[row][column] = (character, every[owner].line)
     taken: set[tuple[int, int]] = set()
-    for place, i in enumerate(reversed(order)):
-        for column, row in _stations(frame, paths[i], place, len(order)):
+    named = [i for i in order if i >= crowd]
+    for place, i in enumerate(reversed(named)):
+        for column, row in _stations(frame, paths[i], place, len(named)):
             if (column, row) not in taken:
                 taken.add((column, row))
                 cells[row][column] = (every[i].glyph, every[i].point)

@@ -99,12 +99,18 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
     return Style(dim=dim or None, bold=bold or None)
 
 
-def looks(curves: Sequence[PercentileCurve], theme: ChartTheme, highlight: int | None) -> list[CurveLook]:
+def looks(
+    curves: Sequence[PercentileCurve], theme: ChartTheme, highlight: int | None, crowd: int = 0
+) -> list[CurveLook]:
     """One look a curve, by its place among the measured or the published ones. With a highlighted curve the others
-    step back towards the background."""
+    step back towards the background. ``crowd``: so many of the first look alike, and faint."""
     found: list[CurveLook] = []
     measured = published = 0
+    faint = plain_style(theme.references[-1], dim=True)
     for number, curve in enumerate(curves):
+        if number < crowd:
+            found.append(CurveLook(" ", faint, faint))
+            continue
         if curve.origin:
             glyph = _REFERENCE_GLYPHS[published % len(_REFERENCE_GLYPHS)]
             colour = theme.references[published % len(theme.references)]
@@ -155,7 +161,8 @@ def legend(
 
 
 def _figures(curve: PercentileCurve) -> list[tuple[str, str]]:
-    last = curve.points[-1].value_ns if curve.points else None
+    # Of a curve that does not know its count the last point need not be the greatest.
+    last = curve.points[-1].value_ns if curve.points and curve.count else None
     return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in _FIGURES]
 
 
