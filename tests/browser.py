@@ -138,9 +138,12 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
 
-    def picture(self, path: Path) -> None:
+    def painted(self) -> bytes:
         """What is seen now, as a PNG."""
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+
+    def picture(self, path: Path) -> None:
+        path.write_bytes(self.painted())
 
     def pdf(self) -> bytes:
         """The page as it would be printed."""
