@@ -60,12 +60,9 @@ def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Nea
         lines += ["", *_machine(host, board, layout, near)] if lines else _machine(host, board, layout, near)
     if any(board.rows for _, board in boards):
         lines += ["", *_legend(layout, len(used - {c.id for c in columns}))]
-    stuck = [row for _, board in boards for row in board.rows if row.stuck]
+    stuck = [(row, host if len(boards) > 1 else "") for host, board in boards for row in board.rows if row.stuck]
     if stuck:
-        stuck.sort(key=lambda row: -row.idle_s)
-        named = ", ".join(f"{who(row)} ({_minutes(row.idle_s)})" for row in stuck[:_MOST_NAMED])
-        more = f" and {len(stuck) - _MOST_NAMED} more" if len(stuck) > _MOST_NAMED else ""
-        lines += ["", *(style.paint(line, "attention") for line in wrap(f"Stuck: {named}{more}", style.width))]
+        lines += ["", *(style.paint(line, "attention") for line in wrap(_stuck(stuck), style.width))]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
@@ -194,6 +191,14 @@ def _legend(layout: _Layout, unknown: int) -> list[str]:
     return [style.paint(line, "dim") for line in (*lines, *_packed(marks, style.width), *wrap(what, style.width))]
 
 
+def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
+    """Who is stuck, the longest first, with the machine where there are several."""
+    longest = sorted(found, key=lambda one: -one[0].idle_s)
+    named = (f"{who(row)}{f' on {called(host, 20)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest)
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return f"Stuck: {', '.join(list(named)[:_MOST_NAMED])}{more}"
+
+
 def _packed(items: Sequence[str], width: int) -> list[str]:
     """In as few lines as fit, none of them broken."""
     lines: list[str] = []
@@ -210,4 +215,4 @@ def _minutes(seconds: float) -> str:
 
 
 def _silent(one: Machine) -> str:
-    return f"{called(one.host, 40)}  silent: {clean(one.error, 160) or 'no reason is known'}"
+    return f"{called(one.host, 40)}: silent ({clean(one.error, 160) or 'no reason is known'})"

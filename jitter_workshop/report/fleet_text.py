@@ -64,9 +64,9 @@ def fleet_text(rows: Sequence[Row], style: Style) -> str:
     lines = [style.paint(f"{many(len(rows), 'machine')}, {well or 'none'} with nothing to improve", "strong")]
     for row in rows:
         if row.error:
-            lines += [
-                style.paint(line, "attention") for line in wrap(f"{row.host}: {clean(row.error, 200)}", style.width)
-            ]
+            why = clean(row.error, 200)
+            told = wrap(f"{row.host}: {why if row.states else f'silent ({why})'}", style.width)
+            lines += [style.paint(line, "attention") for line in told]
     answered = [row for row in rows if row.states]
     checks = list(dict.fromkeys(ident for row in answered for ident in row.states))
     shown = [ident for ident in checks if _differs([row.states.get(ident, "") for row in answered])]

@@ -60,7 +60,7 @@ def test_what_differs_is_shown_and_what_is_the_same_is_counted() -> None:
     )
     assert [one.well for one in rows] == [False, False, False]
     text = fleet_text(rows, PLAIN)
-    assert text.startswith("3 machines, none with nothing to improve\nlab03: status.json is missing\n")
+    assert text.startswith("3 machines, none with nothing to improve\nlab03: silent (status.json is missing)\n")
     assert line_of(text, "governor").split() == ["governor", "✓", "▲", "?"]
     assert line_of(text, "thp").split() == ["thp", "▲", "▲", "?"]
     assert "ksm" not in text
@@ -142,7 +142,7 @@ def test_a_curve_that_does_not_reach_so_far_has_no_value() -> None:
 def test_a_silent_machine_is_told_first() -> None:
     here = Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z", (row("grace"),)))
     text = board_text([here, Machine("lab02", None, "board.json is missing")], PINNING, lambda *_: None, PLAIN)
-    assert text.startswith("lab02  silent: board.json is missing\n\nlab01  2026-01-01 10:00 UTC  1 member: 1 at work\n")
+    assert text.startswith("lab02: silent (board.json is missing)\n\nlab01  2026-01-01 10:00 UTC  1 member: 1 at work\n")
     empty = board_text([Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None, PLAIN)
     assert empty == "lab01  2026-01-01 10:00 UTC  nobody has posted anything yet\n"
 
