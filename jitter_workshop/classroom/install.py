@@ -32,7 +32,8 @@ MANIFEST = "SHA256SUMS"
 EXTRA = "serve"
 """The optional part that comes along where it is installed."""
 _HOMES = ("/home/", "/root/", "/run/user/")
-_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
+_EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
 """What pip writes down of how it installed; of a checkout it names the folder."""
 
@@ -108,28 +109,31 @@ def launcher_text(lib: str, python: str) -> str:
 # What there is to copy ------------------------------------------------------------------------------------------------
 
 
-def needed(name: str = NAME) -> tuple[Distribution, ...]:
+def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
     """The distributions that the tool is made of, itself first. Raises HostError where it is not installed."""
     found: dict[str, Distribution] = {}
-    todo = [name]
+    seen: set[tuple[str, str]] = set()
+    todo = [(_normal(name), ""), (_normal(name), extra)]
     while todo:
         asked = todo.pop(0)
-        key = _normal(asked)
-        if key in found:
+        if asked in seen:
             continue
+        seen.add(asked)
+        key, part = asked
         try:
-            found[key] = _distribution(asked)
+            one = found.setdefault(key, _distribution(key))
         except PackageNotFoundError:
-            if key == NAME:
+            if key == _normal(name):
                 raise HostError(
-                    f"{NAME} is not installed here, only its source is", "install it, then try again"
+                    f"{name} is not installed here, only its source is", "install it, then try again"
                 ) from None
             continue  # for another system or another Python: what is needed here is here, or nothing would run
-        for wanted in found[key].requires or ():
-            extra = wanted.partition("extra ==")[2].strip(" '\"")
+        for wanted in one.requires or ():
+            condition = _EXTRA.search(wanted)
             match = _REQUIREMENT.match(wanted)
-            if match is not None and (not extra or (key == NAME and extra == EXTRA)):
-                todo.append(match.group())
+            if match is not None and (condition.group(1) if condition is not None else "") == part:
+                parts = (word.strip() for word in (match.group(2) or "").split(","))
+                todo += [(_normal(match.group(1)), word) for word in ("", *filter(None, parts))]
     return tuple(found.values())
 
 
@@ -198,7 +202,9 @@ def install(into: str = INSTALL_DIR) -> None:
     lib.mkdir(parents=True)
     for name, source in files.items():
         _copy(source, lib / name)
-    compileall.compile_dir(lib, quiet=2, stripdir=str(lib), prependdir=f"{into}/lib")
+    compiled = {one: _compile(lib / one, f"{into}/lib/{one}") for one in sorted({name.split("/")[0] for name in files})}
+    if not compiled["jitter_workshop"]:
+        raise HostError("the tool's own source does not compile: it is changed while it is copied, or damaged")
     (new / MANIFEST).write_text(_manifest({name: lib / name for name in files}))
     _all_to_root(new)
     os.sync()  # a power cut after the rename must not find empty files
@@ -263,6 +269,15 @@ def _version(folder: Path) -> str:
     found = next(iter((folder / "lib").glob("jitter_workshop-*.dist-info")), None)
     name = found.name if found is not None else ""
     return clean(name.removeprefix("jitter_workshop-").removesuffix(".dist-info"), 30) or "none"
+
+
+def _compile(place: Path, called: str) -> bool:
+    """Compile a folder or a module for where it is going to be; whether that worked."""
+    if place.is_dir():
+        return bool(compileall.compile_dir(place, quiet=2, stripdir=str(place), prependdir=called))
+    return place.suffix != ".py" or bool(
+        compileall.compile_file(place, quiet=2, stripdir=str(place), prependdir=called)
+    )
 
 
 def _copy(source: Path, target: Path) -> None:
