@@ -14,7 +14,7 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import BusyError
-from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.measure import MeasureRequest, measure
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.tui.app import WorkshopApp
@@ -107,3 +107,11 @@ def test_nobody_is_told_of_an_option_that_is_not_there(holder: subprocess.Popen[
         Workshop.open().measure(MeasureRequest(), Silent(), CancelToken())
     assert "is measuring" in caught.value.message
     assert caught.value.advice == "try again when that has ended"
+
+
+def test_who_has_the_turn_measures_whoever_holds_the_name_that_other_hosts_use(holder: subprocess.Popen[str]) -> None:
+    request = MeasureRequest(workload="spin", duration_s=0.1)
+    with pytest.raises(BusyError):
+        measure(request, None, Silent(), CancelToken())
+    assert measure(request, None, Silent(), CancelToken(), turn_held=True).complete
+    assert holder.poll() is None

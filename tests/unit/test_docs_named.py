@@ -1,0 +1,67 @@
+"""What the documents name is there: the tests of the threat model, and the command lines of teaching."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.commands.base import VERBS, verb_parser
+from jitter_workshop.model.classfile import PRESETS
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def all_tests() -> set[str]:
+    found: set[str] = set()
+    for file in (REPOSITORY / "tests").rglob("test_*.py"):
+        found |= set(re.findall(r"^(?:async )?def (test_\w+)", file.read_text(), re.MULTILINE))
+    return found
+
+
+def test_each_test_that_the_threat_model_names_is_there() -> None:
+    text = (REPOSITORY / "docs" / "safety.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", text))
+    assert len(named) > 30
+    assert named - all_tests() == set()
+
+
+def test_each_line_of_the_threat_model_names_a_test() -> None:
+    text = (REPOSITORY / "docs" / "safety.md").read_text()
+    tables = re.findall(r"^\| somebody tries to .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
+    lines = [line for table in tables for line in table.splitlines()[2:]]
+    assert len(lines) > 20
+    assert [line for line in lines if "`test_" not in line.rsplit("|", 2)[1]] == []
+
+
+def command_lines(file: str) -> list[str]:
+    """What is typed: each `jitter-workshop …`, as far as the shell gives it to the tool."""
+    text = (REPOSITORY / "docs" / file).read_text()
+    found = re.findall(r"`(?:sudo )?jitter-workshop ([^`]+)`", text)
+    return sorted({re.split(r" [>|] |;|&&", one)[0].strip() for one in found})
+
+
+@pytest.mark.parametrize("line", command_lines("teaching.md"))
+def test_each_command_of_teaching_is_one(line: str) -> None:
+    verb, *words = shlex.split(line)
+    assert verb in VERBS
+    module = importlib.import_module(
+        f"jitter_workshop.commands.{'class_' if verb == 'class' else verb.replace('-', '_')}"
+    )
+    parser = verb_parser(verb, module.__doc__)
+    module.add_arguments(parser)
+    parser.parse_args(words)
+
+
+def test_the_class_file_of_teaching_is_one() -> None:
+    from jitter_workshop.host.classfile import parse_class
+
+    text = (REPOSITORY / "docs" / "teaching.md").read_text()
+    block = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    made = parse_class("\n".join(line.strip() for line in block[1].splitlines()).encode())
+    assert made.preset in PRESETS
+    assert made.instructors == ("ada",)
