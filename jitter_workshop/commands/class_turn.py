@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.base import Interrupted, print_json, say
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.hands import Hands
@@ -59,7 +59,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _take(args: argparse.Namespace, hands: Hands) -> int:
     from jitter_workshop.commands.shared import stopped_by_signals
-    from jitter_workshop.flow.classhost import DAY_S, in_words, now_s, read_turns, take_turn
+    from jitter_workshop.flow.classhost import DAY_S, TurnOver, in_words, now_s, read_turns, take_turn
     from jitter_workshop.flow.measure import CancelToken
 
     token = CancelToken()
@@ -68,7 +68,7 @@ def _take(args: argparse.Namespace, hands: Hands) -> int:
             wait_s = DAY_S if args.wait is None else args.wait
             try:
                 take_turn(hands, wait_s, token, lambda words: say(words) if words else None, args.people)
-            except HostError:
+            except WorkshopError:
                 if received:
                     raise Interrupted(received[0]) from None
                 raise
@@ -77,8 +77,8 @@ def _take(args: argparse.Namespace, hands: Hands) -> int:
                 return _run(args.command)
             say("Ctrl-C gives it back")
             while not token.wait(1.0):
-                if hands.turn_over:
-                    raise HostError("the turn is over: by time, or an instructor ended it")
+                if why := hands.turn_lost():
+                    raise TurnOver(why)
         if received and received[0] != signal.SIGINT:
             raise Interrupted(received[0])
         return 0

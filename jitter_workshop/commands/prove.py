@@ -24,13 +24,15 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
 from jitter_workshop.commands.shared import number, open_session, session_to_keep_in, stopped_by_signals
-from jitter_workshop.errors import BusyError, SessionError, UsageError
+from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
+from jitter_workshop.model.text import clean
 from jitter_workshop.report.progress import Line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jitter_workshop.bench.cancel import CancelToken
+    from jitter_workshop.flow.hands import Hands
     from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
     from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
     from jitter_workshop.model.proof import Proof, ProofPlan
@@ -85,15 +87,17 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as guarded:
         guarded.callback(token.close)
         try:
-            prover = Prover(request, session, hands)
-            plan = prover.plan()
-            for notice in session.notices:
-                say(f"note: {notice}")
-            _agreed(args, plan)
-            # Until all is told: a second signal right after the first one must not lose what there is to tell.
-            received = guarded.enter_context(stopped_by_signals(token))
-            proof = _proven(prover, plan, token, received)
-            name = session.session.name
+            with contextlib.ExitStack() as turn:
+                _take_turn(turn, hands, args, token)
+                prover = Prover(request, session, hands)
+                plan = prover.plan()
+                for notice in session.notices:
+                    say(f"note: {notice}")
+                _agreed(args, plan)
+                # Until all is told: a second signal right after the first one must not lose what there is to tell.
+                received = guarded.enter_context(stopped_by_signals(token))
+                proof = _proven(prover, plan, token, received)
+                name = session.session.name
         finally:
             hands.close()
             hands.diary.end()
@@ -110,6 +114,21 @@ def run(args: argparse.Namespace) -> int:
     if received:
         raise Interrupted(received[0])
     return 0 if proof.restored else 1
+
+
+def _take_turn(turn: contextlib.ExitStack, hands: Hands, args: argparse.Namespace, token: CancelToken) -> None:
+    """On a class host, have its turn from the plan to the proof's end. Raises Interrupted, BusyError, HostError."""
+    from jitter_workshop.flow.classhost import turn_for
+
+    with stopped_by_signals(token) as received:
+        try:
+            doing = f"proving {clean(' '.join(args.words), 40)}"
+            turn.enter_context(turn_for(hands, args.wait, token, _say_queued, doing=doing))
+        except WorkshopError:
+            if not received:
+                raise
+    if received:
+        raise Interrupted(received[0])
 
 
 def _request(args: argparse.Namespace) -> ProveRequest:

@@ -10,21 +10,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jitter_workshop import paths
 from jitter_workshop.agent import turnfile
-from jitter_workshop.agent.turnfile import now_s
+from jitter_workshop.agent.turnfile import now_s as now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
-from jitter_workshop.errors import BusyError, HostError, WaitStopped
+from jitter_workshop.errors import BusyError, HostError, MeasureError, WaitStopped, WorkshopError
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.turn import TurnState
-from jitter_workshop.paths import CLASS_FILE, RUN_DIR
 from jitter_workshop.tuning.journal import current_boot
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.hands import Hands
+    from jitter_workshop.model.run import Run
 
 DAY_S = 86_400.0
 SOON_S = 60.0
@@ -51,9 +52,30 @@ class Place:
     at_most_s: float | None
 
 
-def class_host(where: str = CLASS_FILE) -> ClassHost | None:
-    """The class of this host, None where it is none. Raises HostError where its file cannot be read, UsageError where
-    it makes no sense."""
+class TurnOver(MeasureError):
+    """The turn of a class host ended while something was done in it. ``why``: in the agent's words. ``run``: what was
+    measured until then, None for nothing."""
+
+    title = "The turn is over"
+
+    def __init__(self, why: str, run: Run | None = None) -> None:
+        kept = f"kept: {many(len(run.blocks), 'finished block')}; " if run is not None else ""
+        trouble = read_turns().trouble
+        back = f"not given back as it was: {called(trouble, 200)}" if trouble else "the machine is given back as it was"
+        super().__init__(why, kept + back)
+        self.why = why
+        self.run = run
+
+
+def as_sentence(why: str) -> str:
+    """Why a turn is over, with a capital letter, but where a name comes first: names are as they are."""
+    return f"{why[:1].upper()}{why[1:]}" if why.partition(" ")[0] in ("your", "the", "an", "somebody") else why
+
+
+def class_host(where: str = "") -> ClassHost | None:
+    """The class of this host, None where it is none; ``where``: of another class file. Raises HostError where its file
+    cannot be read, UsageError where it makes no sense."""
+    where = where or paths.CLASS_FILE
     try:
         with Path(where).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -69,11 +91,21 @@ def class_host(where: str = CLASS_FILE) -> ClassHost | None:
     return ClassHost(described, user, described.instructs(user))
 
 
-def read_turns(folder: str = RUN_DIR) -> TurnState:
+def class_chapters() -> tuple[str, ...]:
+    """Ids of the chapters of this host's class, in its order; () for the whole course, and where this is no class
+    host."""
+    try:
+        host = class_host()
+    except WorkshopError:  # 'class check' says what is wrong with the file
+        return ()
+    return host.described.chapters if host is not None else ()
+
+
+def read_turns(folder: str = "") -> TurnState:
     """Whose turn it is, as root's agent wrote it down; nobody's where it did not."""
     boot = current_boot(HostRoot()) or ""
     try:
-        with (Path(folder) / turnfile.STATE_FILE).open("rb") as file:
+        with (Path(folder or paths.RUN_DIR) / turnfile.STATE_FILE).open("rb") as file:
             return turnfile.parse(file.read(turnfile.MAX_BYTES + 1), boot)
     except OSError:
         return TurnState(boot)
@@ -98,28 +130,48 @@ def place(state: TurnState, uid: int, at_s: float) -> Place:
 
 def in_words(state: TurnState, uid: int, at_s: float) -> str:
     """Whose turn it is, and where a user stands, in a sentence or two."""
-    said = []
+    said = [f"{holder_words(state, uid, at_s)}."]
+    waits = place_words(state, uid, at_s)
+    said += [f"{waits}."] if waits else []
+    return " ".join([*said, *barrier_words(state)])
+
+
+def holder_words(state: TurnState, uid: int, at_s: float) -> str:
+    """Who has the turn, at what, for how long, without a full stop."""
     turn = state.turn
     if turn is None:
-        said.append("Nobody has the turn.")
-    elif turn.uid == uid:
-        left = "" if turn.ends_s is None else f", {minutes(turn.ends_s - at_s)} left"
-        said.append(f"You have the turn{left}.")
-    else:
-        who = called(" and ".join(turn.people), 60)
-        doing = f" ({called(turn.doing, 60)})" if turn.doing else ""
-        left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - at_s)} more"
-        ending = ", which is being given back" if turn.returning else left
-        said.append(f"{who} has the turn{doing}{ending}.")
+        return "Nobody has the turn"
+    if turn.uid == uid and turn.returning:
+        return "Your turn is over, and the machine is being given back"
+    if turn.uid == uid:
+        return f"You have the turn{f', {minutes(turn.ends_s - at_s)} left' if turn.ends_s is not None else ''}"
+    who = called(" and ".join(turn.people), 60)
+    doing = f" ({called(turn.doing, 60)})" if turn.doing else ""
+    left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - at_s)} more"
+    return f"{who} has the turn{doing}{', which is being given back' if turn.returning else left}"
+
+
+def place_words(state: TurnState, uid: int, at_s: float) -> str:
+    """Where a user who waits stands, without a full stop; "" for who does not wait."""
     here = place(state, uid, at_s)
-    if here.before:
-        soon = f", at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
-        said.append(f"{many(here.before, 'turn')} before yours{soon}.")
+    if not here.before:
+        return "Your turn is about to begin" if _waits(state, uid) else ""
+    soon = f", at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
+    return f"{many(here.before, 'turn')} before yours{soon}"
+
+
+def barrier_words(state: TurnState) -> list[str]:
+    """What keeps turns from beginning, in sentences."""
+    said = []
     if state.trouble:
         said.append(f"The machine is not as it was: {called(state.trouble, 200)}. An instructor has to look.")
     if state.frozen_by:
         said.append(f"{called(state.frozen_by, 40)} keeps new turns from beginning.")
-    return " ".join(said)
+    return said
+
+
+def _waits(state: TurnState, uid: int) -> bool:
+    return any(one.uid == uid for one in state.queue)
 
 
 def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
@@ -156,6 +208,26 @@ def minutes(seconds: float) -> str:
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
 
 
+def need_turn(hands: Hands) -> bool:
+    """Whether this is a class host, whose turn ``hands`` have then. Raises TurnOver where they lost it, HostError where
+    they have none."""
+    if class_host() is None:
+        return False
+    if why := hands.turn_lost():
+        raise TurnOver(why)
+    if not hands.has_turn:
+        raise HostError("this is for who has the turn of this machine", "'jitter-workshop class turn' says who has it")
+    return True
+
+
+def turn_left_s() -> float | None:
+    """How long this user's turn goes on, None where it has no end, or there is none."""
+    turn = read_turns().turn
+    if turn is None or turn.uid != os.geteuid() or turn.ends_s is None:
+        return None
+    return max(turn.ends_s - now_s(), 0.0)
+
+
 @contextlib.contextmanager
 def turn_for(
     hands: Hands,
@@ -168,32 +240,43 @@ def turn_for(
     """Have this class host's turn; gives whether there is such a thing here. Where ``hands`` have it already nothing is
     taken, and nothing given back. ``queued`` is told where one stands, and "" once the turn has come.
 
-    Raises BusyError once ``wait_s`` seconds are over, WaitStopped when ``cancel`` is pressed, HostError.
+    Raises BusyError once ``wait_s`` seconds are over, WaitStopped when ``cancel`` is pressed, HostError; TurnOver
+    instead of whatever fails because the turn has ended.
     """
-    if hands.has_turn or class_host() is None:
-        yield hands.has_turn
+    if class_host() is None:
+        yield False
         return
-    take_turn(hands, wait_s, cancel, queued, people)
+    held = hands.has_turn
+    if not held:
+        take_turn(hands, wait_s, cancel, queued, people)
     try:
         if doing:
             hands.say_doing(doing)
         yield True
+    except WorkshopError as error:
+        if isinstance(error, TurnOver) or not (why := hands.turn_lost()):
+            raise
+        raise TurnOver(why, getattr(error, "run", None)) from error
     finally:
-        hands.give_turn()
+        if not held:
+            hands.give_turn()
 
 
 @contextlib.contextmanager
 def kept_turn(
-    hands: Hands, _wait_s: float, cancel: CancelToken, queued: Callable[[str], None] = lambda sentence: None
+    hands: Hands,
+    _wait_s: float,
+    cancel: CancelToken,
+    queued: Callable[[str], None] = lambda sentence: None,
+    people: Sequence[str] = (),
+    doing: str = "",
 ) -> Iterator[bool]:
     """The same for the workshop: it waits as long as it takes, and the turn stays until it is given back, because a
     chapter measures, changes and measures again."""
-    if class_host() is None:
-        yield False
-        return
-    if not hands.has_turn:
-        take_turn(hands, DAY_S, cancel, queued)
-    yield True
+    if class_host() is not None and not hands.has_turn:
+        take_turn(hands, DAY_S, cancel, queued, people)
+    with turn_for(hands, DAY_S, cancel, queued, people, doing) as held:
+        yield held
 
 
 def take_turn(

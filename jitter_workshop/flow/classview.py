@@ -1,5 +1,5 @@
-"""A class host beside a workshop that is open: whose turn it is, and where the instructor is. Looked at now and then,
-never while something is measured."""
+"""A class host beside a workshop that is open: whose turn it is, and where the instructor is. Two small files are
+looked at now and then; nothing is asked of anybody."""
 
 from __future__ import annotations
 
@@ -7,61 +7,144 @@ import os
 import pwd
 from pathlib import Path
 
-from jitter_workshop.agent.turnfile import now_s
+from jitter_workshop import paths
 from jitter_workshop.classroom import banner as banners
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.classhost import ClassHost, class_host, in_words, place, read_turns
+from jitter_workshop.flow.classhost import (
+    ClassHost,
+    as_sentence,
+    barrier_words,
+    class_host,
+    holder_words,
+    minutes,
+    now_s,
+    place,
+    place_words,
+    read_turns,
+)
 from jitter_workshop.flow.hands import Hands
-from jitter_workshop.flow.posting import post
 from jitter_workshop.model.board import Banner
 from jitter_workshop.model.classfile import GROUP
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.turn import TurnState
-from jitter_workshop.paths import BOARD_DIR
-from jitter_workshop.session.store import OpenSession
 
-POST_EVERY_S = 5.0
+MOST_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One who waits. ``own``: it is this user. ``at_most``: until their turn begins at the latest, "" where nobody can
+    tell."""
+
+    number: int
+    people: str
+    own: bool
+    at_most: str
 
 
 class ClassView:
-    """``turn``: whose turn it is, in words; ``banner``: where the instructor is, None for nowhere. ``lost``: why the turn
-    that this workshop had is over, once; "" for nothing."""
+    """``people``: who else is in this workshop's team. ``lost``: why the turn that it had is over, a sentence, until
+    the next one begins; "" for nothing."""
 
-    def __init__(self, host: ClassHost, hands: Hands, session: OpenSession) -> None:
+    def __init__(self, host: ClassHost, hands: Hands) -> None:
         self.host = host
-        self.turn = ""
+        self.people: tuple[str, ...] = ()
         self.banner: Banner | None = None
         self.lost = ""
         self._hands = hands
-        self._session = session
-        self._had = False
+        self._state = TurnState("")
+        self._at_s = 0.0
         self._owners = _owners()
-        self._posted = ""
-        self._posted_s = 0.0
 
     def look(self) -> bool:
         """Look; whether anything that is shown has changed."""
-        before = (self.turn, self.banner, self.lost)
-        state = read_turns()
-        mine = self._mine(state)
-        if self._had and not mine:
-            self.lost = "Your turn is over; what you applied in it has been given back."
-        elif mine:
+        before = (self.brief, self.banner)
+        self._state, self._at_s = read_turns(), now_s()
+        self.banner = banners.read(Path(paths.BOARD_DIR), self._owners)
+        if self.has_turn:
             self.lost = ""
-        self._had = mine
-        self.turn = in_words(state, os.geteuid(), now_s())
-        self.banner = banners.read(Path(BOARD_DIR), self._owners)
-        return (self.turn, self.banner, self.lost) != before
+        return (self.brief, self.banner) != before
+
+    # -- the turn, as it was looked at last ------------------------------------------------------------------------
 
     @property
     def has_turn(self) -> bool:
         """Whether this workshop has the turn."""
-        return self._hands.has_turn and self._mine(read_turns())
+        return self._hands.took_turn and self._of_user and not self._returning
+
+    @property
+    def ended(self) -> bool:
+        """Whether the turn that this workshop took is over without its doing; :meth:`settle` says why."""
+        return self._hands.took_turn and not self.has_turn
 
     @property
     def waits(self) -> bool:
         """Whether this user waits for it, here or elsewhere."""
-        return bool(place(read_turns(), os.geteuid(), now_s()).before)
+        return any(one.uid == os.geteuid() for one in self._state.queue)
+
+    @property
+    def left_s(self) -> float | None:
+        """How long this workshop's turn goes on; None for an instructor's, and for who has none."""
+        turn = self._state.turn
+        return None if turn is None or turn.ends_s is None or not self.has_turn else max(turn.ends_s - self._at_s, 0.0)
+
+    @property
+    def brief(self) -> str:
+        """The turn in a line: first what concerns this workshop."""
+        state, uid = self._state, os.geteuid()
+        if self.has_turn:
+            left = self.left_s
+            return f"Your turn: {minutes(left)} left" if left is not None else "You hold this machine"
+        holder = holder_words(state, uid, self._at_s)
+        if self._of_user and not self._returning:
+            holder += ", in another terminal"
+        first = [place_words(state, uid, self._at_s)] if self.waits else []
+        said = [*first, *(one.rstrip(".") for one in barrier_words(state)), holder]
+        if state.queue and not self.waits:
+            said.append(f"{len(state.queue)} wait" if len(state.queue) > 1 else "1 waits")
+        return " · ".join(said)
+
+    @property
+    def holder(self) -> str:
+        """Who has the turn, at what, for how long, and what keeps turns from beginning, in sentences."""
+        said = [f"{holder_words(self._state, os.geteuid(), self._at_s)}.", *barrier_words(self._state)]
+        return " ".join(said)
+
+    def queue(self) -> tuple[QueueRow, ...]:
+        """Those who wait, in order: as many as a page has room for, oneself always among them."""
+        rows = []
+        for number, one in enumerate(self._state.queue, start=1):
+            here = place(self._state, one.uid, self._at_s)
+            at_most = f"at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
+            own = one.uid == os.geteuid()
+            rows.append(QueueRow(number, called(" and ".join(one.people), 40), own, at_most))
+        return tuple(row for row in rows if row.number <= MOST_ROWS or row.own)
+
+    def unseen(self) -> str:
+        """How many more wait than :meth:`queue` tells of, "" for none."""
+        more = len(self._state.queue) - len(self.queue())
+        return f"{many(more, 'more')} wait".replace("mores", "more") if more else ""
+
+    def settle(self) -> None:
+        """Where the turn of this workshop is over, know why, and that what was applied in it is given back. Not while
+        something else uses its hands; may take a while."""
+        why = self._hands.turn_lost()
+        if why:
+            trouble = read_turns().trouble
+            back = f"not given back: {called(trouble, 200)}" if trouble else "what was applied in it is given back"
+            self.lost = f"{as_sentence(why)}; {back}."
+
+    @property
+    def _of_user(self) -> bool:
+        turn = self._state.turn
+        return turn is not None and turn.uid == os.geteuid()
+
+    @property
+    def _returning(self) -> bool:
+        return self._state.turn is not None and self._state.turn.returning
+
+    # -- the instructor --------------------------------------------------------------------------------------------
 
     def banner_words(self, title: str = "") -> str:
         """Where the instructor is, in words; ``title``: of the banner's chapter. "" for nowhere."""
@@ -69,29 +152,16 @@ class ClassView:
         if said is None:
             return ""
         where = " · ".join(clean(word, 60) for word in (title or said.chapter, said.step, said.text) if word)
-        return f"{clean(said.by, 30)}: {where}" if where else ""
-
-    def to_post(self) -> bool:
-        """Whether something was done since the last post, which is a while ago."""
-        return self._session.session.updated_at != self._posted and now_s() - self._posted_s >= POST_EVERY_S
-
-    def post(self) -> str:
-        """Post this session to the board; why that was not possible, or ""."""
-        self._posted, self._posted_s = self._session.session.updated_at, now_s()
-        return post(self._session)
-
-    def _mine(self, state: TurnState) -> bool:
-        turn = state.turn
-        return turn is not None and turn.uid == os.geteuid() and not turn.returning and self._hands.has_turn
+        return f"{called(said.by, 30)}: {where}" if where else ""
 
 
-def open_view(hands: Hands, session: OpenSession) -> ClassView | None:
+def open_view(hands: Hands) -> ClassView | None:
     """The view of this class host, None where it is none, or its class file makes no sense: ``class check`` says so."""
     try:
         host = class_host()
     except WorkshopError:
         return None
-    return ClassView(host, hands, session) if host is not None else None
+    return ClassView(host, hands) if host is not None else None
 
 
 def _owners() -> frozenset[int]:

@@ -76,7 +76,7 @@ class CourseSummary:
 
 def all_done_here(path: Iterable[PathEntry]) -> bool:
     """Whether every chapter that this host can do is done, and there is one."""
-    here = [entry.done for entry in path if entry.here]
+    here = [entry.done for entry in path if entry.here and entry.in_class]
     return bool(here) and all(here)
 
 
@@ -98,8 +98,8 @@ def sum_up(workshop: Workshop) -> CourseSummary:
         half=half,
         standing=tuple(words_of(workshop.standing())),
         written=workshop.written(),
-        open_here=tuple(e for e in path if e.here and not e.done),
-        open_elsewhere=tuple(e for e in path if not e.here and not e.done),
+        open_here=tuple(e for e in path if e.here and e.in_class and not e.done),
+        open_elsewhere=tuple(e for e in path if not e.here and e.in_class and not e.done),
         improvable=improvable,
         unread=unread,
         near=tuple(e.title for e in path if e.guess is True and e.chapter_id not in hunting),

@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from jitter_workshop import paths
 from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.classview import ClassView, open_view
@@ -14,6 +16,7 @@ from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hotcpus import class_cpus
 from jitter_workshop.flow.isolated import Room, room, with_allowed
+from jitter_workshop.flow.posting import Poster
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.host.topology import read_topology
@@ -24,9 +27,11 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.paths import CLASS_FILE
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.tuning.journal import stack
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.measure import MeasureRequest
 
 
 @dataclass(slots=True)
@@ -54,11 +59,20 @@ class Desk:
     _runs: dict[str, Run] = field(default_factory=dict)
     class_view: ClassView | None = None
     """On a class host: whose turn it is, and where the instructor is."""
+    poster: Poster | None = None
+    """On a class host: who posts this session to its board."""
 
     def __post_init__(self) -> None:
         self.hands.diary = Diary(self.handle, self.root)
-        if not self.root.recorded and Path(CLASS_FILE).exists():
-            self.class_view = open_view(self.hands, self.handle)
+        if not self.root.recorded and Path(paths.CLASS_FILE).exists():
+            self.class_view = open_view(self.hands)
+            self.poster = Poster(self.handle) if self.class_view is not None else None
+
+    def of_class(self, request: MeasureRequest) -> MeasureRequest:
+        """A quick run as long as the class has it, on a class host."""
+        if self.class_view is None or request.preset != "quick":
+            return request
+        return dataclasses.replace(request, preset=self.class_view.host.described.preset)
 
     @property
     def session(self) -> Session:
@@ -74,7 +88,7 @@ class Desk:
         )
 
     def save(self, session: Session) -> None:
-        """Store progress; where that fails go on in memory and say so once."""
+        """Store progress; where that fails go on in memory and say so once. On a class host its board is told."""
         try:
             self.handle.save(session)
             self._unsaved = None
@@ -82,6 +96,7 @@ class Desk:
             if self._unsaved is None:
                 self.notices.append(f"Progress is not kept: {error.sentence()}.")
             self._unsaved = session
+        self.tell_board()
 
     def note_stack(self, given_back: Collection[str] | None = ()) -> None:
         """Write down in the session what stands on this host now, and still what it had applied before and does not
@@ -106,6 +121,8 @@ class Desk:
         """Give back what is leased, and keep what the host's status is then. Never raises."""
         result = self.hands.close()
         self.hands.diary.end()
+        if self.poster is not None:
+            self.poster.close()
         if self.hands.diary.trouble:
             self.notices.append(f"{self.hands.diary.trouble}.")
         return result
@@ -137,6 +154,7 @@ class Desk:
     def remember(self, run: Run) -> None:
         """Know a run that may not be on disk (a full disk loses the file, not what is on the screen)."""
         self._runs[run.id] = run
+        self.tell_board()
 
     def run(self, run_id: str) -> Run | None:
         """A run of this session by its exact id; None when it is gone."""
@@ -173,6 +191,11 @@ class Desk:
 
     def curves(self, runs: tuple[Run, ...]) -> tuple[RunCurve, ...]:
         return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
+
+    def tell_board(self) -> None:
+        """On a class host: something was done, or somebody has come. Never waits."""
+        if self.poster is not None:
+            self.poster.wanted()
 
 
 def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterProgress:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Sequence
 
 from jitter_workshop.agent.client import (
@@ -37,6 +38,8 @@ Ask = Callable[[Callable[[], AgentClient]], AgentClient]
 """Runs what it is given where sudo can ask for a password: in the plain terminal, with no screen over it."""
 
 NOTHING = RestoreResult((), (), False)
+RETURN_S = 5.0
+"""How long the end of a turn whose agent died is waited for: who gives the machine back instead needs a moment."""
 
 
 def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
@@ -58,6 +61,7 @@ class Hands:
         self.trouble = ""
         self._leased: set[str] = set()
         self._turn = False
+        self._turn_ended = False
         self._began = False
         self._lost = False
 
@@ -101,7 +105,8 @@ class Hands:
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
         """Give back these tunables, or all. Raises HostError."""
         self._living()
-        if not journal.read_journals(HostRoot()):
+        if self._turn_ended or not journal.read_journals(HostRoot()):
+            # With a turn all that was applied in it was given back; the agent gives nothing back to who has none.
             return NOTHING
         result = self._connected().restore(tunables)
         self._leased -= _ids(tunables) if tunables else self._leased.copy()
@@ -124,12 +129,29 @@ class Hands:
         return self._turn and self._living() is not None
 
     @property
-    def turn_over(self) -> bool:
-        """Whether the turn that these hands had has ended by time, by an instructor, or with its agent."""
-        from jitter_workshop.flow.classhost import read_turns
+    def took_turn(self) -> bool:
+        """Whether these hands took the turn and have not let go of it, which may have ended since. Looks at nothing."""
+        return self._turn
 
-        turn = read_turns().turn
-        return not self.has_turn or turn is None or turn.uid != os.geteuid() or turn.returning
+    def turn_lost(self) -> str:
+        """See whether the turn that these hands took has ended: by time, by an instructor, with its agent. Then it is
+        let go of here, too, and what was applied in it is known to be given back. Why it ended, in words; "" where it
+        goes on, and for who has taken none. May wait for the machine to be given back. Never raises."""
+        if not self._turn:
+            return ""
+        agent = self._living()
+        why = "the class's service ended your turn: it has ended, or has not heard of this program for a while"
+        if agent is not None:
+            try:
+                agent.need_turn()
+            except HostError as refusal:
+                why = refusal.message
+            else:
+                return ""
+        self._let_go_of_turn()
+        self._turn_ended = True
+        _until_returned()
+        return why
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
         """Wait for the turn of a class host, and have it. ``stop``: a descriptor that ends the wait. Raises HostError,
@@ -138,19 +160,22 @@ class Hands:
         self._agent, self._began = agent, True
         try:
             agent.take_turn(people, wait_s, stop)
-        except BusyError:
+        except BusyError:  # also WaitStopped
             self._agent = None  # who gives up waiting has no connection any more
             raise
-        self._turn = True
+        self._turn, self._turn_ended = True, False
 
     def give_turn(self) -> None:
         """Give the turn back, with all that was applied in it. Never raises: the agent does it by itself, too."""
         agent = self._living()
-        self._turn, held = False, bool(self._leased)
-        self._leased.clear()
-        if agent is not None:
+        if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
                 agent.turn("give")
+        self._let_go_of_turn()
+
+    def _let_go_of_turn(self) -> None:
+        self._turn, held = False, bool(self._leased)
+        self._leased.clear()
         if held:
             self._write_down_lapsed()
 
@@ -186,6 +211,7 @@ class Hands:
         """Let go: what is leased is given back. Never raises: what went wrong is in ``trouble``, and ``restore`` finds
         it, which goes by the journal and the host's own values."""
         agent, self._agent = self._agent, None
+        self._turn = False
         leased, self._leased = self._leased, set()
         if self._lost:
             self._write_down_lapsed()
@@ -221,7 +247,6 @@ class Hands:
         if self._agent is not None and self._agent.ended:
             self._agent.close()
             self._agent = None
-            self._turn = False
             self._lost = self._lost or bool(self._leased)
             self._leased.clear()
         if self._lost:
@@ -244,6 +269,18 @@ def _in_class() -> bool:
 
 def _ids(words: Sequence[str]) -> set[str]:
     return {word.partition("=")[0].removeprefix(ONCE) for word in words}
+
+
+def _until_returned() -> None:
+    """Wait a little for the end of a turn of this user's: somebody else gives the machine back where the agent died."""
+    from jitter_workshop.flow.classhost import read_turns
+
+    ends = time.monotonic() + RETURN_S
+    while time.monotonic() < ends:
+        turn = read_turns().turn
+        if turn is None or turn.uid != os.geteuid():
+            return
+        time.sleep(0.05)
 
 
 def place_once(pid: int) -> CpuSet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from jitter_workshop import paths
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.host.root import HostRoot
@@ -13,7 +14,6 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.paths import CLASS_FILE
 
 Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 
@@ -30,8 +30,8 @@ class HotCpus:
 
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
-    """The hot CPUs: ``asked`` (a CPU list), else those of the class on a class host, else what is isolated, else what is tickless, else those on which the ring
-    would be placed. ``topology`` saves reading it again.
+    """The hot CPUs: ``asked`` (a CPU list), else those of the class on a class host, else what is isolated, else what
+    is tickless, else those on which the ring would be placed. ``topology`` saves reading it again.
 
     Raises UsageError for what is no list, HostError for CPUs that are not online and where no CPU is shown at all.
     """
@@ -47,7 +47,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
         return HotCpus(hot, "as asked with --cpus", "asked", _note(online, hot))
     of_class = class_cpus(root) & online
     if of_class:
-        return HotCpus(of_class, f"{CLASS_FILE} says so", "class", _note(online, of_class))
+        return HotCpus(of_class, f"{paths.CLASS_FILE} says so", "class", _note(online, of_class))
     isolation = read_isolation(root)
     isolated = isolation.isolated & online
     if isolated:
@@ -62,7 +62,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
 
 def class_cpus(root: HostRoot) -> CpuSet:
     """The hot CPUs of the class on a class host, none elsewhere. Raises what ``class_host`` raises."""
-    if root.recorded or not Path(CLASS_FILE).exists():
+    if root.recorded or not Path(paths.CLASS_FILE).exists():
         return CpuSet()
     from jitter_workshop.flow.classhost import class_host
 

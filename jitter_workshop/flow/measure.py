@@ -102,7 +102,8 @@ class MeasureRequest:
 
 
 Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[bool]]
-"""Takes the turn of a class host: at most so many seconds of waiting, what ends it, who is told behind whom one waits."""
+"""Takes the turn of a class host: so many seconds of waiting at most, what ends it, who is told behind whom one
+waits."""
 
 
 class MeasurementStopped(MeasureError):

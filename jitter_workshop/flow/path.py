@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -65,17 +66,27 @@ def entry(
     )
 
 
-def in_order(entries: tuple[PathEntry, ...]) -> tuple[PathEntry, ...]:
-    """What can be done here first, then what is taught on a recording, then the rest; each group in teaching order."""
-    return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed)))
+def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
+    """What can be done here first, then what is taught on a recording, then the rest; each group in teaching order.
+    ``of_class``: the chapters of a class, in its order, none for all; what it leaves out comes last."""
+    if not of_class:
+        return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed)))
+    place = {ident: number for number, ident in enumerate(of_class)}
+    marked = (dataclasses.replace(e, in_class=e.chapter_id in place) for e in entries)
+    return tuple(
+        sorted(marked, key=lambda e: (not e.in_class, not e.here, not e.rehearsed, place.get(e.chapter_id, 0)))
+    )
+
+
+_State = Literal["here", "recording", "neither", "left_out"]
 
 
 @dataclass(frozen=True, slots=True)
 class PathGroup:
-    """Chapters in one state: ``here``, on a ``recording``, or ``neither``. ``entries``: (place in the path, chapter).
-    ``reason``: why not here, where it is one for all of several, else ""."""
+    """Chapters in one state: ``here``, on a ``recording``, or ``neither``; ``left_out`` by the class. ``entries``:
+    (place in the path, chapter). ``reason``: why not here, where it is one for all of several, else ""."""
 
-    state: Literal["here", "recording", "neither"]
+    state: _State
     entries: tuple[tuple[int, PathEntry], ...]
     reason: str
 
@@ -83,22 +94,32 @@ class PathGroup:
 def in_groups(path: Sequence[PathEntry]) -> tuple[PathGroup, ...]:
     """The groups that are not empty, in the order of the path."""
     found: list[PathGroup] = []
-    for state, here, rehearsed in (("here", True, False), ("recording", False, True), ("neither", False, False)):
-        entries = tuple((n, e) for n, e in enumerate(path) if (e.here, e.rehearsed) == (here, rehearsed))
+    states: tuple[_State, ...] = ("here", "recording", "neither", "left_out")
+    for state in states:
+        entries = tuple((n, e) for n, e in enumerate(path) if _state(e) == state)
         reasons = {e.reason for _, e in entries}
         shared = next(iter(reasons)) if len(entries) > 1 and len(reasons) == 1 else ""
         if entries:
-            found.append(PathGroup(state, entries, shared))  # type: ignore[arg-type]  # the three words above
+            found.append(PathGroup(state, entries, shared))
     return tuple(found)
 
 
-def next_entry(path: tuple[PathEntry, ...], course: Course, current: str | None) -> PathEntry | None:
+def _state(entry: PathEntry) -> _State:
+    if not entry.in_class:
+        return "left_out"
+    return "here" if entry.here else "recording" if entry.rehearsed else "neither"
+
+
+def next_entry(
+    path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
+) -> PathEntry | None:
     """Where Enter goes: the chapter one is in while it is unfinished, else the first unfinished one after it (round
     the end of the path). What can be done here comes first, then what is taught on a recording; None when both are
     done."""
-    unfinished = [e for e in path if e.here and not e.done] or [e for e in path if e.rehearsed and not e.done]
+    ours = [e for e in path if e.in_class and not e.done]
+    unfinished = [e for e in ours if e.here] or [e for e in ours if e.rehearsed]
     if not unfinished:
         return None
-    order = [c.id for c in course.chapters]
+    order = list(dict.fromkeys((*of_class, *(c.id for c in course.chapters))))
     start = order.index(current) if current in order else 0
     return min(unfinished, key=lambda e: (order.index(e.chapter_id) - start) % len(order))

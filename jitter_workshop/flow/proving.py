@@ -21,15 +21,17 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow import proving_plan, quiet
+from jitter_workshop.flow.classhost import TurnOver, minutes, need_turn, turn_left_s
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.isolated import Place
-from jitter_workshop.flow.proving_plan import CHANGE_S, Drawn, ProveRequest, draw, run_seconds
+from jitter_workshop.flow.proving_plan import Drawn, ProveRequest, draw
 from jitter_workshop.flow.proving_settled import settle_cut_off, stands
 from jitter_workshop.flow.proving_sides import SideName, Sides
+from jitter_workshop.flow.proving_times import Times
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.observe import RunObserver
-from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
+from jitter_workshop.model.proof import FORMAT_VERSION, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
@@ -91,8 +93,13 @@ class Prover:
         error = self._session.read_only_error()
         if error is not None:
             raise error
+        # On a class host the turn lends the hot CPUs: without it there is nothing to plan for.
+        in_class = need_turn(self._hands)
         settle_cut_off(self._session)
         self._drawn = draw(self._request, self._hands)
+        if in_class and (said := _too_short(self._drawn.plan)):
+            plan = dataclasses.replace(self._drawn.plan, notices=(*self._drawn.plan.notices, said))
+            self._drawn = dataclasses.replace(self._drawn, plan=plan)
         return self._drawn.plan
 
     def prove(
@@ -119,12 +126,14 @@ class Prover:
             queued(f"Waiting: {holder}.")
 
         try:
-            # On a class host whoever proves has the turn already, or there would be no hot CPUs to plan for.
-            own = contextlib.nullcontext() if self._hands.has_turn else host_turn(self._request.wait_s, cancel, waiting)
+            in_class = need_turn(self._hands)
+            own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s, cancel, waiting)
             with own, quiet.HERE.measuring():
                 if behind:
                     queued("")
-                series = _Series(self._request, self._session, self._place, drawn, observer, cancel)
+                series = _Series(
+                    self._request, self._session, self._place, drawn, observer, cancel, self._hands.turn_lost
+                )
                 with self._hands.diary.during(self._request.chapter, series.id):
                     proof = series.make()
                 self.not_kept = series.not_kept
@@ -137,8 +146,18 @@ class _Spoiled(Exception):
     """A round that does not count; the message says why."""
 
 
+def _too_short(plan: ProofPlan) -> str:
+    """That a proof is longer than the rest of the turn, in a sentence; "" where it fits."""
+    left_s = turn_left_s()
+    if left_s is None or plan.total_s <= left_s:
+        return ""
+    takes, left = minutes(plan.total_s), minutes(left_s)
+    return f"it takes about {takes}, and your turn ends in {left}: the rounds that are finished by then are judged"
+
+
 class _Series:
-    """The rounds of one proof. ``not_kept``: why the session does not have it, or ""."""
+    """The rounds of one proof. ``turn_lost``: why the turn of a class host is over, "" while it goes on. ``not_kept``:
+    why the session does not have it, or ""."""
 
     def __init__(
         self,
@@ -148,7 +167,9 @@ class _Series:
         drawn: Drawn,
         observer: ProofObserver,
         cancel: CancelToken,
+        turn_lost: Callable[[], str] = lambda: "",
     ) -> None:
+        self._turn_lost = turn_lost
         self._request = request
         self._session = session
         self._place = place
@@ -165,7 +186,7 @@ class _Series:
         self._disturbed: list[str] = []
         self._trouble: list[str] = []
         self._left_alone: tuple[LeftAlone, ...] = ()
-        self._times = _Times(drawn)
+        self._times = Times(drawn)
         self.not_kept = ""
 
     def make(self) -> Proof:
@@ -175,7 +196,9 @@ class _Series:
             for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
                 self._round(number, order)
         except WorkshopError as error:
-            cause = error
+            # What fails when the turn ends, fails because it has: the machine is given back by then.
+            over = "" if isinstance(error, TurnOver) else self._turn_lost()
+            cause = TurnOver(over) if over else error
         finally:
             self._give_back()
         back = self._all_back()
@@ -226,6 +249,8 @@ class _Series:
     def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Run:
         if self._cancel.reason is not None:
             raise Cancelled(self._cancel.reason)
+        if over := self._turn_lost():
+            raise TurnOver(over)
         left_s = self._times.left(number)
         watcher = self._observer.side_begins(
             ProofStep(number, 2 * self._plan.rounds, round_number, order, side, left_s)
@@ -343,33 +368,10 @@ def _counted(sentences: Sequence[str]) -> tuple[str, ...]:
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 
-class _Times:
-    """How long it still takes: by estimate at first, then by what runs and changes took."""
-
-    def __init__(self, drawn: Drawn) -> None:
-        self._of = 2 * drawn.plan.rounds
-        self._run_s = run_seconds(drawn.sides.request("with"))[1]
-        self._change_s = CHANGE_S if drawn.plan.subject != PLACEMENT else 0.0
-        self._runs: list[float] = []
-        self._changes: list[float] = []
-
-    def changed(self, change: Callable[[], None]) -> None:
-        began = time.monotonic()
-        change()
-        self._changes.append(time.monotonic() - began)
-
-    def ran(self, seconds: float) -> None:
-        self._runs.append(seconds)
-
-    def left(self, done: int) -> float:
-        """Of what begins with run ``done``."""
-        run_s = sum(self._runs) / len(self._runs) if self._runs else self._run_s
-        change_s = 2 * sum(self._changes) / len(self._changes) if self._changes else self._change_s
-        return (self._of - done) * (run_s + change_s / 2)
-
-
 def _why(cause: WorkshopError) -> str:
     """Why a proof ended early, for its reader."""
+    if isinstance(cause, TurnOver):
+        return f"the turn ended: {clean(cause.why, 200)}"
     if isinstance(cause, Cancelled):
         return f"stopped by {clean(cause.reason, 40)}"
     if isinstance(cause, measuring.RunNotKept):

@@ -8,6 +8,7 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.classhost import class_chapters
 from jitter_workshop.flow.desk import current_chapter, look_at, progress_of
 from jitter_workshop.flow.isolated import room
 from jitter_workshop.flow.measure import warnings
@@ -52,6 +53,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         notices.append(f"No progress is shown: {error.sentence()}.")
     recordings = Recordings(course.source)
     space = room(host_root, topology)
+    of_class = () if host_root.recorded else class_chapters()
     path = in_order(
         tuple(
             entry(
@@ -64,7 +66,8 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
                 recordings,
             )
             for chapter in course.chapters
-        )
+        ),
+        of_class,
     )
     current = current_chapter(session, course.id) if session is not None else None
     return Tour(
@@ -74,7 +77,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         notices=tuple(notices),
         session=session,
         path=path,
-        next_entry=next_entry(path, course, current),
+        next_entry=next_entry(path, course, current, of_class),
     )
 
 

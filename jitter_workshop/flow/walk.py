@@ -252,7 +252,7 @@ class Walk:
         Where only one CPU may be used the ring cannot run; the clock loop ``spin`` takes its place. Raises UsageError
         for a slot that the chapter does not measure, HostError where the chapter cannot be done here.
         """
-        return self._request(slot, self.progress.chosen_cpus)
+        return self._desk.of_class(self._request(slot, self.progress.chosen_cpus))
 
     def record(self, slot: str, run: Run) -> None:
         """Keep a finished run in a slot; sets marks and saves. A run that was cut short fills no slot."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import difflib
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
-from jitter_workshop.flow import cure
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow.causes import Progress, unheard
 from jitter_workshop.flow.classhost import kept_turn
@@ -24,27 +22,24 @@ from jitter_workshop.flow.findings import Findings, find
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.hostside import refuse_recorded
 from jitter_workshop.flow.hotcpus import choose_hot
-from jitter_workshop.flow.hunt import Finding, Hunt, Suspect, suspects
-from jitter_workshop.flow.hunting import Hiding, anew, caught, kept
+from jitter_workshop.flow.hunting import caught
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.flow.path import entry, in_order, next_entry
-from jitter_workshop.flow.plan import placed_on
 from jitter_workshop.flow.published import imported_curves, published_curves
 from jitter_workshop.flow.recordings import Recordings
 from jitter_workshop.flow.settings import Seen, missing_here, plan_view, planned
 from jitter_workshop.flow.walk import Walk
+from jitter_workshop.flow.workshop_hunts import Hunts
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.course import Chapter, Course
-from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import RunObserver
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import Session
-from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
@@ -56,7 +51,7 @@ MOST_STALLS = 40
 """How many of a run's worst stalls its page of causes has."""
 
 
-class Workshop:
+class Workshop(Hunts):
     """Open with ``Workshop.open``; raises WorkshopError when the course or the state folder cannot be used."""
 
     course: Course
@@ -66,7 +61,6 @@ class Workshop:
         self._desk = desk
         self._without: dict[str, str] = {}
         self._recordings = Recordings(course.source)
-        self._hiding: Hiding | None = None
         self._explained: tuple[str, EvidenceReport | CounterReport] | None = None
 
     @classmethod
@@ -139,8 +133,15 @@ class Workshop:
                     self._recordings,
                 )
                 for chapter in self.course.chapters
-            )
+            ),
+            self._of_class,
         )
+
+    @property
+    def _of_class(self) -> tuple[str, ...]:
+        """The chapters that a class host's class has; () for all."""
+        view = self._desk.class_view
+        return view.host.described.chapters if view is not None else ()
 
     def _guess(self, chapter: Chapter) -> bool | None:
         """Whether its prediction was near, or of its hunts one was won; None for nothing to say."""
@@ -157,7 +158,7 @@ class Workshop:
 
     def next_chapter(self) -> PathEntry | None:
         """The next useful step; None when all is done."""
-        return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id))
+        return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id), self._of_class)
 
     def walk(self, chapter_id: str) -> Walk:
         """Enter a chapter. Raises UsageError for an unknown id."""
@@ -167,6 +168,20 @@ class Workshop:
     def class_view(self) -> ClassView | None:
         """On a class host: whose turn it is, and where the instructor is."""
         return self._desk.class_view
+
+    def tell_board(self) -> None:
+        """On a class host: somebody has come, whose work its board shall show. Never waits."""
+        self._desk.tell_board()
+
+    @property
+    def _people(self) -> tuple[str, ...]:
+        return self._desk.class_view.people if self._desk.class_view is not None else ()
+
+    def _doing(self, request: MeasureRequest) -> str:
+        """What those who wait for their turn read of this one."""
+        current = current_chapter(self.session, self.course.id)
+        title = next((one.title for one in self.course.chapters if one.id == current), "")
+        return " · ".join(filter(None, (clean(title, 30), clean(request.label, 24))))
 
     @property
     def recorded(self) -> bool:
@@ -195,7 +210,7 @@ class Workshop:
                 queued,
                 desk.hands.place,
                 desk.hands.tracer,
-                turn=partial(kept_turn, desk.hands),
+                turn=partial(kept_turn, desk.hands, people=self._people, doing=self._doing(request)),
             )
         except measuring.RunNotKept as error:
             desk.notices.append(f"{error.title}: {error.sentence()}.")
@@ -205,101 +220,6 @@ class Workshop:
             raise
         desk.remember(run)
         return run
-
-    # -- the hunt --------------------------------------------------------------------------------------------------
-
-    @property
-    def hunt(self) -> Hunt | None:
-        """The hunt that was begun last and not left, perhaps answered already."""
-        return self._hiding.hunt if self._hiding is not None else None
-
-    @property
-    def hiding(self) -> bool:
-        """Does a hidden noise run now?"""
-        return self._hiding is not None and self._hiding.state == "running"
-
-    def suspects(self, chapter_id: str) -> tuple[Suspect, ...]:
-        """What can be hidden in a chapter on this host. Raises HostError, UsageError."""
-        return suspects(*self._ground(chapter_id))
-
-    def begin_hunt(self, chapter_id: str) -> Hunt:
-        """Hide a noise beside the runs of a chapter, in the place of the one before; takes a second. Raises HostError,
-        UsageError, MeasureError."""
-        self.end_hunt()
-        placement, allowed = self._ground(chapter_id)
-        self._hiding = Hiding(lambda: self._hide(placement, allowed), chapter_id)
-        self._desk.save_progress(chapter_id, anew(self._desk.progress(chapter_id)))
-        return self._hiding.hunt
-
-    def name_noise(self, kind: str) -> Finding:
-        """Answer the hunt; the right answer ends it, and is kept with the chapter's progress. Raises UsageError for
-        what is none of its suspects, and where nothing is hidden."""
-        return self._settle(lambda hunt: hunt.answer(kind))
-
-    def aside(self, beside: Run | None) -> tuple[int, ...]:
-        """The CPUs to which the measured thread of a run could step aside now."""
-        self._desk.look_again()
-        return cure.other_cpus(self.topology.allowed, beside)
-
-    def weigh_cure(self, beside: Run, treated: Run) -> None:
-        """See by the traces of two runs what the hidden noise took before and after a cure, and keep it with the
-        chapter's progress. Takes a second or two. A damaged trace is none."""
-        hiding = self._hiding
-        if hiding is None:
-            return
-        hunt = hiding.hunt
-        try:
-            both = [self.causes(run) for run in (beside, treated) if self.traced(run)]
-        except SessionError:
-            both = []
-        found = cure.weighed([hunt.took(report) for report in both if isinstance(report, EvidenceReport)])
-        if found is not None:
-            progress = self._desk.progress(hiding.chapter_id)
-            kept_now = dataclasses.replace(progress, weighed={treated.id: found})
-            self._desk.save_progress(hiding.chapter_id, kept_now, entered=False)
-        if hunt.outcome is None:
-            hunt.cured = found is not None and cure.gone(found)
-
-    def give_up(self) -> Finding:
-        """Be told which it was. Raises UsageError where nothing is hidden."""
-        return self._settle(Hunt.reveal)
-
-    def end_hunt(self) -> None:
-        """End the noise, and forget the hunt. May be called again."""
-        hiding = self._hiding
-        if hiding is not None and hiding.state == "stopped":
-            self.give_up()  # It was ended, which is kept, by one who did not say which it was.
-        self._hiding = None
-        if hiding is not None:
-            hiding.close()
-
-    def _settle(self, answer: Callable[[Hunt], Finding]) -> Finding:
-        hiding = self._hiding
-        if hiding is None or hiding.state == "answered":
-            raise UsageError("nothing is hidden now", "hide a noise first")
-        finding = answer(hiding.hunt)
-        if hiding.hunt.outcome is not None:
-            progress = kept(self._desk.progress(hiding.chapter_id), hiding.hunt.outcome)
-            self._desk.save_progress(hiding.chapter_id, progress, entered=False)
-        return finding
-
-    def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
-        return Hunt(placement, allowed)
-
-    def _ground(self, chapter_id: str) -> tuple[Placement, CpuSet]:
-        """Where a chapter's runs are made, and the CPUs from which they can be disturbed."""
-        walk, desk = self.walk(chapter_id), self._desk
-        if self.recorded:
-            raise HostError("a recorded host can be looked at, and nothing be hidden on it", "leave out --root")
-        if not walk.hunts:
-            raise UsageError("this chapter hides no noise")
-        # A run reads the host as it begins, so this has to be of now, too: or the two are on different CPUs.
-        desk.look_again()
-        isolated = CpuSet(desk.host.isolated)
-        return placed_on(desk.root, desk.topology, walk.request("again"), isolated)[0], desk.topology.allowed
-
-    def _beside(self, request: MeasureRequest) -> MeasureRequest:
-        return dataclasses.replace(request, hunted=True) if self.hiding else request
 
     # -- runs ------------------------------------------------------------------------------------------------------
 

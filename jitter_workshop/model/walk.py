@@ -41,7 +41,7 @@ class PathEntry:
     ``rehearsed`` whether it is taught on a recording instead.
 
     ``guess``: None = nothing predicted, else whether the prediction was near (in a hunt, whether one was won).
-    ``setting`` None = chapter sets nothing.
+    ``setting`` None = chapter sets nothing. ``in_class``: False for a chapter that a class host's class leaves out.
     """
 
     chapter_id: str
@@ -57,6 +57,7 @@ class PathEntry:
     curve: bool
     guess: bool | None
     rehearsed: bool = False
+    in_class: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ Scope = Literal[
     "summary",
     "proving",
     "report",
+    "queue",
     "dialog",
     "question",
 ]
@@ -39,6 +40,7 @@ SCOPE_TITLES: dict[Scope, str] = {
     "summary": "FROM FIRST TO LAST",
     "proving": "PROVING A CHANGE",
     "report": "THE REPORT",
+    "queue": "WAITING FOR THE TURN",
     "dialog": "MESSAGES",
     "question": "QUESTIONS",
 }
@@ -48,7 +50,7 @@ SCOPE_TITLES: dict[Scope, str] = {
 class Action:
     """One thing that a key does. ``keys``: Textual's names, comma separated ("" = the screen reads these keys itself);
     ``shown``: how the key is written; ``run``: the action's method on the screen or the app; ``palette``: is it offered
-    in the command palette?"""
+    in the command palette? ``of_class``: it is there on a class host alone."""
 
     id: str
     scope: Scope
@@ -58,12 +60,22 @@ class Action:
     label: str
     tooltip: str
     palette: bool = True
+    of_class: bool = False
 
 
 def _a(
-    scope: Scope, name: str, keys: str, shown: str, label: str, tooltip: str, *, run: str = "", palette: bool = True
+    scope: Scope,
+    name: str,
+    keys: str,
+    shown: str,
+    label: str,
+    tooltip: str,
+    *,
+    run: str = "",
+    palette: bool = True,
+    of_class: bool = False,
 ) -> Action:
-    return Action(f"{scope}.{name}", scope, keys, shown, run or name, label, tooltip, palette)
+    return Action(f"{scope}.{name}", scope, keys, shown, run or name, label, tooltip, palette, of_class)
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -74,8 +86,8 @@ ACTIONS: tuple[Action, ...] = (
     _a("app", "report", "r", "r", "report", "A report to hand on: looked at first, then written to a file"),
     _a("app", "settings", "e", "e", "settings", "Theme, length of a run, curves of 2015"),
     _a("app", "theme", "ctrl+t", "^t", "next theme", "Dark, light, high contrast"),
-    _a("app", "turn", "T", "T", "turn", "On a class host: take the turn, or give it back"),
-    _a("app", "jump", "G", "G", "instructor", "On a class host: go to the chapter and step where the instructor is"),
+    _a("app", "turn", "T", "T", "turn", "Take the turn of this machine, see the queue, or give it back", of_class=True),
+    _a("app", "jump", "G", "G", "instructor", "Go to the chapter and step where the instructor is", of_class=True),
     _a("app", "quit", "ctrl+q", "^q", "quit", "Leave; what was measured is kept", run="leave"),
     _a("app", "pause", "ctrl+z", "^z", "to the shell", "Leave the workshop asleep; fg comes back", run="pause"),
     _a("app", "interrupt", "ctrl+c", "^c", "stop", "Copy what is selected; else stop a run; else leave", palette=False),
@@ -215,6 +227,12 @@ ACTIONS: tuple[Action, ...] = (
     _a("proving", "page_up", "pageup", "PgUp", "page up", "Scroll a page up", palette=False),
     _a("proving", "page_down", "pagedown,space", "PgDn", "page down", "Scroll a page down", palette=False),
     _a("proving", "close", "escape,q", "Esc", "back", "Back to the chapter; while it runs, ask whether to stop"),
+    _a("queue", "leave_queue", "x", "x", "leave", "Leave the queue", palette=False, of_class=True),
+    _a(
+        "queue", "close", "escape,enter,q", "Esc", "read on", "Read on; the place is kept", palette=False, of_class=True
+    ),
+    _a("queue", "up", "up,k,pageup", "↑", "up", "Scroll up", palette=False, of_class=True),
+    _a("queue", "down", "down,j,pagedown,space", "↓", "down", "Scroll down", palette=False, of_class=True),
     _a("dialog", "close", "escape,enter,q", "Esc", "close", "Close this", palette=False),
     _a("dialog", "copy", "y", "y", "copy", "Copy this text to the clipboard", palette=False),
     _a("dialog", "up", "up,k,pageup", "↑", "up", "Scroll up", palette=False),
@@ -229,9 +247,9 @@ ACTIONS: tuple[Action, ...] = (
 BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
 
 
-def of_scope(scope: Scope) -> tuple[Action, ...]:
-    """The actions of one screen (or of the app)."""
-    return tuple(action for action in ACTIONS if action.scope == scope)
+def of_scope(scope: Scope, *, in_class: bool = True) -> tuple[Action, ...]:
+    """The actions of one screen (or of the app). ``in_class``: also those that a class host adds."""
+    return tuple(action for action in ACTIONS if action.scope == scope and (in_class or not action.of_class))
 
 
 def bindings(scope: Scope) -> list[Binding]:

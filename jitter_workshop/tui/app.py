@@ -8,7 +8,7 @@ import dataclasses
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import SystemCommand
 from textual.binding import BindingType
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from textual.driver import Driver
 
     from jitter_workshop.flow.workshop import Workshop
-    from jitter_workshop.model.course import StepName
     from jitter_workshop.model.run import Run
 
 T = TypeVar("T")
@@ -114,6 +113,7 @@ class WorkshopApp(ClassApp):
         """End; a run under way is stopped first, so that nothing waits for its next block. What is being written to
         the host is written to its end."""
         self.leaving = True
+        self.leave_queue()
         if self.stop_run is not None:
             self.stop_run()
         if self.at_work:
@@ -202,8 +202,8 @@ class WorkshopApp(ClassApp):
     # -- the way between screens -----------------------------------------------------------------------------------
 
     def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None:
-        """Enter a chapter where it is to be gone on with, or at ``step`` where it has that; with ``measure``, measure at
-        once."""
+        """Enter a chapter where it is to be gone on with, or at ``step`` where it has that and one may go there; with
+        ``measure``, measure at once."""
         from jitter_workshop.tui.screens.chapter import ChapterScreen
 
         if self.at_work:
@@ -213,10 +213,14 @@ class WorkshopApp(ClassApp):
         except WorkshopError as error:
             self.show_error(error)
             return
-        if step in walk.chapter.steps:
-            with contextlib.suppress(WorkshopError):
-                walk.go(cast("StepName", step))
-        self.push_screen(ChapterScreen(walk, measure=measure))
+        said = ""
+        wanted = next((name for name in walk.chapter.steps if name == step), None)
+        if wanted is not None:
+            try:
+                walk.go(wanted)
+            except WorkshopError as error:
+                said = f"The instructor is at {wanted}. {error.sentence()[:1].upper()}{error.sentence()[1:]}."
+        self.push_screen(ChapterScreen(walk, measure=measure, said=said))
 
     def go_to_chapter(self, chapter_id: str, step: str = "") -> None:
         """Leave everything but the home screen and enter a chapter, at a step where one is named."""
@@ -251,6 +255,8 @@ class WorkshopApp(ClassApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if (self.measuring or self.at_work) and action in _NOT_WHILE_MEASURING:
+            return False
+        if action in ("turn", "jump") and self.workshop.class_view is None:
             return False
         return super().check_action(action, parameters)
 
@@ -329,8 +335,9 @@ class WorkshopApp(ClassApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette offers what the registry says, for the screen at hand and for everywhere."""
+        in_class = self.workshop.class_view is not None
         for scope in (getattr(screen, "scope", None), "app"):
-            for action in of_scope(scope) if scope else ():
+            for action in of_scope(scope, in_class=in_class) if scope else ():
                 if action.palette:
                     title = f"{action.label[:1].upper()}{action.label[1:]}  ({action.shown})"
                     yield SystemCommand(title, action.tooltip, _caller(self, screen, action.run, action.scope == "app"))

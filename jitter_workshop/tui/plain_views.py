@@ -107,6 +107,7 @@ _HEADINGS = {
     "here": "PATH FOR THIS HOST",
     "recording": "NOT ON THIS HOST, BUT ON A RECORDING",
     "neither": "NOT ON THIS HOST AS IT IS",
+    "left_out": "NOT IN THIS CLASS",
 }
 
 

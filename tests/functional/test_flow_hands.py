@@ -36,7 +36,7 @@ class Connecting:
         return self.made[-1]
 
     def kill(self) -> None:
-        process = self.made[-1]._process
+        process = self.made[-1]._link._process
         process.kill()
         process.wait()
 

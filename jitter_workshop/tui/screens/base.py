@@ -104,6 +104,7 @@ class WorkshopScreen(Screen[None]):
         sheet = self.sheet("#class-line")
         sheet.set_class(self.workshop.class_view is None, "-empty")
         sheet.show(self.class_lines)
+        self.refresh_keys()
 
     def going_on(self) -> None:
         """The process was stopped and goes on: the host may be another one than before, a lease may have run out."""
@@ -115,7 +116,14 @@ class WorkshopScreen(Screen[None]):
 
     def refresh_keys(self) -> None:
         """Put the keys of this moment into the footer."""
-        self.call_next(self.query_one(KeyBar).show, tuple(self.keys()))
+        self.call_next(self.query_one(KeyBar).show, self._with_class(tuple(self.keys())))
+
+    def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
+        """On a class host the keys of the class come behind the first one; not while something is under way."""
+        view, app = self.workshop.class_view, self.workshop_app
+        if view is None or not keys or app.measuring or app.at_work:
+            return keys
+        return (keys[0], *class_words.keys(view), *keys[1:])
 
     def on_mount(self) -> None:
         sized(self)

@@ -30,9 +30,8 @@ class ChapterScreen(ChapterHunt):
     def on_mount(self) -> None:
         self._enter_step()
         self.watch_the_noise()
-        rebooted = self.walk.rebooted()
-        if rebooted:
-            self._tell(rebooted)
+        if said := self.walk.rebooted() or self._said_first:
+            self._tell(said)
         if self._measure_at_once:
             self._go_and_measure()
 

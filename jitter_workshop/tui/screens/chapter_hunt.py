@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from rich.text import Text
 
@@ -77,7 +78,8 @@ class ChapterHunt(ChapterSettings):
             yield from wrap(Text(f"{words.BOUNDS} {words.YOURS}", style=palette.dim), width)
 
         keys = "Enter hides one of them · Esc does not"
-        self.app.push_screen(Question("Hide a noise?", about, keys, self._hide))
+        hide = partial(self.workshop_app.with_turn, self._hide)
+        self.app.push_screen(Question("Hide a noise?", about, keys, hide))
 
     def _hide(self) -> None:
         self._tell("Hiding a noise…")

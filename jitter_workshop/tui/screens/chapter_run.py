@@ -10,6 +10,7 @@ from textual import on
 from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow import traced
+from jitter_workshop.flow.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import remark
@@ -95,7 +96,11 @@ class ChapterRun(ChapterShow):
         self._make(slot, request)
 
     def _make(self, slot: str | None, request: MeasureRequest) -> None:
-        """Make a run on a thread, and keep it in a slot (None: in none)."""
+        """Make a run, and keep it in a slot (None: in none); on a class host once the turn has come."""
+        self.workshop_app.with_turn(partial(self._make_now, slot, request))
+
+    def _make_now(self, slot: str | None, request: MeasureRequest) -> None:
+        """On a thread."""
         self._message = ""
         self._table = False
         self._highlight = None
@@ -139,6 +144,7 @@ class ChapterRun(ChapterShow):
         running.progress = message.progress
         self._draw_chart()
         self.sheet("#progress").show(self._progress)
+        self.workshop_app.look_between_blocks()
         # The runner goes on only once this frame was painted: no painting happens inside a block.
         self.workshop_app.when_painted(self, message.painted.set)
 
@@ -182,9 +188,12 @@ class ChapterRun(ChapterShow):
     @on(RunFailed)
     def _run_failed(self, message: RunFailed) -> None:
         stopped = self._run_over()
-        self._message = _stopped_sentence(message.error) if stopped else ""
+        # Whose turn has ended did nothing wrong: it is told where results are.
+        told = stopped or isinstance(message.error, TurnOver)
+        self._message = _stopped_sentence(message.error) if told else ""
         self._show()
-        if not stopped:
+        self.workshop_app.look_at_class()
+        if not told:
             self.workshop_app.show_error(message.error)
         self.workshop_app.run_over()
 
@@ -194,4 +203,6 @@ def _stopped_sentence(error: WorkshopError) -> str:
     if isinstance(error, WaitStopped):
         return "Stopped waiting. Nothing was measured."
     sentence = clean(error.sentence(), 300)
+    if isinstance(error, TurnOver):
+        return f"{as_sentence(sentence)}."
     return f"{sentence[:1].upper()}{sentence[1:]}."

@@ -18,6 +18,11 @@ class ChapterSettings(ChapterRun):
         """Make the plan that is on the screen."""
         if self._planned is None:
             return
+        self.workshop_app.with_turn(self._apply_now)
+
+    def _apply_now(self) -> None:
+        if self._planned is None:
+            return
         changes = self._planned.changes
         self._tell(f"Applying: {tally(one.tunable for one in changes)}…" if changes else "Reading the settings again…")
         self.have_done(self._apply_and_look, self._applied, self._not_applied)

@@ -37,10 +37,12 @@ class Tried:
 class ChapterState(HandWork):
     """What a chapter's screen knows. How it is shown, and what keys do, is in the classes built on it."""
 
-    def __init__(self, walk: Walk, *, measure: bool = False) -> None:
+    def __init__(self, walk: Walk, *, measure: bool = False, said: str = "") -> None:
+        """``measure``: measure at once. ``said``: what is told first."""
         super().__init__()
         self.walk = walk
         self._measure_at_once = measure
+        self._said_first = said
         self.run_under_way: Measuring | None = None
         self._view: View = "work"
         self._table = False
@@ -188,7 +190,9 @@ class ChapterState(HandWork):
         return self._as_set(self.walk.request(slot))
 
     def _as_set(self, request: MeasureRequest) -> MeasureRequest:
-        """A chapter's run with the length that the learner's settings ask for."""
+        """A chapter's run with the length that the learner's settings ask for; on a class host the class says it."""
         request = dataclasses.replace(request, hunted=self.workshop.hiding)
+        if self.workshop.class_view is not None:
+            return request
         wanted = self.workshop_app.settings.preset
         return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

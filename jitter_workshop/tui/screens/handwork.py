@@ -9,7 +9,7 @@ from typing import TypeVar
 from textual import on
 from textual.message import Message
 
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.tui.screens.base import WorkshopScreen
 
 T = TypeVar("T")
@@ -33,6 +33,9 @@ class HandWork(WorkshopScreen):
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None]
     ) -> None:
         """Do ``work`` on a thread; then, on the screen's own, ``then`` or ``failed``."""
+        if self.workshop_app.queued:
+            failed(HostError("you wait for the turn of this machine", "T shows the queue, which x leaves"))
+            return
 
         def on_thread() -> None:
             try:

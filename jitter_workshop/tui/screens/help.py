@@ -71,10 +71,14 @@ class HelpPage(Page):
             for notice in notices:
                 yield from wrap(Text(clean(notice, 600), style=palette.text), width, "! ")
         order: list[Scope] = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
+        in_class = self.workshop_app.workshop.class_view is not None
         for scope in order:
+            actions = of_scope(scope, in_class=in_class)
+            if not actions:
+                continue
             yield Text()
             yield Text(SCOPE_TITLES[scope], style=f"bold {palette.accent if scope == below else palette.dim}")
-            for action in of_scope(scope):
+            for action in actions:
                 first = f"{action.shown:>7}  "
                 lines = wrap(Text(action.tooltip, style=palette.text), width, first, " " * 9)
                 lines[0].stylize(f"bold {palette.cool}", 0, 7)

@@ -115,7 +115,9 @@ class HomeSettings(HandWork):
         enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
         keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
         title = "Apply again what this session had applied?"
-        self.app.push_screen(Question(title, about, keys, lambda: self._resume(view)))
+        self.app.push_screen(
+            Question(title, about, keys, lambda: self.workshop_app.with_turn(lambda: self._resume(view)))
+        )
 
     def _resume(self, view: PlanView) -> None:
         self._hands_message = "Applying…"

@@ -14,6 +14,7 @@ from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow import proving_chapter
+from jitter_workshop.flow.classhost import TurnOver
 from jitter_workshop.flow.proving import Prover
 from jitter_workshop.model.proof import ProofPlan
 from jitter_workshop.model.text import clean
@@ -48,7 +49,18 @@ class ProvingScreen(ProvingShow):
     # -- the cost ------------------------------------------------------------------------------------------------------
 
     def _read_plan(self) -> None:
-        """Have the plan drawn on a thread: of settings root is asked, and sudo may have to ask for a password."""
+        """Have the plan drawn; on a class host once the turn has come, which lends the CPUs that it is about."""
+        self.workshop_app.with_turn(self._read_plan_now, self._back)
+
+    def _back(self) -> None:
+        if self.proof is None:
+            self.app.pop_screen()
+        else:
+            self._page = "verdict"
+            self._show()
+
+    def _read_plan_now(self) -> None:
+        """On a thread: of settings root is asked, and sudo may have to ask for a password."""
         self._page = "cost"
         self._plan = self._prover = None
         self._why_no_plan = ""
@@ -142,6 +154,7 @@ class ProvingScreen(ProvingShow):
             return
         running.progress = message.progress
         self.sheet("#proof-progress").show(self._progress)
+        self.workshop_app.look_between_blocks()
         self._settle_question()
         self.workshop_app.when_painted(self, message.painted.set)
 
@@ -219,6 +232,14 @@ class ProvingScreen(ProvingShow):
             return
         self.sheet("#title").show(self.title_lines)
         self._message = "Stopped before a round was finished: there is nothing to judge." if stopped else ""
+        if isinstance(message.error, TurnOver):
+            # Whose turn has ended did nothing wrong: it is told, and nothing is planned without a turn.
+            self._page = "cost"
+            self._plan = self._prover = None
+            self._not_drawn(message.error)
+            app.run_over()
+            app.look_at_class()
+            return
         if not isinstance(message.error, Cancelled):
             app.show_error(message.error)
         app.run_over()

@@ -1,91 +1,67 @@
-"""Waiting for the turn of a class host: where one stands, until it comes or Escape gives the place up."""
+"""Waiting for the turn of a class host: who has it and who comes next. Esc closes the page and keeps the place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.message import Message
 
-from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.errors import WaitStopped, WorkshopError
-from jitter_workshop.flow.classhost import DAY_S, take_turn
-from jitter_workshop.model.text import clean
+from jitter_workshop.tui import class_words
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import Page
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import wrap
-from jitter_workshop.tui.widgets.sheet import Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_EVERY_S = 1.0
+_KEYS = "Esc reads on and keeps the place · x leaves the queue"
 
 
 class TurnPage(Page):
-    """Asks for the turn as soon as it is shown."""
+    """The queue, followed. ``came``: whether the turn came while it was shown. The app waits; the page only shows."""
 
-    scope: ClassVar[Scope] = "dialog"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("dialog"))
-
-    @dataclass
-    class Over(Message):
-        """The wait is over; ``error``: why the turn did not come, None where it did."""
-
-        error: WorkshopError | None = None
+    scope: ClassVar[Scope] = "queue"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("queue"))
 
     def __init__(self) -> None:
         super().__init__()
-        self._cancel = CancelToken()
+        self.came = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="frame"):
-            yield Sheet(self._lines, id="turn-sheet")
+            with Pane():
+                yield Sheet(self._lines, id="turn-sheet")
+            yield Sheet(self._key_lines, id="question-keys")
 
-    def on_mount(self) -> None:
-        self.set_interval(_EVERY_S, self._look)
-        self.run_worker(self._wait, thread=True)
-
-    def on_unmount(self) -> None:
-        self._cancel.cancel("the workshop was left")
-
-    def action_close(self) -> None:
-        """Escape: give the place up."""
-        self._cancel.cancel("Escape")
-
-    def _wait(self) -> None:
-        error: WorkshopError | None = None
-        try:
-            take_turn(self.workshop_app.workshop.hands, DAY_S, self._cancel)
-        except WorkshopError as refusal:
-            error = refusal
-        finally:
-            self._cancel.close()
-        self.post_message(self.Over(error))
-
-    @on(Over)
-    def _over(self, message: Over) -> None:
-        app = self.workshop_app
-        self.dismiss(None)
-        app.look_at_class()
-        if message.error is not None and not isinstance(message.error, WaitStopped):
-            app.call_next(app.show_error, message.error)
-
-    def _look(self) -> None:
-        view = self.workshop_app.workshop.class_view
-        if view is not None and view.look():
+    def show_class(self) -> None:
+        """Show the class as it was seen last."""
+        if self.is_mounted:
             self.query_one("#turn-sheet", Sheet).show(self._lines)
+
+    def over(self, *, came: bool) -> None:
+        """The wait is over."""
+        self.came = came
+        self.dismiss(None)
+
+    def action_leave_queue(self) -> None:
+        """Give the place up; the page closes once that is done."""
+        self.workshop_app.leave_queue()
+
+    def action_up(self) -> None:
+        self.query_one(Pane).scroll_relative(y=-3, animate=False)
+
+    def action_down(self) -> None:
+        self.query_one(Pane).scroll_relative(y=3, animate=False)
 
     def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
         view = self.workshop_app.workshop.class_view
         yield Text()
-        yield Text("Waiting for the turn", style=f"bold {palette.text}")
-        yield Text()
-        yield from wrap(Text(clean(view.turn if view is not None else "", 300), style=palette.text), width)
-        yield Text()
-        yield from wrap(Text("The turn begins by itself. Esc gives the place up.", style=palette.dim), width)
+        if view is not None:
+            yield from class_words.waiting_lines(view, width, palette)
+
+    def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield from wrap(Text(_KEYS, style=palette.dim), width)
         yield Text()

@@ -19,7 +19,12 @@ from jitter_workshop.tui.theme import PALETTES, Palette
 _COLUMNS = ("setting", "curve", "guess")
 _COLUMN_WIDTH = 9
 
-_HEADINGS = {"here": "PATH FOR THIS HOST", "recording": "ON A RECORDING", "neither": "NOT ON THIS HOST AS IT IS"}
+HEADINGS = {
+    "here": "PATH FOR THIS HOST",
+    "recording": "ON A RECORDING",
+    "neither": "NOT ON THIS HOST AS IT IS",
+    "left_out": "NOT IN THIS CLASS",
+}
 
 
 class PathList(Widget):
@@ -71,8 +76,8 @@ class PathList(Widget):
         rows: list[int | str] = []
         for group in in_groups(self._entries):
             said_once = [f"  {clean(group.reason, 200)}"] if group.reason else []
-            rows += [_HEADINGS[group.state], *said_once, *(index for index, _ in group.entries)]
-        return rows or [_HEADINGS["here"]]
+            rows += [HEADINGS[group.state], *said_once, *(index for index, _ in group.entries)]
+        return rows or [HEADINGS["here"]]
 
     def _aside(self, index: int) -> str:
         """Why a chapter cannot be done here, where that is not said for its whole group."""
