@@ -11,7 +11,9 @@
   class turn end [USER]        instructors: end the turn, or take USER out of the queue
   class turn freeze | thaw     instructors: no new turn begins; turns begin again
   class board                  instructors: everybody's chapters, marks and curves, those who are stuck first
-  class results --csv          the same as a table; --forget USER (or --forget-all) forgets
+  class board --chapter ID     instructors: everybody's curve of a chapter, over each other; --step STEP
+  class results [--csv]        what you posted, for instructors everybody's; --forget USER, --forget-all
+  class collect FOLDER         the boards and checks of many machines; exit 1 if one is silent or not well
   class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: everybody can jump there
 
 A measurement takes the turn by itself where it is free; with 'measure --wait SECONDS' it queues.
@@ -43,19 +45,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     assert isinstance(parser, Parser)
     parser.takes_command = True
     parser.add_argument("do", choices=tuple(_MODULES), help="what to do")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="turn: take, give, end, freeze, thaw; present: words")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="turn: take, give, end, freeze, thaw; present: words; collect: folder")
     parser.add_argument("--file", type=Path, metavar="FILE", help="init, bundle: the class file")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="bundle: where to; collect: a page")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="bundle: where to")
     parser.add_argument("--yes", action="store_true", help="init, remove, --forget-all: do not ask")
     parser.add_argument("--show", action="store_true", help="init, remove: only show what would be done")
     parser.add_argument("--wait", type=float, metavar="S", help="turn take: at most so long (default: until it comes)")
     parser.add_argument("--with", dest="people", nargs="+", default=[], metavar="NAME", help="turn take: your team")
     parser.add_argument("--machine", action="store_true", help="board --json: as 'class collect' reads it")
-    parser.add_argument("--csv", action="store_true", help="results: as a table")
+    parser.add_argument("--csv", action="store_true", help="board, results, collect: as a table")
     parser.add_argument("--forget", metavar="USER", help="results: forget a member")
     parser.add_argument("--forget-all", action="store_true", help="results: forget everybody")
-    parser.add_argument("--chapter", metavar="ID", help="present: where you are")
-    parser.add_argument("--step", default="", metavar="STEP", help="present: the chapter's step")
+    parser.add_argument("--chapter", metavar="ID", help="present: where you are; board: the curves there")
+    parser.add_argument("--step", default="", metavar="STEP", help="present, board: the chapter's step")
     parser.add_argument("--clear", action="store_true", help="present: show nothing any more")
     add_json(parser)
 

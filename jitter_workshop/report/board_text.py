@@ -117,7 +117,7 @@ def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterable[s
     title = style.paint(called(host, 40), "strong")
     when = f"{minute(board.at)} UTC"
     if not board.rows:
-        yield f"{title}  {when}  nobody has posted anything yet"
+        yield f"{title}  {when}  nothing has been posted yet"
     else:
         rows = sorted(board.rows, key=lambda row: (group_of(row), -row.idle_s if row.stuck else 0.0, row.user))
         groups = {number: list(found) for number, found in groupby(rows, group_of)}

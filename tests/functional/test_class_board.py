@@ -188,7 +188,7 @@ def test_what_is_forgotten_is_gone_from_the_disk_and_the_rest_stays(ask: Asks, f
     assert "alan" in ask("board")[1]
     assert ask("results", "--forget-all")[0] == 2
     assert ask("results", "--forget-all", "--yes")[:2] == (0, "1 forgotten\n")
-    assert "nobody has posted anything yet" in ask("board")[1]
+    assert "nothing has been posted yet" in ask("board")[1]
 
 
 # The table -----------------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def test_a_silent_machine_is_told_first() -> None:
     text = board_text([here, Machine("lab02", None, "board.json is missing")], PINNING, lambda *_: None, PLAIN)
     assert text.startswith("lab02: silent (board.json is missing)\n\nlab01  2026-01-01 10:00 UTC  1 member: 1 at work\n")
     empty = board_text([Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None, PLAIN)
-    assert empty == "lab01  2026-01-01 10:00 UTC  nobody has posted anything yet\n"
+    assert empty == "lab01  2026-01-01 10:00 UTC  nothing has been posted yet\n"
 
 
 def test_what_has_no_room_is_said() -> None:
