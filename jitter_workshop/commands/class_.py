@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     assert isinstance(parser, Parser)
     parser.takes_command = True
     parser.add_argument("do", choices=tuple(_MODULES), help="what to do")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="turn: take, give, end, freeze, thaw; present: words; collect: folder")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="turn: take, give, …; present: words; collect: folder")
     parser.add_argument("--file", type=Path, metavar="FILE", help="init, bundle: the class file")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="bundle: where to")
     parser.add_argument("--yes", action="store_true", help="init, remove, --forget-all: do not ask")
