@@ -28,7 +28,7 @@ from tests.classonatree import TEACHER, log, uid_of
 from tests.tuned_tree import HOT
 
 STUDENTS = 40
-TURN_S = 6.0
+TURN_S = 12.0
 SILENCE_S = 3.0
 """Both short, so that turns that end by them are many in ten minutes."""
 HEART_S = 4.0
@@ -92,7 +92,7 @@ def one_turn(school: School, number: int, session: OpenSession, chance: random.R
         if chance.random() < 0.5:
             agent.apply(school.words, HOT, school.shown, lease=True)
         measured(school, number, session, agent, granted.number)
-        if chance.random() < 0.03:
+        if chance.random() < 0.02:
             time.sleep(TURN_S + 1.0)  # has done all and keeps the turn: it ends by time
         if chance.random() < 0.7:
             agent.turn("give")
@@ -113,6 +113,7 @@ class InTurn(SilentObserver):
 def measured(school: School, number: int, session: OpenSession, agent: AgentClient, turn: int) -> None:
     """One run, kept and entered as the next that a chapter has room for."""
     complete, run = False, None
+    agent.need_turn()
     try:
         run = measure(RUN, session, InTurn(school, number, agent, turn), CancelToken(), turn_held=True)
         complete = run.complete

@@ -61,7 +61,7 @@ def wrong(before: TurnState, after: TurnState) -> list[str]:
 
 def watch_turns(file: Path, patch: pytest.MonkeyPatch) -> None:
     """Of each state that a service of ours writes from now on: check it, and log who joins and whose turn begins, with
-    the processes that students' processes have at that moment (there have to be none)."""
+    the processes that students' processes have at that moment."""
     write = TurnFile._write
 
     def checked(self: TurnFile, state: TurnState) -> None:
@@ -75,8 +75,7 @@ def watch_turns(file: Path, patch: pytest.MonkeyPatch) -> None:
                 log(file, what="joins", uid=one.uid, agent=one.agent.pid, number=state.number, ahead=ahead)
         if state.turn is not None and state.number == before.number + 1:
             turn = state.turn
-            others = working()
-            log(file, what="begins", uid=turn.uid, agent=turn.agent.pid, number=turn.number, working=others)
+            log(file, what="begins", uid=turn.uid, agent=turn.agent.pid, number=turn.number, working=working())
         if before.turn is not None and (state.turn is None or state.turn.number != before.turn.number):
             log(file, what="over", uid=before.turn.uid, number=before.turn.number, trouble=state.trouble)
         write(self, state)
@@ -84,8 +83,8 @@ def watch_turns(file: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TurnFile, "_write", checked)
 
 
-def working() -> list[int]:
-    """Processes that were started by processes of students: what measures."""
+def working() -> dict[int, int]:
+    """Processes that were started by processes of students, for what measures, with their users."""
     owner, parent = {}, {}
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
@@ -96,12 +95,29 @@ def working() -> list[int]:
                 owner[int(entry.name)] = int(text.partition("\nUid:")[2].split()[0])
                 parent[int(entry.name)] = int(text.partition("\nPPid:")[2].split()[0])
     students = range(uid_of(0), uid_of(STUDENTS))
-    return [pid for pid, uid in owner.items() if uid in students and owner.get(parent[pid]) in students]
+    return {pid: uid for pid, uid in owner.items() if uid in students and owner.get(parent[pid]) in students}
 
 
 def mistakes(said: Path) -> list[str]:
     """Lines of a standard error that tell of a mistake."""
     return [line for line in said.read_text(errors="replace").splitlines() if "Traceback" in line or "Error" in line]
+
+
+def still_measured(lines: Lines) -> list[str]:
+    """Turns that began while a process was there of somebody whose blocks had begun and whose run had not ended. Who
+    lost the turn while their process started may have it still, and learns of it before the first block."""
+    measuring: set[int] = set()
+    found = []
+    for line in lines:
+        if line["what"] == "measures":
+            measuring.add(uid_of(line["who"]))
+        elif line["what"] == "measured":
+            measuring.discard(uid_of(line["who"]))
+        elif line["what"] == "joins":  # whose process was killed begins anew
+            measuring.discard(line["uid"])
+        elif line["what"] == "begins" and (both := measuring & set(line["working"].values())):
+            found.append(f"turn {line['number']} with {both}")
+    return found
 
 
 def overlaps(lines: Lines) -> list[str]:

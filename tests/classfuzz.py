@@ -15,10 +15,10 @@ from tests.tuned_tree import HOT
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 1 << 31, 1 << 63, 1 << 70, -(1 << 70), 0.5, -0.0, 1e308, float("nan"), float("inf"),
-    "", "x", "take", "freeze", "*", "../../etc/shadow", "/etc/shadow", "\x00", "\x1b[2J\x1b]0;x\x07", "a" * 400,
-    "a" * 5000, "\ud800", "é" * 300, "0-4095", "2-3", "9" * 30, [], ["thp"], ["isolcpus"], ["hotplug=0"], ["governor=../x"],
-    ["*"] * 300, [[]], {}, {"session": "x"}, [[[[]]]], ["s01", "s02"], ["root"], [0] * 100, {"verb": "apply"},
-    "s00", "root", "ada",
+    "", "x", "take", "freeze", "*", "../../etc/shadow", "/etc/shadow", "\x00", "\x1b[2J\x1b]0;x\x07", "0-4095", "2-3",
+    "s00", "root", "ada", "a" * 400, "a" * 5000, "\ud800", "é" * 300, "9" * 30,
+    [], ["thp"], ["isolcpus"], ["hotplug=0"], ["governor=../x"], ["*"] * 300, [[]], [[[[]]]], ["s01", "s02"], ["root"],
+    [0] * 100, {}, {"session": "x"}, {"verb": "apply"},
 )  # fmt: skip
 
 
