@@ -13,7 +13,7 @@ from jitter_workshop.report.terminal import Style, columns_of, in_columns, wrap
 
 _SILENT = "?"
 _LONGEST = 16
-_GAP = 2
+_GAP = 1
 _KEYS = "✓ good, ▲ can be better, – not on this machine, · only told, ? no answer"
 
 
@@ -38,6 +38,9 @@ class Row:
             "well": self.well,
             "notes": {} if self.states else {"checks": self.error},
         }
+
+
+_Column = tuple[str, Row]
 
 
 def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[Row, ...]:
@@ -71,7 +74,8 @@ def fleet_text(rows: Sequence[Row], style: Style) -> str:
     checks = list(dict.fromkeys(ident for row in answered for ident in row.states))
     shown = [ident for ident in checks if _differs([row.states.get(ident, "") for row in answered])]
     if shown:
-        for part in _parts(rows, shown, style.width):
+        columns = list(zip(_short([row.host for row in rows]), rows, strict=True))
+        for part in _parts(columns, shown, style.width):
             lines += ["", *_table(part, shown, style)]
         lines += ["", *(style.paint(line, "dim") for line in wrap(_KEYS, style.width))]
     same = len(checks) - len(shown)
@@ -85,24 +89,30 @@ def _differs(said: Sequence[str]) -> bool:
     return len(set(said)) > 1 or "improve" in said
 
 
-def _parts(rows: Sequence[Row], checks: Sequence[str], width: int) -> Iterator[Sequence[Row]]:
+def _short(hosts: Sequence[str]) -> list[str]:
+    """Without the domain, where the names tell them apart all the same."""
+    first = [host.partition(".")[0] for host in hosts]
+    return first if all(first) and len(set(first)) == len(set(hosts)) else list(hosts)
+
+
+def _parts(columns: Sequence[_Column], checks: Sequence[str], width: int) -> Iterator[Sequence[_Column]]:
     """As many machines beside each other as fit."""
     first = max(columns_of(ident) for ident in checks)
-    each = max(max(1, (width - first) // (_GAP + _widest(rows))), 1)
-    for start in range(0, len(rows), each):
-        yield rows[start : start + each]
+    each = max((width - first) // (_GAP + _widest(columns)), 1)
+    for start in range(0, len(columns), each):
+        yield columns[start : start + each]
 
 
-def _widest(rows: Sequence[Row]) -> int:
-    return min(max(columns_of(row.host) for row in rows), _LONGEST)
+def _widest(columns: Sequence[_Column]) -> int:
+    return min(max(columns_of(name) for name, _ in columns), _LONGEST)
 
 
-def _table(rows: Sequence[Row], checks: Sequence[str], style: Style) -> Iterator[str]:
-    first, each = max(columns_of(ident) for ident in checks), _widest(rows)
+def _table(columns: Sequence[_Column], checks: Sequence[str], style: Style) -> Iterator[str]:
+    first, each = max(columns_of(ident) for ident in checks), _widest(columns)
     gap = " " * _GAP
-    yield style.paint(" " * first + "".join(gap + in_columns(row.host, each) for row in rows), "dim")
+    yield style.paint(" " * first + "".join(gap + in_columns(name, each) for name, _ in columns), "dim")
     for ident in checks:
-        yield in_columns(ident, first) + "".join(gap + _mark(row, ident, each, style) for row in rows)
+        yield in_columns(ident, first) + "".join(gap + _mark(row, ident, each, style) for _, row in columns)
 
 
 def _mark(row: Row, ident: str, width: int, style: Style) -> str:

@@ -87,6 +87,13 @@ def test_any_number_of_machines_fits_its_terminal(width: int, count: int) -> Non
     assert (told.count("▲"), told.count("✓")) == (count - (count + 2) // 3, (count + 2) // 3 if count > 1 else 0)
 
 
+def test_machines_of_one_domain_are_called_without_it() -> None:
+    made = [(f"lab0{n}.example.org", status(thp="improve"), "") for n in range(3)]
+    assert line_of(fleet_text(fleet(made), PLAIN), "lab00").split() == ["lab00", "lab01", "lab02"]
+    twice = [("a.one", status(thp="improve"), ""), ("a.two", status(thp="improve"), "")]
+    assert line_of(fleet_text(fleet(twice), PLAIN), "a.one").split() == ["a.one", "a.two"]
+
+
 # The board -----------------------------------------------------------------------------------------------------------
 
 
@@ -142,7 +149,9 @@ def test_a_curve_that_does_not_reach_so_far_has_no_value() -> None:
 def test_a_silent_machine_is_told_first() -> None:
     here = Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z", (row("grace"),)))
     text = board_text([here, Machine("lab02", None, "board.json is missing")], PINNING, lambda *_: None, PLAIN)
-    assert text.startswith("lab02: silent (board.json is missing)\n\nlab01  2026-01-01 10:00 UTC  1 member: 1 at work\n")
+    assert text.startswith(
+        "lab02: silent (board.json is missing)\n\nlab01  2026-01-01 10:00 UTC  1 member: 1 at work\n"
+    )
     empty = board_text([Machine("lab01", Board("lab01", "2026-01-01T10:00:00Z"))], PINNING, lambda *_: None, PLAIN)
     assert empty == "lab01  2026-01-01 10:00 UTC  nothing has been posted yet\n"
 
