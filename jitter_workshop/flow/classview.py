@@ -90,6 +90,14 @@ class ClassView:
         return None if turn is None or turn.ends_s is None or not self.has_turn else max(turn.ends_s - self._at_s, 0.0)
 
     @property
+    def standing(self) -> tuple[object, ...]:
+        """How things stand, without the times that pass: equal where nothing has happened."""
+        state, turn = self._state, self._state.turn
+        here = place(state, os.geteuid(), self._at_s).before
+        holder = (turn.number, turn.uid, turn.doing, turn.returning) if turn is not None else None
+        return (holder, self.has_turn, here, state.frozen_by, state.trouble)
+
+    @property
     def brief(self) -> str:
         """The turn in a line: first what concerns this workshop."""
         state, uid = self._state, os.geteuid()

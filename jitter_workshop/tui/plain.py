@@ -11,6 +11,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.course_summary import all_done_here, sum_up
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.text import clean
+from jitter_workshop.tui import plain_class as of_class
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_chapter import PlainChapter
@@ -40,16 +41,19 @@ class PlainWalk:
         """Until the learner leaves, by ``q`` or the end of input; always 0. What is held is then given back, unless the
         learner keeps it."""
         talk = self._talk
-        ask = True
+        ask, step = True, ""
         try:
             self._title()
             # Before the first chapter, too, which --chapter opens without the path.
             talk.notices(self._workshop.notices)
             while True:
-                if chapter_id is None:
-                    chapter_id = self._home()
-                PlainChapter(self._workshop, self._workshop.walk(chapter_id), talk).run()
-                chapter_id = None
+                try:
+                    if chapter_id is None:
+                        chapter_id = self._home()
+                    self._in_chapter(chapter_id, step)
+                    chapter_id, step = None, ""
+                except of_class.Jump as jump:
+                    chapter_id, step = jump.chapter, jump.step
         except Leave:
             pass
         except EOFError:
@@ -58,6 +62,17 @@ class PlainWalk:
         settings.let_go(self._workshop, talk, ask)
         talk.tell("Everything is kept. The next start goes on here.")
         return 0
+
+    def _in_chapter(self, chapter_id: str, step: str) -> None:
+        """``step``: where the instructor is, who is followed as far as the learner has come; "" for nowhere."""
+        walk = self._workshop.walk(chapter_id)
+        wanted = next((name for name in walk.chapter.steps if name == step), None)
+        if wanted is not None:
+            try:
+                walk.go(wanted)
+            except WorkshopError as error:
+                self._talk.refused(error)
+        PlainChapter(self._workshop, walk, self._talk).run()
 
     def _title(self) -> None:
         host, session = clean(self._workshop.host.name, 40), clean(self._workshop.session.name, 40)
@@ -92,7 +107,9 @@ class PlainWalk:
                 "c chart of all runs",
                 "r report",
             )
-            answer = talk.ask(" · ".join((*menu, "status", "summary", *commands, "q quit")))
+            of_class.tell(workshop, talk)
+            words = (*menu, "status", "summary", *commands, *of_class.menu(workshop))
+            answer = talk.ask(" · ".join((*words, "q quit")))
             if answer == "" and following is None:
                 raise Leave
             if answer == "" and following is not None:
@@ -109,6 +126,8 @@ class PlainWalk:
         self._talk.say(*summary_lines(sum_up(self._workshop), self._talk.width), "")
 
     def _command(self, answer: str) -> None:
+        if of_class.heard(self._workshop, self._talk, answer):
+            return
         if answer == "c":
             curves = self._workshop.curves()[-_MOST_CURVES:]
             self._talk.chart((*self._workshop.published()[:1], *curves))
@@ -122,6 +141,7 @@ class PlainWalk:
         elif answer == "undo":
             settings.undo_everything(self._workshop, self._talk)
         elif answer == "again":
-            settings.apply_again(self._workshop, self._talk)
+            if not self._workshop.resumable() or of_class.have_turn(self._workshop, self._talk):
+                settings.apply_again(self._workshop, self._talk)
         else:
             self._talk.tell(f"'{clean(answer, 20)}' is none of these.")

@@ -12,6 +12,7 @@ from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui import imported_words
 from jitter_workshop.tui import plain_causes as causes
+from jitter_workshop.tui import plain_class as of_class
 from jitter_workshop.tui import plain_hunt as hunting
 from jitter_workshop.tui import plain_proving as proving
 from jitter_workshop.tui import plain_rehearsal as rehearsal
@@ -56,6 +57,7 @@ class PlainChapter:
                     talk.refused(error)
             talk.notices(self._workshop.notices)
             watch.look(anew)
+            of_class.tell(self._workshop, talk)
             answer = talk.ask(self._menu(step))
             try:
                 if self._out(step, answer) or (answer == "" and not self._enter(step)):
@@ -151,8 +153,11 @@ class PlainChapter:
             # Before the commands: b and c are answers, too, where there are that many.
             self._predict(answer)
         elif answer in ("?", "help"):
-            for key, does in chapter_help(walk, not proving.why_not(self._workshop, walk)):
+            words = of_class.HELP if self._workshop.class_view is not None else ()
+            for key, does in (*chapter_help(walk, not proving.why_not(self._workshop, walk)), *words):
                 talk.tell(f"{key:<8}{does}", "  ", "          ")
+        elif of_class.heard(self._workshop, talk, answer):
+            pass
         elif answer == "b":
             walk.back()
         elif answer == "h":
@@ -168,7 +173,8 @@ class PlainChapter:
         elif hunting.heard(self._workshop, walk, talk, answer):
             pass
         elif answer == "p":
-            proving.prove(self._workshop, walk, talk)
+            if of_class.have_turn(self._workshop, talk):
+                proving.prove(self._workshop, walk, talk)
         elif answer == "w":
             return self._wake()
         elif answer in ("r", "anew"):
@@ -347,6 +353,8 @@ class PlainChapter:
             return
         if not walk.measures(step):
             talk.tell("There is something to measure in the steps 'measure' and 'again'.")
+            return
+        if not of_class.have_turn(self._workshop, talk):
             return
         if hunting.to_hide(self._workshop, walk, step) and not hunting.start(self._workshop, walk, talk):
             return

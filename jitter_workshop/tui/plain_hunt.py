@@ -11,6 +11,7 @@ from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import clean
 from jitter_workshop.tui import hunt_words as words
 from jitter_workshop.tui.plain_causes import tell_causes
+from jitter_workshop.tui.plain_class import have_turn
 from jitter_workshop.tui.plain_run import run_plainly
 from jitter_workshop.tui.plain_status import status_lines
 from jitter_workshop.tui.plain_talk import Talk
@@ -121,6 +122,8 @@ def start(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     talk.tell(f"{words.BOUNDS} {words.YOURS}")
     if talk.ask("Enter hides one of them · anything else does not"):
         talk.tell("Nothing is hidden.")
+        return False
+    if not have_turn(workshop, talk):
         return False
     talk.tell(words.begun(workshop.begin_hunt(walk.chapter.id)))
     return True

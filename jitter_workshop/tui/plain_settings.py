@@ -14,6 +14,7 @@ from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.report import plan_text
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui import plain_views as views
+from jitter_workshop.tui.plain_class import have_turn
 from jitter_workshop.tui.plain_talk import Talk
 from jitter_workshop.tui.plan_overview import overview
 from jitter_workshop.tui.settings_words import (
@@ -112,6 +113,8 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
         return True
     if barred(workshop, walk):
         return True
+    if not have_turn(workshop, talk):
+        return False
     talk.tell("Applying.")
     try:
         view = walk.apply()

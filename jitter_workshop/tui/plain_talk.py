@@ -39,6 +39,8 @@ class Talk:
         self.write = write or sys.stdout.write
         self._fixed_width = width
         self._told: set[str] = set()
+        self.class_told: tuple[object, ...] | None = None
+        """What was told last of a class host."""
 
     @property
     def width(self) -> int:

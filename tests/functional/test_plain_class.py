@@ -1,0 +1,102 @@
+"""A class host line by line: the turn and the instructor in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.flow.classhost import TurnOver
+from tests.fakes import open_workshop
+from tests.madeclass import MadeClass, view_of, waits
+from tests.talking import Talk, talk
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeClass:
+    return MadeClass(tmp_path / "class", monkeypatch)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_elsewhere_the_words_of_a_class_are_none() -> None:
+    said = talk(open_workshop(), "take|1|?|q")
+    assert "'take' is none of these" in said
+    assert "take the turn" not in said
+    assert "instructor" not in said
+
+
+def test_the_turn_and_the_instructor_are_told_before_the_prompt(made: MadeClass) -> None:
+    made.busy()
+    made.at("pinning", "predict", "guess first")
+    said = flat(talk(made.open(), "turn|1|h|?|path|q"))
+    assert "○ alan has the turn (Pinning · pinned), at most 3 min more" in said
+    assert "◆ ada: Pinning · predict · guess first (go takes you there)" in said
+    assert said.count("◆ ada") == 1, "once, while it stays"
+    assert "take the turn · go to the instructor · q quit" in said
+    assert "give give the turn back" in said
+
+
+def test_take_and_give(made: MadeClass) -> None:
+    said = flat(talk(made.open(), "take|take|give|q"))
+    assert "● Your turn: 4 min left" in said
+    assert "You have it already." in said
+    assert "The turn is given back." in said
+    assert made.state.turn is None
+
+
+def test_the_queue_is_told_in_order(made: MadeClass) -> None:
+    made.busy()
+    made.publish(queue=(waits(5, "edsger", "barbara"), waits(6, "mary")))
+    said = flat(talk(made.open(), "turn|q"))
+    assert "1. edsger and barbara at most 3 min" in said
+    assert "2. mary at most 7 min" in said
+
+
+def test_go_follows_the_instructor_as_far_as_one_has_come(made: MadeClass) -> None:
+    made.at("migration", "predict")
+    said = flat(talk(made.open(), "go|q"))
+    assert "▸PREDICT" in said
+    made.at("pinning", "compare")
+    said = flat(talk(made.open(), "1|go|q"))
+    assert "! 'compare' has to wait" in said
+    assert "Pinning: ▸LOOK" in said
+    made.at("elsewhere")
+    assert "which this course has not" in flat(talk(made.open(), "go|q"))
+
+
+def test_a_measurement_takes_the_turn_and_keeps_it(made: MadeClass) -> None:
+    workshop = made.open()
+    conversation = Talk(workshop, "1|3||q")
+    conversation.walk.run()
+    assert len(workshop.runs()) == 1
+    assert made.state.turn is not None
+    assert "● Your turn: 4 min left" in conversation.text
+
+
+def test_a_turn_that_ends_is_told_with_what_is_kept(made: MadeClass) -> None:
+    workshop = made.open()
+    talk(workshop, "1|take|3||q")
+    kept = workshop.runs()[0]
+    workshop.fail = TurnOver("your turn is over: 4 minutes are the longest in this class", kept)
+    said = flat(talk(workshop, "1|3|m|q"))
+    assert "! your turn is over: 4 minutes are the longest in this class; kept: 4 finished blocks" in said
+
+
+def test_a_turn_that_an_instructor_ends_is_told_at_the_next_prompt(made: MadeClass) -> None:
+    workshop = made.open()
+    conversation = Talk(workshop, "")
+    answers = iter(("take", "turn", "q"))
+
+    def answer(prompt: str) -> str:
+        word = next(answers)
+        if word == "turn":
+            made.end_turn()
+        return word
+
+    conversation.walk._talk._read = answer
+    conversation.walk.run()
+    assert "! ada ended your turn; what was applied in it is given back." in flat(conversation.text)
+    assert not view_of(workshop).has_turn
