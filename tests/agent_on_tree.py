@@ -6,8 +6,9 @@ the host and any line of the journal. ``term=N``: SIGTERM after the N-th step. `
 ``refuse=PATH``: the host answers EIO there.
 ``clamp=PATH:VALUE``: whatever is written there, the host makes it VALUE. ``neighbour=PATH:OTHER:VALUE``: a write to
 PATH makes OTHER say VALUE.
-``user=NAME`` and ``uid=N``: on a class host, for this member; ``instructor=1``: who is one; ``may=ID,ID``: what they may
-apply; ``turn_s=S``: the longest turn; ``silence=S``: after so much of it who has the turn has gone.
+``user=NAME`` and ``uid=N``: on a class host, for this member; ``instructor=1``: who is one; ``may=ID,ID``: what they
+may apply; ``turn_s=S``: the longest turn; ``silence=S``: after so much of it who has the turn has gone; ``grace=S``:
+how long an agent may take to end a turn that is over; ``free=1``: it is root on a pipe, who needs no turn.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent import attending
+from jitter_workshop.agent import attending, turns
 from jitter_workshop.agent.journal import JournalFile
 from jitter_workshop.agent.member import Member
 from jitter_workshop.agent.server import Server, Setup
@@ -150,13 +151,22 @@ def main(tree: str, *words: str, source: int = 0, sink: int = 1) -> None:
 def attending_as(setup: Setup, options: Mapping[str, str]) -> Setup:
     """The same for a member of a class."""
     attending.LEASE_S = float(options.get("silence", attending.LEASE_S))
+    turns.GRACE_S = float(options.get("grace", turns.GRACE_S))
     uid = int(options["uid"])
     described = ClassFile(
         "a class", CpuSet.parse_list("2-3"), instructors=("root",), longest_turn_s=float(options.get("turn_s", 240))
     )
     may = tuple(options.get("may", "*").split(","))
     member = Member(uid, options["user"], "instructor" in options, may)
-    return replace(setup, uid=uid, who=f"user {uid}", described=described, member=member, lock_wait_s=5.0)
+    return replace(
+        setup,
+        uid=uid,
+        who=f"user {uid}",
+        described=described,
+        member=member,
+        lock_wait_s=5.0,
+        needs_turn="free" not in options,
+    )
 
 
 if __name__ == "__main__":

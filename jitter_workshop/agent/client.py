@@ -13,7 +13,7 @@ import shutil
 import sys
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,7 @@ from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.model.turn import TurnGranted
+from jitter_workshop.paths import CLASS_FILE
 
 T = TypeVar("T")
 
@@ -78,16 +79,19 @@ class AgentClient:
         wait_s: float = START_LIMIT_S,
         own_session: bool = True,
         purpose: Purpose = CHANGING,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start ``command``, or take a connection, and greet the agent. Raises HostError in one sentence, about
-        ``purpose``, where that fails."""
+        """Start ``command`` (in this program's environment, or another), or take a connection, and greet the agent.
+        Raises HostError in one sentence, about ``purpose``, where that fails."""
         self.notice = ""
         self._purpose = purpose
         self._names: list[str] = []
         self._beating = threading.Event()
         self._heart: threading.Thread | None = None
         try:
-            self._link: Link = command if isinstance(command, SocketLink) else ProcessLink(command, own_session)
+            self._link: Link = (
+                command if isinstance(command, SocketLink) else ProcessLink(command, own_session, environment)
+            )
         except OSError as error:
             raise HostError(f"the agent cannot be started: {error.strerror}", purpose.advice()) from error
         self._talk = Conversation(self._link)
@@ -286,7 +290,7 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
     if path is not None:
         return AgentClient(SocketLink(path), purpose=purpose)
     if os.geteuid() == 0:
-        return AgentClient(command, purpose=purpose)
+        return AgentClient(command, purpose=purpose, environment=_of_root())
     sudo = shutil.which("sudo")
     if sudo is None:
         raise HostError(f"{purpose.noun} needs root's rights, and sudo is not here", purpose.advice("run it as root"))
@@ -305,6 +309,14 @@ def connect_class() -> AgentClient:
     """The agent of a class host, as a member of the class, of whom nobody asks a password. Raises HostError."""
     path = class_socket()
     return AgentClient(SocketLink(path)) if path is not None else connect(ask=False)
+
+
+def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
+    """On a class host root is root, however they became it: the agent would take whom sudo let run it for a member.
+    None, this program's own environment, elsewhere: there the journal names who it was."""
+    if not os.path.lexists(class_file):
+        return None
+    return {name: value for name, value in os.environ.items() if name != "SUDO_UID"}
 
 
 class NeedsPassword(HostError):

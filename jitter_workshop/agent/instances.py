@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -152,7 +153,7 @@ def _is_number(word: str) -> bool:
     return word.isascii() and word.isdigit() and len(word) <= _DIGITS
 
 
-_DONE = b"."
+_DONE, _GO_ON = b".", b"!"
 
 
 class Watcher:
@@ -160,36 +161,42 @@ class Watcher:
 
     def __init__(self, clean: Callable[[], None]) -> None:
         end, self._held = os.pipe2(os.O_CLOEXEC)
+        parent = os.pidfd_open(os.getpid())
         every = signal.valid_signals()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, every)
         try:
             self._child = os.fork()
             if self._child == 0:
-                _watch(end, clean)
+                _watch(end, parent, clean)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(end)
+        os.close(parent)
 
     def close(self, done: bool) -> None:
         """Let it go: at once where all is ``done``, else it goes on trying while nobody waits for it."""
-        if done:
-            os.write(self._held, _DONE)
+        os.write(self._held, _DONE if done else _GO_ON)
         os.close(self._held)
         if done:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._child, 0)
 
 
-def _watch(end: int, clean: Callable[[], None]) -> None:
+def _watch(end: int, parent: int, clean: Callable[[], None]) -> None:
     """The child: signals stay blocked, and it holds nothing that its parent's caller waits for."""
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(nothing, number)
-        os.closerange(3, end)
-        os.closerange(end + 1, 1 << 16)
-        if os.read(end, 1) != _DONE:
+        low, high = sorted((end, parent))
+        os.closerange(3, low)
+        os.closerange(low + 1, high)
+        os.closerange(high + 1, 1 << 16)
+        word = os.read(end, 1)
+        if not word:  # who ends closes their files first, and for a moment still looks alive
+            select.select([parent], [], [], PATIENCE_S)
+        if word != _DONE:
             clean()
     except BaseException:
         pass

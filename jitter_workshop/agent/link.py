@@ -7,7 +7,7 @@ import os
 import select
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -45,7 +45,7 @@ class Link(Protocol):
 class ProcessLink:
     """A process that was started for this connection. Raises OSError where that fails."""
 
-    def __init__(self, command: Sequence[str], own_session: bool) -> None:
+    def __init__(self, command: Sequence[str], own_session: bool, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
             tuple(command),
             stdin=subprocess.PIPE,
@@ -54,6 +54,7 @@ class ProcessLink:
             bufsize=0,
             cwd="/",
             start_new_session=own_session,
+            env=environment,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

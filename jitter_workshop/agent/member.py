@@ -44,11 +44,16 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
         raise HostError(f"{CLASS_FILE} cannot be read: {reason(error)}") from error
     from jitter_workshop.host.classfile import parse_class
 
-    with os.fdopen(file, "rb") as source:
+    try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != owner or stat.S_IMODE(status.st_mode) & 0o022:
             raise HostError(f"{CLASS_FILE} is not root's alone", f"chown root {CLASS_FILE}; chmod 644 {CLASS_FILE}")
-        return parse_class(source.read(MAX_BYTES + 1), CLASS_FILE)
+        data = b""
+        while len(data) <= MAX_BYTES and (more := os.read(file, MAX_BYTES)):
+            data += more
+        return parse_class(data, CLASS_FILE)
+    finally:
+        os.close(file)
 
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
@@ -59,6 +64,8 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
         given = environment.get(name, "")
         if given.isascii() and given.isdigit() and len(given) < 11:
             return int(given)
+        if name in environment:
+            raise HostError(f"{name} is no user's number")
     if user := environment.get("DOAS_USER"):
         import pwd
 

@@ -112,10 +112,11 @@ def waits(tree: Path, count: int) -> None:
 
 def test_the_turn_goes_from_one_to_the_next_in_order(tree: Path, people: People) -> None:
     three = [people.student(name) for name in ("grace", "alan", "edsger")]
-    for number, one in enumerate(three):
+    three[0].take()
+    until(lambda: state(tree).number == 1)  # else who is asked first may come second
+    for number, one in enumerate(three[1:], 1):
         one.take()
-        if number:
-            waits(tree, number)
+        waits(tree, number)
     numbers = []
     for one in three:
         numbers.append(one.granted()["ok"]["number"])
@@ -174,6 +175,56 @@ def test_whatever_becomes_of_the_holder_the_next_one_finds_the_host_as_it_was(
     assert second.granted()["ok"]["number"] == 2
     assert contents(tree) == before
     assert second.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
+
+
+def test_an_agent_that_hangs_is_ended_by_who_waits(tree: Path, people: People) -> None:
+    """Whatever holds it up: here it is stopped, as no student can."""
+    before = contents(tree)
+    first, second = people.student("grace", "turn_s=0.3"), people.student("alan", "grace=0.5")
+    first.take()
+    assert "ok" in first.granted()
+    assert first.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
+    second.take()
+    waits(tree, 1)
+    first.signal(signal.SIGSTOP)
+    assert second.granted()["ok"]["number"] == 2
+    assert contents(tree) == before
+    assert first.end() == -signal.SIGKILL
+
+
+def test_an_agent_that_hangs_is_ended_where_an_instructor_says_so(tree: Path, people: People) -> None:
+    first, second, ada = people.student("grace"), people.student("alan", "grace=0.5"), people.instructor()
+    first.take()
+    assert "ok" in first.granted()
+    second.take()
+    waits(tree, 1)
+    first.signal(signal.SIGSTOP)
+    assert ada.ask("turn", do="end") == {}
+    assert second.granted()["ok"]["number"] == 2
+
+
+def test_root_on_a_pipe_needs_no_turn_and_instructs(tree: Path, people: People) -> None:
+    root = people.student("root", "instructor=1", "free=1")
+    assert root.apply(planned(tree, ("thp",)), ("thp",))["applied"]
+    assert root.ask("restore")["restored"]
+    assert root.ask("turn", do="freeze") == {}
+    assert state(tree).frozen_by == "root"
+
+
+def test_who_leaves_the_queue_is_not_granted_a_turn(tree: Path, people: People) -> None:
+    """Also where their agent was killed, and nobody saw it."""
+    first, second, third = people.student("grace"), people.student("alan"), people.student("edsger")
+    first.take()
+    assert "ok" in first.granted()
+    second.take()
+    waits(tree, 1)
+    third.take()
+    waits(tree, 2)
+    second.signal(signal.SIGKILL)
+    os.waitpid(second.pid, 0)
+    second._code = -signal.SIGKILL
+    first.give()
+    assert third.granted()["ok"]["number"] == 2
 
 
 def test_a_killed_agent_that_nobody_waits_for_is_cleaned_up_after(tree: Path, people: People) -> None:

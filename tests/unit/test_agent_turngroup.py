@@ -166,6 +166,53 @@ def test_students_are_confined_and_let_out_again(host: Host) -> None:
     assert host.where(student) == "/"
 
 
+def isolate(host: Host) -> str:
+    """The isolated set as the tunable of that name makes it; its name below the top."""
+    name = "jitter-workshop" if host.version == 2 else "jitter-workshop-hot"
+    host.writer.make_folder(f"{host.top}/{name}")
+    place = host.tree / host.top.lstrip("/") / name
+    files = {"cpuset.cpus": "2-3\n", "cpuset.cpus.effective": "2-3\n", "cpuset.effective_cpus": "2-3\n"}
+    files |= {"cpuset.cpus.partition": "isolated\n"} if host.version == 2 else {"cpuset.sched_load_balance": "0\n"}
+    for file, text in files.items():
+        (place / file).write_text(text)
+    return name
+
+
+def test_who_was_placed_on_the_isolated_cpus_measures_on_while_others_join(host: Host) -> None:
+    name = isolate(host)
+    placed = host.process(1001, f"/{name}")
+    assert host.group.confine(frozenset({1001}), CpuSet.parse_list("0-1")) == 0
+    assert host.where(placed) == f"/{name}"
+
+
+@pytest.mark.parametrize("where", [TURN, LOGINS, "isolated", "user"])
+def test_what_looks_after_turns_leaves_the_groups_of_turns(host: Host, where: str) -> None:
+    name = isolate(host) if where == "isolated" else where
+    if where in (TURN, LOGINS):
+        host.writer.make_folder(f"{host.top}/{name}")
+    (host.tree / "proc" / str(os.getpid())).mkdir()
+    host.writer.move(os.getpid(), f"{host.top}/{name}")
+    host.group.step_aside()
+    assert host.where(os.getpid()) == ("/user" if where == "user" else "/")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="real-time priorities need root")
+def test_a_real_time_priority_of_a_turn_ends_with_it(host: Host) -> None:
+    """Of every process of the holder's, wherever it is; one that somebody else gave stays."""
+    client, elsewhere, others, own = (host.process(uid) for uid in (1001, 1001, 1002, 1001))
+    for pid in (client, elsewhere, others, own):
+        (host.tree / f"proc/{pid}/task/{pid}").mkdir(parents=True)
+        flag = 0 if pid == own else os.SCHED_RESET_ON_FORK
+        try:
+            os.sched_setscheduler(pid, os.SCHED_FIFO | flag, os.sched_param(10))
+        except PermissionError:
+            pytest.skip("root may not give real-time priorities here")
+    origin = host.group.take_in(client, 1001)
+    assert host.group.close(client, origin, 1001) == ""
+    found = [os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK for pid in (client, elsewhere, others, own)]
+    assert found == [os.SCHED_OTHER, os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_FIFO]
+
+
 def test_nobody_is_confined_where_systemd_does_it_or_no_cpu_is_left(host: Host) -> None:
     host.process(1001)
     assert host.group.confine(frozenset({1001}), CpuSet()) == 0

@@ -107,6 +107,18 @@ def test_an_instructor_ends_a_turn_or_a_wait() -> None:
         turns.end(TurnState("boot"), None, "ada", 0.0)
 
 
+def test_an_agent_has_so_long_to_end_its_turn() -> None:
+    """Without an end there is none to miss, until an instructor sets one; giving back takes as long as it takes."""
+    state = turns.grant(turns.join(TurnState("boot"), waiting(1)), 0.0)
+    assert turns.stuck_s(state) == LIMIT_S + turns.GRACE_S
+    assert turns.stuck_s(turns.end(state, None, "ada", 10.0)) == 10.0 + turns.GRACE_S
+    assert turns.stuck_s(turns.returning(state)) == float("inf")
+    assert turns.stuck_s(TurnState("boot")) == float("inf")
+    held = turns.grant(turns.join(TurnState("boot"), waiting(1, limit_s=None)), 0.0)
+    assert turns.stuck_s(held) == float("inf")
+    assert turns.stuck_s(turns.end(held, None, "ada", 10.0)) == 10.0 + turns.GRACE_S
+
+
 def test_an_orphaned_turn_is_adopted_and_ends() -> None:
     state = turns.grant(turns.join(TurnState("boot"), waiting(1)), 0.0)
     assert not turns.orphaned(state, everybody)
