@@ -263,7 +263,7 @@ class AgentClient:
     def _end(self) -> None:
         self._beating.set()
         # An agent that gives back a lease takes as long as that takes; it does so without us.
-        self._link.close(STEP_LIMIT_S if self._heart is not None else 5.0)
+        self._talk.close(STEP_LIMIT_S if self._heart is not None else 5.0)
 
 
 def rights(status: str = "/proc/self/status") -> Rights:

@@ -30,6 +30,7 @@ class Conversation:
         self._id = 0
         self._buffer = b""
         self._talking = threading.Lock()
+        self._closed = False
 
     def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
         """The answer. Raises HostError or UsageError as the other side says, Broken where it does not answer, Late
@@ -54,11 +55,20 @@ class Conversation:
         return answer if isinstance(answer, dict) else {}
 
     def write(self, data: bytes) -> None:
-        """Raises OSError."""
+        """Raises OSError, also once it is closed."""
         with self._talking:
+            if self._closed:
+                raise BrokenPipeError("this conversation is over")
             view = memoryview(data)
             while view:
                 view = view[os.write(self.link.sink, view) :]
+
+    def close(self, wait_s: float) -> None:
+        """Let go of the link, and wait for the end of the other side that long. From now on nobody writes: the number
+        of its descriptor may already be that of a file, and a heartbeat has no place there."""
+        with self._talking:
+            self._closed = True
+        self.link.close(wait_s)
 
     def _line(self, ends: float, stop: int | None) -> bytes:
         """The next line. Raises EOFError at the end, TimeoutError (an OSError) after ``ends``, WaitStopped."""

@@ -1,0 +1,83 @@
+"""A conversation's end: nothing more is written where it wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+
+import pytest
+
+from jitter_workshop.agent.conversation import Broken, Conversation
+
+
+class PipeLink:
+    """A link to nobody, over two pipes."""
+
+    def __init__(self) -> None:
+        self.source, self._back = os.pipe()
+        self.there, self.sink = os.pipe()
+        self.ended = False
+
+    def code(self, wait_s: float) -> int | None:
+        return None
+
+    def wait(self) -> int:
+        return 0
+
+    def last_words(self) -> str:
+        return ""
+
+    def close(self, wait_s: float) -> None:
+        for number in (self.source, self._back, self.there, self.sink):
+            os.close(number)
+
+
+def test_who_writes_after_the_end_does_not_reach_what_has_its_descriptors_number_now() -> None:
+    link = PipeLink()
+    talk = Conversation(link)
+    talk.write(b"heard\n")
+    assert os.read(link.there, 100) == b"heard\n"
+    talk.close(0.0)
+    source, sink = os.pipe()
+    try:
+        os.set_blocking(source, False)
+        # The kernel gives the lowest number that is free; if it is another one, it is made this one.
+        if sink != link.sink:
+            os.dup2(sink, link.sink)
+        with pytest.raises(OSError, match="over"):
+            talk.write(b'{"verb":"heartbeat"}\n')
+        with pytest.raises(Broken):
+            talk.ask("hello", 1.0)
+        with pytest.raises(BlockingIOError):
+            os.read(source, 100)
+    finally:
+        for number in {source, sink, link.sink}:
+            os.close(number)
+
+
+def test_the_end_waits_for_a_line_that_is_being_written() -> None:
+    link = PipeLink()
+    talk = Conversation(link)
+    os.set_blocking(link.sink, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(link.sink, b"x" * 4096)
+    os.set_blocking(link.sink, True)
+    whole = b"y" * 4096
+    writer = threading.Thread(target=talk.write, args=(whole,))
+    writer.start()
+    while not talk._talking.locked():
+        pass
+    ended = threading.Event()
+    link.close = lambda wait_s: ended.set()  # type: ignore[method-assign]
+    closer = threading.Thread(target=talk.close, args=(0.0,))
+    closer.start()
+    assert not ended.is_set()
+    read = b""
+    while not read.endswith(whole):
+        read += os.read(link.there, 65_536)
+    writer.join(10.0)
+    closer.join(10.0)
+    assert ended.is_set()
+    PipeLink.close(link, 0.0)
