@@ -33,7 +33,7 @@ from tests.tuned_tree import HOT, journals
 
 FOLDER = Path("/var/lib/class-soak")
 LOG = Path("/run/class-soak.log")
-STUDENTS = 6
+STUDENTS = 4
 WORDS = ("governor=performance", "stat-interval", "irq-affinity", "workqueue-mask")
 TURN_S, SILENCE_S = 60.0, 40.0
 """An emulated machine is slow."""
