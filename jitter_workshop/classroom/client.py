@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from jitter_workshop import paths
 from jitter_workshop.agent.conversation import Broken, Conversation
 from jitter_workshop.agent.link import Link, ProcessLink, SocketLink
 from jitter_workshop.errors import HostError
@@ -34,6 +35,8 @@ def connect(stop: int | None = None) -> BoardClient:
     """The board of this class host. ``stop``: a descriptor that ends the waiting for an answer. Raises HostError."""
     if Path(SOCKET).is_socket():
         return BoardClient(SocketLink(SOCKET, "board"), stop)
+    if not Path(paths.CLASS_FILE).exists():
+        raise HostError("this is no class host", "'sudo jitter-workshop class init' makes it one")
     if os.geteuid() != 0 and not _in_group():
         # sudo would refuse it, too, and write to whoever looks after this machine.
         raise HostError(f"you are not in the group {GROUP}", "ask the instructor, and log in again after joining it")

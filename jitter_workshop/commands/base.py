@@ -85,6 +85,9 @@ class Parser(argparse.ArgumentParser):
     takes_command = False
     """Whether ``-- COMMAND…`` may stand at the end; it is then ``args.command``."""
 
+    intermixed = False
+    """Whether words may stand between and behind options, where a verb has more than one kind of them."""
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = list(sys.argv[1:] if args is None else args)
         command: list[str] = []
@@ -93,7 +96,14 @@ class Parser(argparse.ArgumentParser):
             words, command = words[:place], words[place + 1 :]
             if not command:
                 self.error("no command follows the --")
-        known, rest = super().parse_known_args(words, namespace)
+        if self.intermixed:
+            self.intermixed = False  # it comes back here, once for the options and once for the words
+            try:
+                known, rest = self.parse_known_intermixed_args(words, namespace)
+            finally:
+                self.intermixed = True
+        else:
+            known, rest = super().parse_known_args(words, namespace)
         if self.takes_command:
             known.command = command
         return known, rest

@@ -26,8 +26,39 @@ from importlib import import_module
 from pathlib import Path
 
 from jitter_workshop.commands.base import Parser, add_json, require_live_host
+from jitter_workshop.commands.shared import number
 from jitter_workshop.errors import UsageError
 
+_FLAGS = {
+    "file": "--file",
+    "output": "-o",
+    "yes": "--yes",
+    "show": "--show",
+    "wait": "--wait",
+    "people": "--with",
+    "machine": "--machine",
+    "csv": "--csv",
+    "forget": "--forget",
+    "forget_all": "--forget-all",
+    "chapter": "--chapter",
+    "step": "--step",
+    "clear": "--clear",
+    "json": "--json",
+    "command": "command",
+}
+_TAKES = {
+    "init": {"file", "yes", "show"},
+    "check": {"json"},
+    "remove": {"yes", "show"},
+    "bundle": {"output", "file"},
+    "turn": {"json"},
+    "turn take": {"wait", "people", "command"},
+    "board": {"machine", "csv", "chapter", "step", "json"},
+    "results": {"csv", "forget", "forget_all", "yes", "json"},
+    "present": {"chapter", "step", "clear"},
+    "collect": {"csv", "json"},
+}
+"""What each may be given: an option that would do nothing is refused."""
 _MODULES = {
     "init": "class_host",
     "check": "class_host",
@@ -43,21 +74,21 @@ _MODULES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     assert isinstance(parser, Parser)
-    parser.takes_command = True
-    parser.add_argument("do", choices=tuple(_MODULES), help="what to do")
+    parser.takes_command = parser.intermixed = True
+    parser.add_argument("do", nargs="?", metavar="DO", help=f"what to do: {', '.join(_MODULES)}")
     parser.add_argument("words", nargs="*", metavar="WORD", help="turn: take, give, …; present: words; collect: folder")
     parser.add_argument("--file", type=Path, metavar="FILE", help="init, bundle: the class file")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="bundle: where to")
     parser.add_argument("--yes", action="store_true", help="init, remove, --forget-all: do not ask")
     parser.add_argument("--show", action="store_true", help="init, remove: only show what would be done")
-    parser.add_argument("--wait", type=float, metavar="S", help="turn take: at most so long (default: until it comes)")
+    parser.add_argument("--wait", type=number, metavar="S", help="turn take: at most so long (default: until it comes)")
     parser.add_argument("--with", dest="people", nargs="+", default=[], metavar="NAME", help="turn take: your team")
     parser.add_argument("--machine", action="store_true", help="board --json: as 'class collect' reads it")
     parser.add_argument("--csv", action="store_true", help="board, results, collect: as a table")
     parser.add_argument("--forget", metavar="USER", help="results: forget a member")
     parser.add_argument("--forget-all", action="store_true", help="results: forget everybody")
     parser.add_argument("--chapter", metavar="ID", help="present: where you are; board: the curves there")
-    parser.add_argument("--step", default="", metavar="STEP", help="present, board: the chapter's step")
+    parser.add_argument("--step", metavar="STEP", help="present, board: the chapter's step")
     parser.add_argument("--clear", action="store_true", help="present: show nothing any more")
     add_json(parser)
 
@@ -65,9 +96,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 done; 1 ``check`` and ``remove`` found something, ``collect`` a machine that is not well."""
     require_live_host(args)
+    if args.do not in _MODULES:
+        words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"
+        raise UsageError(words, f"one of {', '.join(_MODULES)}")
     if args.words and args.do not in ("turn", "present", "collect"):
         raise UsageError(f"'class {args.do}' takes no words", "see 'jitter-workshop class --help'")
-    if args.command and args.do != "turn":
-        raise UsageError("only 'class turn take' runs a command")
+    asked = " ".join(["turn", *args.words[:1]]) if args.do == "turn" else args.do
+    for name, flag in _FLAGS.items():
+        if getattr(args, name) not in (None, False, []) and name not in _TAKES.get(asked, ()):
+            raise UsageError(f"'class {asked}' takes no {flag}", "see 'jitter-workshop class --help'")
     code: int = import_module(f"jitter_workshop.commands.{_MODULES[args.do]}").run(args)
     return code

@@ -29,8 +29,7 @@ def run(args: argparse.Namespace) -> int:
 def _board(args: argparse.Namespace) -> int:
     from jitter_workshop.flow import classboard
 
-    if args.chapter is not None:
-        known_chapter(args.chapter)
+    known_place(args.chapter, args.step)
     here = classboard.board()
     boards = (classboard.Gathered(here.host, here, None),)
     if args.csv:
@@ -38,7 +37,7 @@ def _board(args: argparse.Namespace) -> int:
     elif args.json:
         print_json(here if args.machine else classboard.board_json(boards))
     elif args.chapter is not None:
-        show_class_curves(here, args.chapter, args.step)
+        show_class_curves(here, args.chapter, args.step or "")
     else:
         show_boards(boards)
     return 0
@@ -85,13 +84,19 @@ def show_class_curves(board: Board, chapter: str, step: str) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in wrap(words, output_style().width)))
 
 
-def known_chapter(ident: str) -> None:
-    """Raises UsageError for what is no chapter of the course."""
+def known_place(ident: str | None, step: str | None) -> None:
+    """Raises UsageError for what is no chapter of the course, or no step of that chapter; None: none was named."""
     from jitter_workshop.course.loader import load_course
 
-    known = [chapter.id for chapter in load_course().chapters]
+    if ident is None:
+        if step is not None:
+            raise UsageError("--step is a step of a chapter", "name it with --chapter ID")
+        return
+    known = {chapter.id: chapter.steps for chapter in load_course().chapters}
     if ident not in known:
         raise UsageError(f"there is no chapter '{clean(ident, 40)}'", f"one of {', '.join(known)}")
+    if step is not None and step not in known[ident]:
+        raise UsageError(f"there is no step '{clean(step, 40)}' in {ident}", f"one of {', '.join(known[ident])}")
 
 
 def _present(args: argparse.Namespace) -> int:
@@ -99,19 +104,18 @@ def _present(args: argparse.Namespace) -> int:
 
     words = " ".join(args.words)
     if args.clear:
-        if words or args.chapter:
+        if words or args.chapter or args.step:
             raise UsageError("--clear shows nothing: leave out the rest")
         classboard.present_nothing()
         return 0
+    known_place(args.chapter, args.step)
     if not words and args.chapter is None:
         if sys.stdin.isatty() and sys.stdout.isatty():
             from jitter_workshop.tui.present import run_present
 
             return run_present()
-        raise UsageError("what is to be shown?", "words, or --chapter ID, or --clear")
-    if args.chapter is not None:
-        known_chapter(args.chapter)
-    classboard.present(args.chapter or "", args.step, words)
+        raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
+    classboard.present(args.chapter or "", args.step or "", words)
     return 0
 
 

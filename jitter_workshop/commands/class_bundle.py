@@ -12,7 +12,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow import classadmin
 
     if args.output is None:
-        raise UsageError("where to?", "-o FILE.tar.gz")
+        raise UsageError("the archive needs a name", "-o FILE.tar.gz")
     classadmin.bundle(args.output, args.file)
     print(args.output)
     return 0

@@ -30,12 +30,13 @@ def _init(args: argparse.Namespace) -> int:
     if args.show:
         print("\n".join(_shown(todo)))
         return 0
+    _somebody_here(args, "say --yes, or --show to read what would be written")
     say("to make this a class host:")
     for step, why in todo:
         say(f"- {step.what}  ({clean(why, 160)})")
     if not asked.systemd:
         say("(this machine's init is not systemd: both services are started by sudo for each connection)")
-    _agreed(args, "Do it? [y/N] ", "say --yes, or --show to read what would be written")
+    _agreed(args, "Do it? [y/N] ")
     for step in classadmin.init(todo):
         say(f"… {step.what}")
     print("done. Put each student and instructor into the group: usermod -aG jitterlab NAME; then they log in again")
@@ -72,12 +73,14 @@ def _remove(args: argparse.Namespace) -> int:
     if not there:
         print("nothing of a class host is here")
         return 0
+    if not args.show:
+        _somebody_here(args, "say --yes, or --show to see what would be removed")
     say("to be removed:")
     for words in there:
         say(f"- {words}")
     if args.show:
         return 0
-    _agreed(args, "Remove all of it? [y/N] ", "say --yes")
+    _agreed(args, "Remove all of it? [y/N] ")
     left = classadmin.remove()
     for words in left:
         print(words)
@@ -86,12 +89,16 @@ def _remove(args: argparse.Namespace) -> int:
     return 1 if left else 0
 
 
-def _agreed(args: argparse.Namespace, question: str, advice: str) -> None:
+def _somebody_here(args: argparse.Namespace, advice: str) -> None:
+    """Raises UsageError where nobody has agreed and nobody can."""
+    if not args.yes and not sys.stdin.isatty():
+        raise UsageError("nobody is here to ask", advice)
+
+
+def _agreed(args: argparse.Namespace, question: str) -> None:
     """Raises UsageError unless somebody says yes."""
     if args.yes:
         return
-    if not sys.stdin.isatty():
-        raise UsageError("nobody is here to ask", advice)
     sys.stderr.write(question)
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.base import Interrupted, print_json, say
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.hands import Hands
@@ -27,10 +28,14 @@ def run(args: argparse.Namespace) -> int:
     action, *rest = args.words or [""]
     if action and action not in _ACTIONS:
         raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(_ACTIONS)}")
+    if args.wait is not None and args.wait < 0:
+        raise UsageError("--wait is a number of seconds, 0 or more")
     if len(rest) > (1 if action == "end" else 0):
         raise UsageError(f"'class turn {action}' takes {'one name' if action == 'end' else 'no more words'}")
     if class_host() is None:
-        raise HostError("this is no class host: nobody waits for a turn")
+        raise HostError(
+            "this is no class host: nobody waits for a turn", "'sudo jitter-workshop class init' makes it one"
+        )
     if not action:
         return _show(args)
     hands = Hands()
@@ -53,7 +58,8 @@ def _show(args: argparse.Namespace) -> int:
     else:
         print(in_words(state, os.geteuid(), now_s()))
         for number, one in enumerate(state.queue, start=1):
-            print(f"  {number}. {' and '.join(one.people)}, waiting for {(now_s() - one.since_s) / 60:.0f} min")
+            people = clean(" and ".join(one.people), 200)
+            print(f"  {number}. {people}, waiting for {(now_s() - one.since_s) / 60:.0f} min")
     return 0
 
 

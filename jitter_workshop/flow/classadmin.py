@@ -114,8 +114,10 @@ def bundle(out: Path, file: Path | None) -> None:
 
 
 def to_remove() -> tuple[str, ...]:
-    """What :func:`remove` would take away, in words; () where nothing of a class host is here."""
+    """What :func:`remove` would take away, in words; () where nothing of a class host is here. Raises HostError."""
     there = leftovers()
+    if there:
+        _only_root()
     if there and os.path.lexists(STATE_DIR):
         there = (*there, f"{STATE_DIR}: the journal of what was applied and given back, and the class's audit")
     return there

@@ -25,10 +25,10 @@ def verb(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[argparse.Namesp
     """Install a verb ``try`` whose ``run`` is the given function."""
 
     def install(run: Callable[[argparse.Namespace], int]) -> None:
-        module = types.ModuleType("jitter_workshop.commands.try", "A verb for a test.")
+        module = types.ModuleType("jitter_workshop.commands.try_", "A verb for a test.")
         module.add_arguments = lambda parser: parser.add_argument("--number", type=int)  # type: ignore[attr-defined]
         module.run = run  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "jitter_workshop.commands.try", module)
+        monkeypatch.setitem(sys.modules, "jitter_workshop.commands.try_", module)
         monkeypatch.setitem(base.VERBS, "try", "for a test")
 
     return install

@@ -1,0 +1,123 @@
+"""``class`` with what makes no sense, and where there is no class: one sentence with what to do, exit code 2, and no
+output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop import paths
+from jitter_workshop.classroom import client
+from jitter_workshop.cli import main
+from jitter_workshop.commands.base import verb_parser
+
+NO_CLASS = "this is no class host"
+MAKES_ONE = "'sudo jitter-workshop class init' makes it one"
+
+
+@pytest.fixture(autouse=True)
+def no_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "CLASS_FILE", str(tmp_path / "class.toml"))
+    monkeypatch.setattr(client, "SOCKET", str(tmp_path / "board.sock"))
+
+
+def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["class", *words.split()]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("jitter-workshop: ")
+    assert said.err.count("\n") == 1
+    return said.err.removeprefix("jitter-workshop: ").rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("", "'class' alone does nothing; one of init, check,"),
+        ("bogus", "there is no 'class bogus'; one of init, check,"),
+        ("turn bogus", "there is no 'class turn bogus'; one of take, give, end, freeze, thaw"),
+        ("turn take extra", "'class turn take' takes no more words"),
+        ("turn end a b", "'class turn end' takes one name"),
+        ("turn take --wait -5", "--wait is a number of seconds, 0 or more"),
+        ("turn take --wait nan", "argument --wait: not a number"),
+        ("turn take --", "no command follows the --"),
+        ("turn end -- true", "'class turn end' takes no command; see"),
+        ("turn freeze --wait 5", "'class turn freeze' takes no --wait; see"),
+        ("turn --csv", "'class turn' takes no --csv; see"),
+        ("check --file x", "'class check' takes no --file; see"),
+        ("check x", "'class check' takes no words; see"),
+        ("board -- true", "'class board' takes no command; see"),
+        ("board --chapter bogus", "there is no chapter 'bogus'; one of baseline, governor,"),
+        ("board --step look", "--step is a step of a chapter; name it with --chapter ID"),
+        ("results --forget-all", "everybody's results would be gone; say --yes"),
+        ("results --forget x --forget-all", "--forget names one, --forget-all means everybody; say one of them"),
+        ("present", "there is nothing to show; give words, or --chapter ID, or --clear"),
+        ("present --step look", "--step is a step of a chapter; name it with --chapter ID"),
+        ("present --chapter bogus", "there is no chapter 'bogus'; one of baseline, governor,"),
+        ("present --chapter pinning --step bogus", "there is no step 'bogus' in pinning; one of look, predict,"),
+        ("present --clear words", "--clear shows nothing: leave out the rest"),
+        ("present --clear --step look", "--clear shows nothing: leave out the rest"),
+        ("bundle", "the archive needs a name; -o FILE.tar.gz"),
+        ("bundle --file /nonexistent -o x.tar.gz", "there is no /nonexistent"),
+        ("init --file /nonexistent", "there is no /nonexistent"),
+        ("collect", "one folder is asked for; "),
+        ("collect a b", "one folder is asked for; "),
+        ("collect /nonexistent", "there is no folder /nonexistent"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(words: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(words, capsys).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("turn", "turn --json", "turn take", "turn take --wait 1 -- true", "turn give", "turn end", "turn end ada"),
+        *("turn freeze", "turn thaw", "board", "board --json --machine", "board --chapter pinning", "results"),
+        *("results --csv", "results --forget ada", "results --forget-all --yes", "present hello", "present --clear"),
+        "present --chapter pinning --step compare",
+    ],
+)
+def test_where_there_is_no_class_it_says_so_and_what_makes_one(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(words, capsys)
+    assert said.startswith(NO_CLASS)
+    assert said.endswith(MAKES_ONE)
+
+
+@pytest.mark.parametrize("line", ["present --chapter pinning two words", "present two words --chapter pinning"])
+def test_words_may_stand_before_and_behind_options(line: str) -> None:
+    from jitter_workshop.commands import class_
+
+    parser = verb_parser("class", class_.__doc__)
+    class_.add_arguments(parser)
+    asked = parser.parse_args(line.split())
+    assert (asked.do, asked.words, asked.chapter, asked.command) == ("present", ["two", "words"], "pinning", [])
+
+
+def test_a_command_is_kept_as_it_is() -> None:
+    from jitter_workshop.commands import class_
+
+    parser = verb_parser("class", class_.__doc__)
+    class_.add_arguments(parser)
+    asked = parser.parse_args(
+        ["turn", "--wait", "5", "take", "--with", "grace", "alan", "--", "make", "--csv", "--", "x"]
+    )
+    assert (asked.do, asked.words, asked.people) == ("turn", ["take"], ["grace", "alan"])
+    assert asked.command == ["make", "--csv", "--", "x"]
+
+
+def test_nobody_is_asked_where_nobody_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from jitter_workshop.flow import classadmin
+
+    class Todo:
+        what = "a step"
+
+    class Asked:
+        systemd = True
+
+    monkeypatch.setattr(classadmin, "wish", lambda _: Asked())
+    monkeypatch.setattr(classadmin, "to_do", lambda _: ((Todo(), "why"),))
+    monkeypatch.setattr(classadmin, "to_remove", lambda: ("a file",))
+    assert refused("init", capsys).startswith("nobody is here to ask; say --yes, or --show")
+    assert refused("remove", capsys).startswith("nobody is here to ask; say --yes, or --show")
