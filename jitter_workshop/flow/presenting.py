@@ -44,7 +44,7 @@ def presented(titles: dict[str, str]) -> Presented:
         board = client.board()
     said = board.banner
     chapter = said.chapter if said is not None else ""
-    curves, told = class_curves(board, chapter, said.step if said is not None else "")
+    curves, told = class_curves(board, chapter, said.step if said is not None else "", None)
     return Presented(
         name=clean(host.described.name, 60) if host is not None else "",
         title=clean(titles.get(chapter, chapter), 40),
@@ -85,7 +85,7 @@ def outermost(curves: Sequence[PercentileCurve]) -> tuple[list[PercentileCurve],
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)
     chosen = {known[0][1]: "lowest", known[(len(known) - 1) // 2][1]: "middle", known[-1][1]: "highest"}
-    named = [replace(curves[at], label=f"{word}: {curves[at].label}") for at, word in chosen.items()]
+    named = [replace(curves[at], label=f"{word} p{BEST_BY:g}: {curves[at].label}") for at, word in chosen.items()]
     return [curve for at, curve in enumerate(curves) if at not in chosen], named
 
 

@@ -133,14 +133,14 @@ def test_the_class_is_drawn_over_each_other_at_one_step(ask: Asks, folder: Path)
             store.post(2000 + n, f"s{n:02}", work(first, second), now)
     code, out, _ = ask("board", "--chapter", "pinning", "--step", "compare")
     assert code == 0
-    assert "lowest: s00" in out
-    assert "p99.9 10 µs" in out
-    assert "middle: s05" in out
-    assert "highest: s11" in out
+    assert "lowest p99.9: s00" in out
+    assert re.search(r"p99.9: s00 +p50 100 ns +p99.9 10 µs", out)
+    assert "middle p99.9: s05" in out
+    assert "highest p99.9: s11" in out
     assert "p99.9 120 µs" in out
     assert "12 members: each one's newest run, by their own programs" in out
     # The greatest value is not posted, so none is claimed.
-    assert all("max –" in line for line in out.splitlines() if "p99.9 " in line)
+    assert all("max –" in line for line in out.splitlines() if " max " in line)
     early = ask("board", "--chapter", "pinning", "--step", "measure")[1]
     assert "p99.9 90 µs" in early
     assert "p99.9 120 µs" not in early
