@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         measured, not_kept = error.run, error.sentence()
     except Exception as error:
         if not received:
-            if isinstance(error, BusyError):
+            if isinstance(error, BusyError) and "--wait" not in error.advice:
                 error.advice += ", or queue with '--wait SECONDS'"
             raise
         say("stopped before the first block was done; nothing was kept")

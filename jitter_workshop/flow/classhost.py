@@ -8,13 +8,14 @@ import os
 import pwd
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jitter_workshop import paths
 from jitter_workshop.agent import turnfile
 from jitter_workshop.agent.turnfile import now_s as now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, HostError, MeasureError, WaitStopped, WorkshopError
+from jitter_workshop.flow.turnabove import only_one, turn_above
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
@@ -237,8 +238,9 @@ def turn_for(
     people: Sequence[str] = (),
     doing: str = "",
 ) -> Iterator[bool]:
-    """Have this class host's turn; gives whether there is such a thing here. Where ``hands`` have it already nothing is
-    taken, and nothing given back. ``queued`` is told where one stands, and "" once the turn has come.
+    """Have this class host's turn; gives whether there is such a thing here. Where ``hands`` have it already, or a
+    process that started this one, nothing is taken, and nothing given back. ``queued`` is told where one stands, and ""
+    once the turn has come.
 
     Raises BusyError once ``wait_s`` seconds are over, WaitStopped when ``cancel`` is pressed, HostError; TurnOver
     instead of whatever fails because the turn has ended.
@@ -247,6 +249,10 @@ def turn_for(
         yield False
         return
     held = hands.has_turn
+    if not held and turn_above(read_turns(), HostRoot()):
+        with only_one():
+            yield True
+        return
     if not held:
         take_turn(hands, wait_s, cancel, queued, people)
     try:
@@ -279,8 +285,14 @@ def kept_turn(
         yield held
 
 
+class TakesTurn(Protocol):
+    """Who can have the turn: the workshop's hands, or one connection with the agent."""
+
+    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> object: ...
+
+
 def take_turn(
-    hands: Hands,
+    hands: TakesTurn,
     wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
