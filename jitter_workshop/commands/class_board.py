@@ -76,7 +76,7 @@ def show_class_curves(board: Board, chapter: str, step: str) -> None:
     from jitter_workshop.report.terminal import output_style, wrap
     from jitter_workshop.tui.widgets.canvas_print import printed
 
-    shown, told = class_curves(board, chapter, step, None)
+    shown, told = class_curves(board, chapter, step)
     crowd, named = outermost([one.curve for one in shown])
     if shown:
         sys.stdout.write(printed([*crowd, *named], crowd=len(crowd)))

@@ -15,8 +15,6 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.curve import value_at
 
-MOST_CURVES = 12
-"""More cannot be told apart on a wall; which are shown is said."""
 _FEW = 4
 _AGAIN = ("again", TREATED)
 
@@ -24,8 +22,7 @@ _AGAIN = ("again", TREATED)
 @dataclass(frozen=True, slots=True)
 class Presented:
     """``title`` and ``step``: where the class is; ``text``: the instructor's own words. ``turn``: whose turn it is.
-    ``curves``: of the class at that chapter; ``told``: whose they are, and how many are left out, or why there are
-    none."""
+    ``curves``: of the class at that chapter; ``told``: whose they are, or why there are none."""
 
     name: str
     title: str
@@ -44,7 +41,7 @@ def presented(titles: dict[str, str]) -> Presented:
         board = client.board()
     said = board.banner
     chapter = said.chapter if said is not None else ""
-    curves, told = class_curves(board, chapter, said.step if said is not None else "", None)
+    curves, told = class_curves(board, chapter, said.step if said is not None else "")
     return Presented(
         name=clean(host.described.name, 60) if host is not None else "",
         title=clean(titles.get(chapter, chapter), 40),
@@ -56,11 +53,9 @@ def presented(titles: dict[str, str]) -> Presented:
     )
 
 
-def class_curves(
-    board: Board, chapter: str, step: str, most: int | None = MOST_CURVES
-) -> tuple[tuple[RunCurve, ...], str]:
+def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
     """Everybody's curve of a chapter: that of the second measurement where they have one and the step is behind it, the
-    newest first; and what is to be said of them. ``most``: how many at most, None = all."""
+    newest first; and what is to be said of them."""
     early = step in ("look", "predict", "measure")
     found: list[tuple[str, PostedRun]] = []
     for row in board.rows:
@@ -70,12 +65,11 @@ def class_curves(
         if chosen:
             found.append((row.user, max(chosen, key=lambda run: run.at) if not early else chosen[0]))
     found.sort(key=lambda one: one[1].at, reverse=True)
-    shown = tuple(_curve(user, run) for user, run in found[:most])
+    shown = tuple(_curve(user, run) for user, run in found)
     if not found:
         return (), "Nobody has measured here yet." if chapter else "Say where you are: class present --chapter ID"
-    rest = len(found) - len(shown)
     which = "first run" if early else "newest run"
-    return shown, f"each one's {which}, by their own programs" + (f"; {rest} more are not shown" if rest else "")
+    return shown, f"each one's {which}, by their own programs"
 
 
 def outermost(curves: Sequence[PercentileCurve]) -> tuple[list[PercentileCurve], list[PercentileCurve]]:

@@ -101,6 +101,8 @@ class WorkshopScreen(Screen[None]):
 
     def show_class(self) -> None:
         """Show the class as it was seen last; nothing where this is no class host."""
+        if not self.query("#class-line"):
+            return  # it comes or goes just now
         sheet = self.sheet("#class-line")
         sheet.set_class(self.workshop.class_view is None, "-empty")
         sheet.show(self.class_lines)

@@ -110,7 +110,8 @@ class PathList(Widget):
         sign = "▸" if under else "●" if entry.done else "◐" if entry.started else "○" if entry.here else "◌"
         marks = (entry.setting, True if entry.curve else None, entry.guess)
         room = width - _COLUMN_WIDTH * len(_COLUMNS)
-        style = f"bold {palette.text}" if under else palette.text if entry.here else palette.dim
+        open_here = entry.here and entry.in_class
+        style = f"bold {palette.text}" if under else palette.text if open_here else palette.dim
         line = Text()
         line.append(f"{sign} ", palette.accent if under else palette.good if entry.done else palette.dim)
         line.append(clean(entry.title, 40), style)
