@@ -14,6 +14,7 @@ from pathlib import Path
 from jitter_workshop.agent.turnfile import alive
 from jitter_workshop.classroom import hoststeps, install
 from jitter_workshop.classroom.hoststeps import Step, Wish, leftovers, open_steps
+from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.changing import standing
 from jitter_workshop.flow.classhost import read_turns
@@ -21,12 +22,13 @@ from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import read_topology
-from jitter_workshop.model.classfile import GROUP, MAX_BYTES, is_name
+from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, ClassFile, is_name
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.paths import CLASS_FILE, INSTALL_DIR, RUN_DIR
 from jitter_workshop.tuning.journal import STATE_DIR
+from jitter_workshop.tuning.registry import find
 
 __all__ = ["GROUP", "Problem", "Step", "bundle", "check", "init", "remove", "to_do", "to_remove", "wish"]
 
@@ -58,7 +60,7 @@ def wish(file: Path | None) -> Wish:
     """What a class host is made with: the class file that is given, or is there, or one for this host as it is. Raises
     UsageError for a file that makes no sense, HostError where this host cannot be a class host."""
     data = _class_data(file)
-    described = parse_class(data, str(file) if file is not None else CLASS_FILE)
+    described = _understood(data, file)
     topology = read_topology(HostRoot())
     missing = described.hot_cpus - topology.online
     if missing:
@@ -109,7 +111,7 @@ def bundle(out: Path, file: Path | None) -> None:
     from jitter_workshop.classroom import bundle as archive
 
     data = _class_data(file)
-    parse_class(data, str(file) if file is not None else CLASS_FILE)
+    _understood(data, file)
     archive.write(out, data)
 
 
@@ -172,6 +174,27 @@ def _fix(why: str) -> str:
     """What damaged the installed tool cannot be mended from itself."""
     damaged = INSTALL_DIR in why and install.runs_from()
     return _FROM_ITS_SOURCE if damaged else _INIT
+
+
+def _understood(data: bytes, file: Path | None) -> ClassFile:
+    """The class, whose chapters and tunables are there: a misspelt one would be none. Raises UsageError."""
+    where = clean(file, 200) if file is not None else CLASS_FILE
+    described = parse_class(data, where)
+    known = [chapter.id for chapter in load_course().chapters]
+    for chapter in described.chapters:
+        if chapter not in known:
+            raise UsageError(f"{where}: chapters names '{chapter}', which is none", f"one of {', '.join(known)}")
+    for who, ids in described.may_apply.items():
+        for one in ids:
+            try:
+                at_boot = one != ANY and find(one).when == "boot"
+            except UsageError as error:
+                raise UsageError(f"{where}: may_apply.{who}: {error.message}", error.advice) from error
+            if at_boot:
+                raise UsageError(
+                    f"{where}: may_apply.{who} names {one}: boot changes are the instructors'", "leave it out"
+                )
+    return described
 
 
 def _class_data(file: Path | None) -> bytes:

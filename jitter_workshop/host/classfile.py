@@ -21,7 +21,9 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
         raise UsageError(f"{where} is larger than {MAX_BYTES} bytes", _ADVICE)
     try:
         found = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where} is no text in UTF-8", _ADVICE) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{where} cannot be read: {clean(error, 120)}", _ADVICE) from error
     read = _Reader(where, found)
     low, high = TURN_LIMITS_S
@@ -56,6 +58,8 @@ class _Reader:
 
     def text(self, key: str, default: str | None, limit: int) -> str:
         value = self._left.pop(key, default)
+        if value is None:
+            raise self.refuse(f"{key} is missing")
         if not isinstance(value, str) or not clean(value, limit) or clean(value, limit) != value:
             raise self.refuse(f"{key} is a text of 1 to {limit} visible characters")
         return value
@@ -68,6 +72,8 @@ class _Reader:
 
     def cpus(self, key: str) -> CpuSet:
         value = self._left.pop(key, None)
+        if value is None:
+            raise self.refuse(f"{key} is missing")
         try:
             found = CpuSet.parse_list(value) if isinstance(value, str) else CpuSet()
         except ValueError:

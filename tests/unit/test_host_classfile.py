@@ -48,10 +48,10 @@ def test_what_is_not_said() -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b"", "name is a text"),
+        (b"", "name is missing"),
         (b'name = ""', "name is a text"),
         (b'name = "a\\u001b[2Jb"', "name is a text"),
-        (b'name = "x"', "hot_cpus is a list"),
+        (b'name = "x"', "hot_cpus is missing"),
         (b'name = "x"\nhot_cpus = ""', "hot_cpus is a list"),
         (b'name = "x"\nhot_cpus = "2-"', "hot_cpus is a list"),
         (b'name = "x"\nhot_cpus = [2]', "hot_cpus is a list"),
@@ -67,7 +67,7 @@ def test_what_is_not_said() -> None:
         (b'name = "x"\nhot_cpus = "1"\nmay_apply = ["*"]', "may_apply is a table"),
         (b'name = "x"\nhot_cpus = "1"\n[may_apply]\nstudents = "*"', "may_apply.students is a list"),
         (b"name = x", "cannot be read"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "is no text in UTF-8"),
         (b"#" * 70_000, "larger than"),
     ],
 )

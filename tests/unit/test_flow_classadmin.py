@@ -1,0 +1,64 @@
+"""A class file that makes no sense is refused before a machine is made with it: a limit that was misspelt would be
+none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow import classadmin
+
+GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "name is missing; docs/teaching.md shows a whole one"),
+        ('name = "x"', "hot_cpus is missing; docs/teaching.md shows a whole one"),
+        ('name = ""\nhot_cpus = "0"', "name is a text of 1 to 80 visible characters; "),
+        ("hot_cpus = ", "cannot be read: Invalid value (at line 1, column"),
+        (GOOD + "longest_turn_minuts = 3", "there is no 'longest_turn_minuts'; "),
+        (GOOD + 'chapters = ["pining"]', "chapters names 'pining', which is none; one of baseline, governor,"),
+        (
+            GOOD + '[may_apply]\nstudents = ["governer"]',
+            "students: there is no tunable 'governer'; did you mean 'governor'?",
+        ),
+        (
+            GOOD + '[may_apply]\ngrace = ["isolcpus"]',
+            "grace names isolcpus: boot changes are the instructors'; leave it out",
+        ),
+    ],
+)
+def test_each_mistake_is_named_with_what_to_do(text: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "class.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as refused:
+        classadmin.wish(file)
+    assert sentence in refused.value.sentence()
+    with pytest.raises(UsageError) as again:
+        classadmin.bundle(tmp_path / "class.tar.gz", file)
+    assert again.value.sentence() == refused.value.sentence()
+    assert not (tmp_path / "class.tar.gz").exists()
+
+
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "class.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="is no text in UTF-8"):
+        classadmin.wish(tmp_path / "class.toml")
+
+
+def test_a_cpu_that_is_not_online_is_named(tmp_path: Path) -> None:
+    (tmp_path / "class.toml").write_text('name = "x"\nhot_cpus = "4095"')
+    with pytest.raises(UsageError, match="hot_cpus names CPU 4095, which is not online here"):
+        classadmin.wish(tmp_path / "class.toml")
+
+
+def test_chapters_and_tunables_that_are_there_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classadmin.install, "interpreter", lambda: "/usr/bin/python3")
+    (tmp_path / "class.toml").write_text(
+        GOOD + 'chapters = ["pinning", "hunt"]\n[may_apply]\nstudents = ["*", "hotplug"]\ngrace = []'
+    )
+    assert classadmin.wish(tmp_path / "class.toml").class_data.startswith(b"name")
