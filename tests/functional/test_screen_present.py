@@ -83,7 +83,7 @@ async def test_the_chapter_in_large_letters_and_the_whole_class(answers: Answers
                 continue  # no room for three names
             assert re.search(rf"{place}[^:]*: {who}", text)
         assert "40 members: each one's newest run, by their own programs" in text
-        assert "alan has the turn (Pinning · pinned), at most 3 min more." in text
+        assert "alan has the turn (Pinning · pinned), at most 3 min more." in " ".join(text.split())
         if size != SIZES[-1]:
             assert "compare · whose knee moved?" in text
 
