@@ -70,8 +70,9 @@ class Desk:
         self.lab = lab
         self.folder = folder
         self._programs = programs
-        self.whole = False
-        """Whether all are class hosts as install.yml leaves them; a test that changes that says so."""
+        self.whole: bool | None = False
+        """Whether all are class hosts as install.yml leaves them, False: none is. A test that changes that says so."""
+        self.before = {host: written(self, host) for host in HOSTS}
         self.bundle("class.tar.gz")
         self.lab.desk("tar", "xf", "class.tar.gz", cwd=folder)
         shutil.copytree(folder / "jitter-workshop-class" / "ansible", folder / "ansible")
@@ -99,6 +100,12 @@ class Desk:
 
     def install(self, *words: str, bundle: str = "../class.tar.gz") -> Played:
         return self.play("install.yml", *words, bundle=bundle, members=MEMBERS)
+
+    def clear(self) -> None:
+        """No class host is left."""
+        if self.whole is not False:
+            self.play("remove.yml")
+            self.whole = False
 
     def _env(self) -> dict[str, str]:
         home = self.folder / "home"
@@ -171,15 +178,24 @@ def test_the_machines_are_three_and_have_no_way_out(desk: Desk) -> None:
     lab.on("lab01", "rm", "/usr/local/only-here")
 
 
+def test_an_account_that_is_missing_stops_before_anything_is_done(desk: Desk) -> None:
+    desk.clear()
+    done = desk.play("install.yml", bundle="../class.tar.gz", members=["grace", "nobody-of-that-name"])
+    assert done.code == 2
+    assert "nobody-of-that-name" in done.said
+    assert done.of("changed") == [0, 0, 0]
+    assert {host: written(desk, host) for host in HOSTS} == desk.before
+
+
 def test_looking_first_changes_nothing_and_installing_twice_changes_once(desk: Desk) -> None:
-    desk.whole = False
-    desk.play("remove.yml")
-    before = {host: written(desk, host) for host in HOSTS}
+    desk.clear()
     looked = desk.install("--check")
     assert looked.code == 0, looked.said
     assert looked.of("changed") == [1, 1, 1]
-    assert {host: written(desk, host) for host in HOSTS} == before
+    assert {host: written(desk, host) for host in HOSTS} == desk.before
+    desk.whole = None
     assert desk.install().of("changed") == [2, 2, 2]
+    desk.whole = True
     for host in HOSTS:
         assert "jitterlab" in desk.lab.ssh(host, "grace", "id -nG").stdout.split()
         assert desk.lab.ssh(host, "grace", "jitter-workshop class turn").stdout == "Nobody has the turn.\n"
@@ -192,7 +208,7 @@ def test_looking_first_changes_nothing_and_installing_twice_changes_once(desk: D
 
 
 def test_another_class_file_takes_the_place_of_the_first(hosts: Desk) -> None:
-    hosts.whole = False
+    hosts.whole = None
     other = hosts.bundle("other.tar.gz", minutes=6)
     try:
         assert hosts.install(bundle=other).of("changed") == [1, 1, 1]
@@ -204,7 +220,7 @@ def test_another_class_file_takes_the_place_of_the_first(hosts: Desk) -> None:
 
 def test_a_check_says_what_is_wrong_with_which_machine(hosts: Desk) -> None:
     assert hosts.play("check.yml").code == 0
-    hosts.whole = False
+    hosts.whole = None
     hosts.lab.on("lab01", "rm", "/usr/local/bin/jitter-workshop")
     hosts.lab.on("lab02", "chmod", "666", "/etc/jitter-workshop/class.toml")
     done = hosts.play("check.yml")
@@ -267,34 +283,21 @@ def test_a_service_that_cannot_answer_is_told_and_the_rest_gathered(hosts: Desk)
     ]
 
 
-def test_an_account_that_is_missing_stops_before_anything_is_done(desk: Desk) -> None:
-    desk.whole = False
-    desk.play("remove.yml")
-    done = desk.play("install.yml", bundle="../class.tar.gz", members=["grace", "nobody-of-that-name"])
-    assert done.code == 2
-    assert "nobody-of-that-name" in done.said
-    assert done.of("changed") == [0, 0, 0]
-    assert all(desk.lab.on(host, "ls", "/opt").stdout == "" for host in HOSTS)
-
-
-def test_removing_leaves_nothing(desk: Desk) -> None:
-    desk.whole = False
-    desk.play("remove.yml")
-    before = {host: written(desk, host) for host in HOSTS}
-    assert desk.install().code == 0
-    assert desk.lab.ssh("lab02", "alan", "jitter-workshop measure --duration 0.5").returncode == 0
-    assert written(desk, "lab02") != before["lab02"]
-    done = desk.play("remove.yml")
+def test_removing_leaves_nothing(hosts: Desk) -> None:
+    assert hosts.lab.ssh("lab02", "alan", "jitter-workshop measure --duration 0.5").returncode == 0
+    assert all(written(hosts, host) != hosts.before[host] for host in HOSTS)
+    hosts.whole = None
+    done = hosts.play("remove.yml")
     assert done.code == 0, done.said
     assert done.of("changed") == [1, 1, 1]
     for host in HOSTS:
-        assert written(desk, host) == before[host]
-        assert "jitterlab" not in desk.lab.on(host, "cat", "/etc/passwd", "/etc/group", "/etc/gshadow").stdout
-        processes = desk.lab.on(host, "ps", "-eo", "user:20,args").stdout
-        assert "jitter_workshop" not in processes
-    again = desk.play("remove.yml")
+        assert written(hosts, host) == hosts.before[host]
+        assert "jitterlab" not in hosts.lab.on(host, "cat", "/etc/passwd", "/etc/group", "/etc/gshadow").stdout
+        assert "jitter_workshop" not in hosts.lab.on(host, "ps", "-eo", "args").stdout
+    again = hosts.play("remove.yml")
     assert again.code == 0
     assert again.of("changed") == [0, 0, 0]
+    hosts.whole = False
 
 
 @pytest.mark.parametrize(
