@@ -27,10 +27,12 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import BOARD_DIR, CLASS_FILE, INSTALL_DIR, RUN_DIR
+from jitter_workshop.tuning.journal import STATE_DIR
 
 SUDOERS = "/etc/sudoers.d/jitter-workshop"
 LOGINS = f"{UNITS}/user.slice.d/50-jitter-workshop.conf"
 _HOMES = ("/home/", "/root/", "/run/user/")
+_OWN = f"what they keep is in {RUN_DIR}, {STATE_DIR} and {BOARD_DIR}"
 _END_S = 5.0
 
 
@@ -78,7 +80,9 @@ def steps(wish: Wish) -> tuple[Step, ...]:
         if wish.housekeeping:
             found.append(_logins(wish.housekeeping))
         made = Started(wish.housekeeping or None)
-        found.append(Step("both services, started by their sockets", made.problem, made.do, made.undo, again=True))
+        found.append(
+            Step(f"both services, started by their sockets; {_OWN}", made.problem, made.do, made.undo, again=True)
+        )
     else:
         found.append(_sudo_rule(wish.python))
     return tuple(found)
@@ -262,7 +266,7 @@ def _sudo_rule(python: str) -> Step:
         as_user = (sudo, "-n", "-u", GROUP, "--", *board)
         return answers(by_command(agent), "the agent") or answers(by_command(as_user), "the board")
 
-    return Step(f"{SUDOERS}: lets the group start both services", problem, made.do, made.undo, text)
+    return Step(f"{SUDOERS}: lets the group start both services; {_OWN}", problem, made.do, made.undo, text)
 
 
 # Details --------------------------------------------------------------------------------------------------------------

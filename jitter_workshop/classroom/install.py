@@ -202,8 +202,9 @@ def install(into: str = INSTALL_DIR) -> None:
     lib.mkdir(parents=True)
     for name, source in files.items():
         _copy(source, lib / name)
-    compiled = {one: _compile(lib / one, f"{into}/lib/{one}") for one in sorted({name.split("/")[0] for name in files})}
-    if not compiled["jitter_workshop"]:
+    parts = sorted({name.partition("/")[0] for name in files})
+    well = [part for part in parts if _compile(lib, part, f"{into}/lib")]
+    if "jitter_workshop" not in well:
         raise HostError("the tool's own source does not compile: it is changed while it is copied, or damaged")
     (new / MANIFEST).write_text(_manifest({name: lib / name for name in files}))
     _all_to_root(new)
@@ -271,13 +272,12 @@ def _version(folder: Path) -> str:
     return clean(name.removeprefix("jitter_workshop-").removesuffix(".dist-info"), 30) or "none"
 
 
-def _compile(place: Path, called: str) -> bool:
-    """Compile a folder or a module for where it is going to be; whether that worked."""
-    if place.is_dir():
-        return bool(compileall.compile_dir(place, quiet=2, stripdir=str(place), prependdir=called))
-    return place.suffix != ".py" or bool(
-        compileall.compile_file(place, quiet=2, stripdir=str(place), prependdir=called)
-    )
+def _compile(lib: Path, part: str, called: str) -> bool:
+    """Compile a folder or a module of the library for where it is going to be; whether that worked."""
+    place = str(lib / part)
+    if (lib / part).is_dir():
+        return bool(compileall.compile_dir(place, quiet=2, stripdir=str(lib), prependdir=called))
+    return bool(compileall.compile_file(place, quiet=2, stripdir=str(lib), prependdir=called))
 
 
 def _copy(source: Path, target: Path) -> None:

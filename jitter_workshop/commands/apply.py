@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.base import Interrupted, Parser, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.shared import number
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean, tally
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--once", action="store_true", help="boot parameters for the next boot alone")
     parser.add_argument("--hold", action="store_true", help="only until this program ends")
+    parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="on a class host: queue for the turn")
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)
@@ -98,7 +100,7 @@ def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> App
             if sys.stdin.readline().strip().lower() not in ("y", "yes"):
                 raise UsageError("nothing was applied")
     try:
-        return changing.apply(lease)
+        return changing.apply(lease, args.wait, lambda sentence: say(sentence) if sentence else None)
     except (Interrupted, KeyboardInterrupt):
         if not lease:
             say("stopped; 'jitter-workshop restore' gives back what was written before that")

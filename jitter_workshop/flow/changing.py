@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -111,13 +112,18 @@ class Changing:
             if not s.partly and not s.reason.startswith(ALREADY)
         )
 
-    def apply(self, lease: bool = False) -> ApplyResult:
-        """Make the changes of ``plan``, and no others. With ``lease`` they last as long as this object's connection."""
+    def apply(
+        self, lease: bool = False, wait_s: float = 0.0, queued: Callable[[str], None] = lambda sentence: None
+    ) -> ApplyResult:
+        """Make the changes of ``plan``, and no others. With ``lease`` they last as long as this object's connection. On
+        a class host they are made in a turn, which lasts as long, too; ``wait_s`` and ``queued``: of the wait for it.
+        """
         if not self.plan.changes:
             return ApplyResult(None, (), self.not_here(), False)
         if self._agent is None:
             self.connect()
         assert self._agent is not None
+        self._take_turn(wait_s, queued)
         shown = [digest(change) for change in self.plan.changes]
         self._diary.begin()
         result = self._agent.apply(self.words, str(CpuSet(self.plan.hot_cpus)), shown, lease)
@@ -125,6 +131,20 @@ class Changing:
         self._diary.applied(result, kept=not lease)
         result = count_ended(HostRoot(HERE), self.plan.changes, result)
         return dataclasses.replace(result, refused=(*self.not_here(), *result.refused))
+
+    def _take_turn(self, wait_s: float, queued: Callable[[str], None]) -> None:
+        """Root needs none. Raises BusyError, HostError."""
+        from jitter_workshop.bench.cancel import CancelToken
+        from jitter_workshop.flow.classhost import class_host, take_turn
+
+        if os.geteuid() == 0 or class_host() is None:
+            return
+        assert self._agent is not None
+        token = CancelToken()
+        try:
+            take_turn(self._agent, wait_s, token, queued)
+        finally:
+            token.close()
 
     def wait(self) -> None:
         """Hold until a signal raises out of here. Raises HostError where the agent ends by itself."""

@@ -59,14 +59,21 @@ def lab_rt() -> Iterator[Machine]:
 
 @pytest.fixture
 def lab_factory(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
-    """``lab_factory(kernel="stock", append="", disk=False, numa=False, cgroup="v2")``: a machine of this test's own."""
+    """``lab_factory(kernel="stock", append="", disk=False, numa=False, cgroup="v2", init="busybox")``: a machine of
+    this test's own."""
     own: list[Machine] = []
 
     def make(
-        *, kernel: str = "stock", append: str = "", disk: bool = False, numa: bool = False, cgroup: str = "v2"
+        *,
+        kernel: str = "stock",
+        append: str = "",
+        disk: bool = False,
+        numa: bool = False,
+        cgroup: str = "v2",
+        init: str = "busybox",
     ) -> Machine:
         file = tmp_path / f"lab-disk-{len(own)}.img" if disk else None
-        own.append(_boot(Options(kernel=kernel, append=append, disk=file, numa=numa, cgroup=cgroup)))
+        own.append(_boot(Options(kernel=kernel, append=append, disk=file, numa=numa, cgroup=cgroup, init=init)))
         return own[-1]
 
     yield make

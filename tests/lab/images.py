@@ -35,6 +35,24 @@ ETC = {
 }
 
 
+# With systemd as init the server is a unit of its own; when it ends, the machine goes off.
+SYSTEMD = {
+    "lab.target": "[Unit]\nRequires=basic.target lab.service\nAllowIsolate=yes\n",
+    "lab.service": """[Unit]
+After=basic.target
+[Service]
+ExecStart={python} -I -S -u /lab/server.py
+ExecStopPost=/lab/busybox poweroff -f
+""",
+}
+# What Debian would do besides takes half a minute in the emulator, and nothing here is about it.
+MASKED = (
+    *("systemd-udevd.service", "systemd-udev-trigger.service", "systemd-hwdb-update.service", "ldconfig.service"),
+    *("systemd-tmpfiles-setup.service", "systemd-tmpfiles-setup-dev.service", "systemd-sysusers.service"),
+    *("systemd-journal-catalog-update.service", "systemd-random-seed.service", "systemd-binfmt.service"),
+)
+
+
 def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
     """A newc archive of (path, mode with its type, content); parent folders are added, owners are root.
 
@@ -107,6 +125,9 @@ def initrd(kernel: kernels.Kernel, options: dict[str, str]) -> bytes:
     entries.append(("lab/skeleton/etc/sudoers.d", stat.S_IFDIR | 0o755, b""))
     entries.append(("lab/skeleton/etc/mtab", stat.S_IFLNK | 0o777, b"/proc/self/mounts"))
     entries.append((f"lab/skeleton/boot/config-{kernel.release}", plain, kernel.config.read_bytes()))
+    units = "lab/systemd/etc/systemd/system"
+    entries += [(f"{units}/{name}", plain, text.format(**options).encode()) for name, text in SYSTEMD.items()]
+    entries += [(f"{units}/{name}", stat.S_IFLNK | 0o777, b"/dev/null") for name in MASKED]
     for name in ("bin", "sbin", "lib", "lib64"):
         link = Path(f"/{name}")
         if link.is_symlink():

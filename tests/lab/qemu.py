@@ -35,13 +35,15 @@ class PowerLost(LabError):
 
 @dataclass(frozen=True)
 class Options:
-    """What one machine is made of. ``append`` is added to the kernel's command line."""
+    """What one machine is made of. ``append`` is added to the kernel's command line. ``init``: busybox, or
+    systemd, the test runner's own."""
 
     kernel: str = "stock"
     append: str = ""
     disk: Path | None = None
     numa: bool = False
     cgroup: str = "v2"
+    init: str = "busybox"
 
 
 def command_line(options: Options, kernel: kernels.Kernel, work: Path, table: Path, shares: list[Path]) -> list[str]:
@@ -163,6 +165,7 @@ def launch(options: Options, work: Path, cache: Path) -> Qemu:
         "shares": "; ".join(f"share s{number} '{folder}'" for number, folder in enumerate(shares)),
         "disk": "yes" if options.disk else "no",
         "cgroup": options.cgroup,
+        "init": options.init,
         "project": str(images.CHECKOUT),
         "python": str(Path(sys.executable).resolve()),
     }

@@ -38,7 +38,19 @@ fi
 chown -R 1000:1000 /root/home/learner
 chown -R 1001:1001 /root/home/other
 
+if [ "$init" = systemd ]; then
+    cp -a /lab/systemd/. /root/
+    mkdir -p /root/srv/jitter-workshop /root/lab/usr-local-bin
+    mount --bind "/root$project" /root/srv/jitter-workshop
+    # /usr is the test runner's own, read-only, and a class host has its launcher below it.
+    mount --bind /root/usr/local/bin /root/lab/usr-local-bin
+    mount -t tmpfs -o mode=755 bin /root/usr/local/bin
+    for file in /root/lab/usr-local-bin/*; do
+        [ ! -e "$file" ] || ln -s "${file#/root}" /root/usr/local/bin/
+    done
+fi
 mount --move /proc /root/proc
 mount --move /sys /root/sys
 mount --move /dev /root/dev
+[ "$init" != systemd ] || exec switch_root /root /lib/systemd/systemd --unit=lab.target
 exec switch_root /root /lab/busybox sh /lab/second.sh

@@ -1,0 +1,335 @@
+"""A class host for real, as root, on a copy of this machine's file system: made, looked at, used by a student through
+sudo, damaged, cut off in the middle, taken away. Without systemd, which ``tests/lab/test_lab_class.py`` boots."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.agent.link import SocketLink
+from jitter_workshop.classroom import bundle, install, services
+from jitter_workshop.errors import HostError
+from tests.ownroot import LIMIT_S, OwnRoot, own_root
+
+pytestmark = pytest.mark.slow
+
+LAUNCHER = "jitter-workshop"
+TOOL = "/opt/jitter-workshop/lib/jitter_workshop"
+CLASS = """name = "A class"
+hot_cpus = "1"
+instructors = ["root"]
+[may_apply]
+students = ["*"]
+"""
+CHANGED = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of 'class bundle', unpacked: what a machine without the internet is given."""
+    folder = tmp_path_factory.mktemp("archive")
+    bundle.write(folder / "class.tar.gz", CLASS.encode())
+    with tarfile.open(folder / "class.tar.gz") as packed:
+        packed.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    return folder / "jitter-workshop-class"
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    missing = [name for name in ("sudo", "visudo", "useradd", "runuser") if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not here (Debian: apt install sudo passwd util-linux)")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("a class host has a CPU to measure on and one for everybody else")
+    try:
+        return install.interpreter()
+    except HostError as error:
+        pytest.skip(f"no interpreter that a class host could use: {error.message}")
+
+
+@pytest.fixture
+def bare(archive: Path) -> Iterator[OwnRoot]:
+    """A machine that is no class host, and has no network."""
+    with own_root(archive) as machine:
+        shutil.rmtree(machine.path("/var/lib/jitter-workshop"), ignore_errors=True)
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def host(archive: Path, python: str) -> Iterator[OwnRoot]:
+    """A class host that several tests share, and that each leaves well."""
+    with own_root(archive) as machine:
+        shutil.rmtree(machine.path("/var/lib/jitter-workshop"), ignore_errors=True)
+        made = machine.run(python, str(archive / "install.py"), "--yes")
+        assert made.returncode == 0, made.stderr
+        for words in (("useradd", "-m", "grace"), ("usermod", "-aG", "jitterlab", "grace"), ("useradd", "-m", "eve")):
+            assert machine.run(*words).returncode == 0
+        yield machine
+
+
+def wait_until(what: Callable[[], bool], running: subprocess.Popen[str]) -> None:
+    ends = time.monotonic() + LIMIT_S
+    while not what():
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < ends
+        time.sleep(0.002)
+
+
+def end(machine: OwnRoot, running: subprocess.Popen[str]) -> None:
+    """SIGKILL for what was started in a machine: nsenter(1) is its parent, and leaves with it."""
+    if running.poll() is None:
+        for pid in Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+    running.communicate(timeout=LIMIT_S)
+
+
+def problems(machine: OwnRoot) -> list[str]:
+    done = machine.run(LAUNCHER, "class", "check", "--json")
+    assert done.returncode in (0, 1), done.stderr
+    found = [one["what"] for one in json.loads(done.stdout)["problems"]]
+    assert bool(found) is (done.returncode == 1)
+    return found
+
+
+def groups() -> set[Path]:
+    """Control groups of a class at the top of either hierarchy: this machine's, which others may use meanwhile."""
+    return {path for top in ("", "cpuset") for path in Path("/sys/fs/cgroup", top).glob("jitter-workshop-*")}
+
+
+def difference(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """Paths that are not as before; the user database's copy of itself before its last change is nobody's leaving."""
+    return sorted(
+        path
+        for path in before.keys() | after
+        if before.get(path) != after.get(path) and not path.endswith("-") and path not in CHANGED
+    )
+
+
+def test_from_the_archive_to_nothing_left(bare: OwnRoot, archive: Path, python: str) -> None:
+    """On a machine without network: shown, made, made again, well, removed, and nothing is left."""
+    before, there = bare.listing(), groups()
+    databases = [bare.path(name).read_text() for name in CHANGED]
+    shown = bare.run(python, str(archive / "install.py"), "--show")
+    assert shown.returncode == 0, shown.stderr
+    assert "%jitterlab ALL=(root) NOPASSWD:" in shown.stdout
+    assert difference(before, bare.listing()) == []
+    refused = bare.run(python, str(archive / "install.py"))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "nobody is here to ask" in refused.stderr
+    assert difference(before, bare.listing()) == []
+
+    made = bare.run(python, str(archive / "install.py"), "--yes")
+    assert made.returncode == 0, made.stderr
+    assert bare.path("/etc/jitter-workshop/class.toml").read_text() == CLASS
+    # What was written is what was shown, and nothing else.
+    places = ("/opt/jitter-workshop", "/var/lib/jitter-workshop", "/run/jitter-workshop")
+    created = set(difference(before, bare.listing()))
+    inside = {path for path in created if path.startswith(tuple(f"{place}/" for place in places))}
+    assert created - inside - {"/etc/.pwd.lock", "/etc/jitter-workshop", "/run/sudo", "/run/sudo/ts"} == {
+        *places,
+        "/etc/jitter-workshop/class.toml",
+        "/etc/sudoers.d/jitter-workshop",
+        "/usr/local/bin/jitter-workshop",
+        "/var/lib/jitter-workshop-board",
+    }
+    assert all(path in shown.stdout for path in created - inside if "/run/sudo" not in path and "lock" not in path)
+    again = bare.run(python, str(archive / "install.py"), "--yes")
+    assert again.stdout == "this is a class host already; nothing is to do\n"
+    assert problems(bare) == []
+
+    gone = bare.run(LAUNCHER, "class", "remove", "--yes")
+    assert (gone.returncode, gone.stdout) == (0, "nothing is left\n"), gone.stderr
+    assert [bare.path(name).read_text() for name in CHANGED] == databases
+    left = [path for path in difference(before, bare.listing()) if not path.startswith("/run/sudo")]
+    assert left in ([], ["/etc/.pwd.lock"]), left
+    assert groups() <= there
+
+
+def test_a_student_measures_and_is_given_the_turn(host: OwnRoot) -> None:
+    words = [LAUNCHER, "measure", "--workload", "spin", "--duration", "0.2", "--json", "--wait", "60"]
+    done = host.run(*words, user="grace")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["workload"] == "spin"
+    audit = host.path("/var/lib/jitter-workshop/audit.jsonl").read_text()
+    assert [json.loads(line)["what"] for line in audit.splitlines()][:2] == ["turn began", "turn ended"]
+    assert '"user":"grace"' in audit
+
+
+def test_a_student_may_start_the_two_services_and_nothing_else(host: OwnRoot) -> None:
+    python = install.interpreter()
+    agent = [python, "-I", "-S", "-B", f"{TOOL}/agent/__main__.py"]
+    for words in (["/bin/sh"], [*agent, "--sweep"], [python], [python, "-I", "-S", "-B", f"{TOOL}/cli.py"], agent[:4]):
+        done = host.run("sudo", "-n", "--", *words, user="grace")
+        assert done.returncode == 1, words
+        assert "password is required" in done.stderr
+    assert host.run("sudo", "-n", "-u", "jitterlab", "--", *agent, user="grace").returncode == 1
+    assert host.run("sudo", "-n", "--", *agent, user="grace").returncode == 0
+
+
+def test_who_is_not_in_the_group_is_not_let_in(host: OwnRoot) -> None:
+    done = host.run(LAUNCHER, "class", "turn", "take", user="eve")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    for words in (["init", "--yes"], ["check"], ["remove", "--yes"]):
+        done = host.run(LAUNCHER, "class", *words, user="grace")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "use sudo" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (lambda at: at("/usr/local/bin/jitter-workshop").chmod(0o775), "/usr/local/bin/jitter-workshop can be written"),
+        (lambda at: at("/etc/sudoers.d/jitter-workshop").unlink(), "/etc/sudoers.d/jitter-workshop is not there"),
+        (
+            lambda at: at("/etc/sudoers.d/jitter-workshop").chmod(0o644),
+            "sudoers.d/jitter-workshop has mode 644, not 440",
+        ),
+        (lambda at: at("/var/lib/jitter-workshop-board").chmod(0o777), "/jitter-workshop-board has mode 777, not 755"),
+        (lambda at: shutil.rmtree(at("/var/lib/jitter-workshop-board")), "/var/lib/jitter-workshop-board is not there"),
+        (lambda at: os.chown(at("/etc/jitter-workshop/class.toml"), 1, 1), "/class.toml belongs to user 1"),
+        (lambda at: at("/etc/jitter-workshop").chmod(0o777), "/etc/jitter-workshop can be written by others"),
+        (lambda at: at(f"{TOOL}/cli.py").chmod(0o666), "cli.py can be written by others"),
+        (lambda at: at(f"{TOOL}/tui/app.py").write_text("half"), "app.py is not as it was installed"),
+        (lambda at: shutil.rmtree(at(f"{TOOL}/lessons")), "is not there"),
+    ],
+)
+def test_check_names_what_is_broken_and_init_mends_it(
+    how: Callable[[Callable[[str], Path]], object],
+    said: str,
+    host: OwnRoot,
+    archive: Path,
+    python: str,
+) -> None:
+    how(host.path)
+    found = problems(host)
+    assert any(said in one for one in found), found
+    itself = [LAUNCHER, "class", "init"] if "/" in said else [python, str(archive / "install.py")]
+    mended = host.run(*itself, "--yes")
+    assert mended.returncode == 0, mended.stderr
+    assert problems(host) == []
+
+
+def test_a_user_or_group_that_is_gone_is_named_and_made_again(host: OwnRoot, archive: Path, python: str) -> None:
+    assert host.run("userdel", "jitterlab").returncode == 0
+    host.run("groupdel", "jitterlab")
+    found = problems(host)
+    assert any("there is no user jitterlab" in one for one in found)
+    assert any("there is no group jitterlab" in one for one in found)
+    assert host.run(python, str(archive / "install.py"), "--yes").returncode == 0
+    assert host.run("usermod", "-aG", "jitterlab", "grace").returncode == 0
+    assert problems(host) == []
+
+
+def test_a_class_file_that_makes_no_sense_is_named_and_never_overwritten(host: OwnRoot) -> None:
+    file = host.path("/etc/jitter-workshop/class.toml")
+    try:
+        file.write_text(CLASS + "\nlongest = 3\n")
+        assert any("longest" in one for one in problems(host))
+        assert host.run(LAUNCHER, "class", "init", "--yes").returncode == 2
+        assert "longest = 3" in file.read_text()
+        file.write_text(CLASS.replace('"1"', '"900"'))
+        assert any("900" in one for one in problems(host))
+        file.write_text(CLASS.replace("root", "nobody-of-this-name"))
+        assert any("nobody-of-this-name" in one for one in problems(host))
+        file.write_text(CLASS.replace('["root"]', '["eve"]'))
+        assert problems(host) == ["eve is an instructor and not in the group jitterlab"]
+        file.write_text(CLASS.replace("A class", "Another"))
+        assert problems(host) == []
+    finally:
+        file.write_text(CLASS)
+
+
+def test_another_class_file_takes_the_place_of_the_old_one(host: OwnRoot, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(CLASS.replace("A class", "Another"))
+    try:
+        done = host.run(LAUNCHER, "class", "init", "--yes", "--file", str(other))
+        assert done.returncode == 0, done.stderr
+        assert 'name = "Another"' in host.path("/etc/jitter-workshop/class.toml").read_text()
+        assert problems(host) == []
+    finally:
+        host.path("/etc/jitter-workshop/class.toml").write_text(CLASS)
+
+
+def test_a_damaged_tool_does_not_mend_itself_from_itself(host: OwnRoot, archive: Path, python: str) -> None:
+    host.path(f"{TOOL}/tui/app.py").write_text("half")
+    try:
+        done = host.run(LAUNCHER, "class", "init", "--yes")
+        assert done.returncode == 2
+        assert "tui/app.py is not as it was installed, and this is that copy" in done.stderr
+        assert "install.py" in done.stderr
+    finally:
+        assert host.run(python, str(archive / "install.py"), "--yes").returncode == 0
+
+
+@pytest.mark.parametrize("module", ["agent", "classroom"])
+def test_each_service_takes_the_socket_that_systemd_hands_over(module: str, host: OwnRoot) -> None:
+    """The protocol of the units, without systemd as init: one process listens, and each caller is answered."""
+    if shutil.which("systemd-socket-activate") is None:
+        pytest.skip("systemd-socket-activate is not here (Debian: apt install systemd)")
+    place, user = f"/run/given-{module}/s", "root" if module == "agent" else "jitterlab"
+    host.path(place).parent.mkdir()
+    host.path(place).parent.chmod(0o777)
+    words = [install.interpreter(), "-I", "-S", "-B", f"{TOOL}/{module}/__main__.py", "--listen"]
+    running = host.start("systemd-socket-activate", "--listen", place, *words, user=user)
+    try:
+        wait_until(host.path(place).is_socket, running)
+        assert [services.answers(lambda: SocketLink(str(host.path(place))), "it") for _ in range(3)] == ["", "", ""]
+    finally:
+        end(host, running)
+
+
+def test_nothing_is_removed_under_the_hands_of_who_has_the_turn(host: OwnRoot) -> None:
+    holding = host.start(LAUNCHER, "class", "turn", "take", user="grace")
+    try:
+        assert holding.stdout is not None
+        assert "You have the turn" in holding.stdout.readline()
+        done = host.run(LAUNCHER, "class", "remove", "--yes")
+        assert done.returncode == 2
+        assert "grace has the turn" in done.stderr
+        assert problems(host) == []
+    finally:
+        end(host, holding)
+
+
+@pytest.mark.parametrize("then", ["init", "remove"])
+def test_killed_in_the_middle(bare: OwnRoot, archive: Path, python: str, then: str) -> None:
+    """SIGKILL while the tool is copied, and once the class file is there; then again, or away with it."""
+    before = bare.listing()
+    databases = [bare.path(name).read_text() for name in CHANGED]
+    for sign in ("/opt/jitter-workshop.new/lib/PIL", "/etc/jitter-workshop/class.toml"):
+        started = bare.start(python, str(archive / "install.py"), "--yes")
+        wait_until(lambda sign=sign: bare.path(sign).exists(), started)
+        end(bare, started)
+    if then == "init":
+        assert bare.run(python, str(archive / "install.py"), "--yes").returncode == 0
+        assert problems(bare) == []
+    gone = bare.run(python, *_remove(archive))
+    assert (gone.returncode, gone.stdout) == (0, "nothing is left\n"), gone.stderr
+    assert [bare.path(name).read_text() for name in CHANGED] == databases
+    left = [path for path in difference(before, bare.listing()) if not path.startswith("/run/sudo")]
+    assert left in ([], ["/etc/.pwd.lock"]), left
+
+
+def _remove(archive: Path) -> list[str]:
+    """'class remove' from the archive's own wheels: the launcher may not be there."""
+    code = (
+        "import sys, tempfile, zipfile, pathlib\n"
+        "lib = tempfile.mkdtemp()\n"
+        f"for one in pathlib.Path({str(archive / 'wheels')!r}).glob('*.whl'):\n"
+        "    zipfile.ZipFile(one).extractall(lib)\n"
+        "sys.path.insert(0, lib)\n"
+        "from jitter_workshop.cli import main\n"
+        "sys.exit(main(['class', 'remove', '--yes']))\n"
+    )
+    return ["-B", "-c", code]

@@ -1,0 +1,71 @@
+"""'apply' on a class host: what is changed is changed in a turn, and root needs none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from jitter_workshop.errors import BusyError
+from jitter_workshop.flow import changing, classhost
+from jitter_workshop.flow.changing import Changing
+from jitter_workshop.flow.classhost import ClassHost
+from jitter_workshop.model.classfile import ClassFile
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.turn import Process, Turn, TurnState
+
+
+class Agent:
+    """A connection that says whether it was asked for the turn."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
+        os.fstat(stop)
+        self.asked.append(wait_s)
+
+
+@pytest.fixture
+def agent(monkeypatch: pytest.MonkeyPatch) -> Agent:
+    described = ClassFile("C", CpuSet.of([1]))
+    monkeypatch.setattr(classhost, "class_host", lambda: ClassHost(described, "grace", False))
+    monkeypatch.setattr(classhost, "read_turns", lambda: TurnState("boot"))
+    monkeypatch.setattr(changing.os, "geteuid", lambda: 1001)
+    return Agent()
+
+
+def made(agent: Agent) -> Changing:
+    one = Changing.__new__(Changing)
+    one._agent = agent  # type: ignore[assignment]
+    return one
+
+
+def test_a_member_takes_the_turn(agent: Agent) -> None:
+    made(agent)._take_turn(0.0, lambda sentence: None)
+    assert agent.asked == [classhost.SOON_S]
+
+
+def test_where_somebody_has_it_one_is_told_or_waits(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    me = Process(1, 1)
+    turn = Turn(1, 1002, ("ada",), me, me, 0.0, None)
+    monkeypatch.setattr(classhost, "read_turns", lambda: TurnState("boot", turn=turn))
+    with pytest.raises(BusyError, match="ada has the turn") as busy:
+        made(agent)._take_turn(0.0, lambda sentence: None)
+    assert "--wait" in busy.value.advice
+    assert agent.asked == []
+    said: list[str] = []
+    made(agent)._take_turn(30.0, said.append)
+    assert agent.asked == [30.0]
+    assert said[0].startswith("ada has the turn")
+    assert said[-1] == ""
+
+
+def test_root_and_hosts_without_a_class_need_none(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changing.os, "geteuid", lambda: 0)
+    made(agent)._take_turn(0.0, lambda sentence: None)
+    monkeypatch.setattr(changing.os, "geteuid", lambda: 1001)
+    monkeypatch.setattr(classhost, "class_host", lambda: None)
+    made(agent)._take_turn(0.0, lambda sentence: None)
+    assert agent.asked == []
