@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import signal
 import sys
 from collections.abc import Mapping
@@ -31,6 +32,9 @@ from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.writer import HostWriter
 from tests import tracedtree
+
+ADA, ADAS_UID = "ada", 5999
+"""The instructor of classes on made hosts, whom this machine does not know."""
 
 
 class Steps:
@@ -153,8 +157,11 @@ def attending_as(setup: Setup, options: Mapping[str, str]) -> Setup:
     attending.LEASE_S = float(options.get("silence", attending.LEASE_S))
     turns.GRACE_S = float(options.get("grace", turns.GRACE_S))
     uid = int(options["uid"])
+    known = pwd.getpwnam
+    ada = pwd.struct_passwd((ADA, "x", ADAS_UID, ADAS_UID, "", "/", "/bin/sh"))
+    pwd.getpwnam = lambda name: ada if name == ADA else known(name)  # type: ignore[assignment]
     described = ClassFile(
-        "a class", CpuSet.parse_list("2-3"), instructors=("root",), longest_turn_s=float(options.get("turn_s", 240))
+        "a class", CpuSet.parse_list("2-3"), instructors=("root", ADA), longest_turn_s=float(options.get("turn_s", 240))
     )
     may = tuple(options.get("may", "*").split(","))
     member = Member(uid, options["user"], "instructor" in options, may)

@@ -15,15 +15,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from jitter_workshop.agent.helping import Held
 from jitter_workshop.errors import HostError
-from jitter_workshop.host.cpusets import Cpusets, find_cpusets
+from jitter_workshop.host.cpusets import Cpusets, find_cpusets, read_groups
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.paths import RUN_DIR
 from jitter_workshop.tuning.isolation import own_group
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.writer import HostWriter
 
 TURN = "jitter-workshop-turn"
 LOGINS = "jitter-workshop-logins"
+_WAS_OFF = f"{RUN_DIR}/cpuset-was-off"
+"""Is there while the cpuset controller is switched on for these groups alone."""
 PATIENCE_S = 5.0
 """How long processes are ended again and again, where some start others faster than they can be ended."""
 _STEP_S = 0.02
@@ -110,10 +113,13 @@ class TurnGroup:
         return moved
 
     def release(self) -> str:
-        """Let all out of the logins' group and remove it. "" or what could not be done."""
-        folder = f"{self._where.where}/{LOGINS}" if self._sets is not None else ""
-        if not folder or not self._root.is_dir(folder):
+        """Let all out of the logins' group and remove it, with the controller that was switched on for it. "" or what
+        could not be done."""
+        if self._sets is None:
             return ""
+        folder = f"{self._where.where}/{LOGINS}"
+        if not self._root.is_dir(folder):
+            return self._switch_off()
         for pid in self._members(folder):
             with contextlib.suppress(HostError):
                 self._put(pid, self._where.where)
@@ -121,6 +127,26 @@ class TurnGroup:
             self._writer.remove_folder(folder)
         except OSError as error:
             return f"{folder} is left over: {reason(error)}"
+        return self._switch_off()
+
+    def _switch_on(self) -> None:
+        """Groups of version 2 have the controller only where the one above hands it down."""
+        control = f"{self._where.where}/cgroup.subtree_control"
+        if self._where.version == 2 and "cpuset" not in (self._root.text(control) or "").split():
+            with contextlib.suppress(OSError):
+                self._writer.replace_file(_WAS_OFF, "")
+            self._writer.write(control, "+cpuset")
+
+    def _switch_off(self) -> str:
+        """As it was before :meth:`_switch_on`, unless somebody else has come to use it."""
+        if self._root.text(_WAS_OFF) is None:
+            return ""
+        try:
+            if not any(group.cpus for group in read_groups(self._root, self._where)):
+                self._writer.write(f"{self._where.where}/cgroup.subtree_control", "-cpuset")
+            self._writer.replace_file(_WAS_OFF, None)
+        except OSError as error:
+            return f"the cpuset controller stays switched on: {reason(error)}"
         return ""
 
     def step_aside(self) -> None:
@@ -154,8 +180,7 @@ class TurnGroup:
         """A group with these CPUs, None: all that its parent has. Raises HostError."""
         sets, folder = self._where, f"{self._where.where}/{name}"
         try:
-            if sets.version == 2 and "cpuset" not in (self._root.text(f"{sets.where}/cgroup.subtree_control") or ""):
-                self._writer.write(f"{sets.where}/cgroup.subtree_control", "+cpuset")
+            self._switch_on()
             with contextlib.suppress(FileExistsError):
                 self._writer.make_folder(folder)
             if sets.version == 1:

@@ -23,6 +23,7 @@ from jitter_workshop.model.turn import TurnState
 from jitter_workshop.paths import RUN_DIR
 from jitter_workshop.tuning.journal import current_boot
 from tests import tuned_tree
+from tests.agent_on_tree import ADA, ADAS_UID
 from tests.tuned_tree import HOT, Agent, journals, planned
 
 WORDS = ("governor", "thp")
@@ -60,6 +61,7 @@ class Person(Agent):
         self.send(json.dumps({"id": self._id, "verb": "turn", "do": "take", "client": self.client.pid}).encode())
 
     def granted(self) -> Any:
+        assert select.select([self._from], [], [], LIMIT_S)[0], "the turn did not come"
         return self.receive()
 
     def give(self) -> Any:
@@ -76,12 +78,12 @@ class People:
         self._tree = tree
         self._made: list[Person] = []
 
-    def student(self, user: str, *options: str) -> Person:
-        self._made.append(Person(self._tree, user, 6000 + len(self._made), *options))
+    def student(self, user: str, *options: str, uid: int = 0) -> Person:
+        self._made.append(Person(self._tree, user, uid or 6000 + len(self._made), *options))
         return self._made[-1]
 
     def instructor(self) -> Person:
-        return self.student("ada", "instructor=1")
+        return self.student(ADA, "instructor=1", uid=ADAS_UID)
 
     def close(self) -> None:
         for one in self._made:
@@ -315,7 +317,26 @@ def test_a_student_instructs_nobody(tree: Path, people: People, do: str) -> None
     assert state(tree) == before
 
 
-def test_an_instructor_holds_the_machine_and_what_they_keep_is_the_baseline(tree: Path, people: People) -> None:
+def test_what_an_instructor_keeps_is_the_baseline_that_no_student_gives_back(tree: Path, people: People) -> None:
+    ada, student = people.instructor(), people.student("grace")
+    ada.take()
+    assert "ok" in ada.granted()
+    assert ada.apply(planned(tree, ("thp",)), ("thp",))["applied"]
+    assert ada.give() == {}
+    baseline = contents(tree)
+    student.take()
+    assert "ok" in student.granted()
+    assert student.apply(planned(tree, ("governor",)), ("governor",), lease=20.0)["applied"]
+    back = student.ask("restore", forget=True)
+    assert {one["tunable"] for one in back["restored"]} == {"governor"}
+    assert contents(tree) == baseline
+    assert student.apply(planned(tree, ("governor",)), ("governor",), lease=20.0)["applied"]
+    assert student.give() == {}
+    assert contents(tree) == baseline
+    assert len(journals(tree)) == 1
+
+
+def test_an_instructor_holds_the_machine_and_what_they_lease_ends_with_it(tree: Path, people: People) -> None:
     ada, student = people.instructor(), people.student("grace")
     ada.take()
     assert ada.granted()["ok"]["ends_in_s"] is None

@@ -166,6 +166,23 @@ def test_students_are_confined_and_let_out_again(host: Host) -> None:
     assert host.where(student) == "/"
 
 
+@pytest.mark.parametrize("used", [False, True])
+def test_the_controller_is_switched_off_again_where_it_was_off_and_nobody_else_uses_it(host: Host, used: bool) -> None:
+    if host.version == 1:
+        pytest.skip("of version 2")
+    (host.tree / "run/jitter-workshop").mkdir(parents=True)
+    control = host.tree / host.top.lstrip("/") / "cgroup.subtree_control"
+    host.process(1001)
+    host.group.confine(frozenset({1001}), CpuSet.parse_list("0-1"))
+    assert control.read_text() == "+cpuset"
+    if used:
+        (host.tree / host.top.lstrip("/") / "user/cpuset.cpus").write_text("0\n")
+        (host.tree / host.top.lstrip("/") / "user/cpuset.cpus.effective").write_text("0\n")
+    assert host.group.release() == ""
+    assert control.read_text() == ("+cpuset" if used else "-cpuset")
+    assert list((host.tree / "run/jitter-workshop").iterdir()) == []
+
+
 def isolate(host: Host) -> str:
     """The isolated set as the tunable of that name makes it; its name below the top."""
     name = "jitter-workshop" if host.version == 2 else "jitter-workshop-hot"
