@@ -26,7 +26,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.turn import TurnState
 from jitter_workshop.tuning.journal import current_boot
 from jitter_workshop.tuning.planning import digest
-from tests import classatwork, classchecks
+from tests import classatwork, classchecks, classonatree
 from tests.agent_on_tree import FakeKernel, Steps
 from tests.classatwork import HEART_S, SILENCE_S, STUDENTS, TURN_S, School
 from tests.classonatree import TEACHER, ClassOnATree, logged, uid_of, who
@@ -141,6 +141,11 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def own_users(patch: pytest.MonkeyPatch) -> None:
+    """Numbers of users that no other soak has: agents put every process of their students where it belongs."""
+    patch.setattr(classonatree, "FIRST_UID", 100_000 + os.getpid() % 4_000 * 100)
+
+
 def begin(number: int, seed: str, school: School, host: Class, family: Family) -> None:
     """A process of student ``number``, or of the teacher (-1)."""
     if number < 0:
@@ -160,6 +165,7 @@ def at_work(
     """Let the class work for so long, then wait until the machine is given back and all students have ended; gives what
     was logged. The services still run."""
     with contextlib.ExitStack() as stack:
+        own_users(patch)
         machine = stack.enter_context(OwnMachine())
         file = machine.top / "log"
         file.touch()

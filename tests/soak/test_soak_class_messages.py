@@ -179,6 +179,7 @@ def descriptors(pid: int) -> int:
 @pytest.mark.parametrize("which", ["agent", "board"])
 def test_a_million_messages(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with contextlib.ExitStack() as stack:
+        classsoak.own_users(monkeypatch)
         machine = stack.enter_context(OwnMachine())
         monkeypatch.setattr(classsoak, "FakeKernel", Kernel)
         monkeypatch.setattr(service, "LONGEST_S", 1e6)  # so that one conversation lasts
