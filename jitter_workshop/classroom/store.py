@@ -272,9 +272,8 @@ def _opened(folder: Path) -> sqlite3.Connection:
         except sqlite3.DatabaseError as error:
             if not _is_damaged(error):
                 raise
+        # A journal beside it was played back, or was none, before the file was found damaged.
         with contextlib.suppress(OSError):
-            # First: a journal that outlives its file would be played back into the next one.
-            (folder / f"{FILE}-journal").unlink(missing_ok=True)
             (folder / FILE).replace(folder / DAMAGED)
         return _connected(folder)
 

@@ -274,14 +274,6 @@ def test_many_that_find_it_damaged_at_once_set_it_aside_once(folder: Path) -> No
         assert {row.uid for row in store.board("lab01", 0.0).rows} == set(range(6))
 
 
-def test_a_journal_of_the_damaged_file_is_not_played_into_the_new_one(folder: Path) -> None:
-    damage_whole(folder / FILE)
-    (folder / f"{FILE}-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(4088))
-    with BoardStore(folder) as store:
-        store.post(1001, "grace", work(), 0.0)
-        assert len(store.board("lab01", 0.0).rows) == 1
-
-
 def test_a_full_disk_loses_nothing_that_was_there(folder: Path) -> None:
     with BoardStore(folder) as store:
         store.post(1001, "grace", work(), 0.0)
