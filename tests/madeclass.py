@@ -21,7 +21,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import Banner
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.codec import to_plain
-from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
+from jitter_workshop.model.turn import Process, Turn, TurnGranted, TurnState, Waiting
 from jitter_workshop.tuning.journal import current_boot
 from tests.fakes import FakeWorkshop, open_workshop
 
@@ -117,7 +117,7 @@ class MadeAgent:
     def nudge(self) -> None:
         os.write(self._writer, b"!")
 
-    def take_turn(self, people: tuple[str, ...], wait_s: float, stop: int) -> None:
+    def take_turn(self, people: tuple[str, ...], wait_s: float, stop: int) -> TurnGranted:
         made = self._class
         made.people = tuple(people)
         waiting = waits(os.geteuid(), "grace", *people)
@@ -134,6 +134,7 @@ class MadeAgent:
             os.read(self._reader, 1)
         made.over = ""
         made.grant(waiting)
+        return TurnGranted(made.state.number, waiting.limit_s, "")
 
     def need_turn(self) -> None:
         if self._class.over:

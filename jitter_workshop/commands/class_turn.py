@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import pwd
 import signal
 import subprocess
 import sys
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.base import Interrupted, print_json, say
@@ -80,7 +82,7 @@ def _take(args: argparse.Namespace, hands: Hands) -> int:
                 raise
             print(in_words(read_turns(), os.geteuid(), now_s()), flush=True)
             if args.command:
-                return _run(args.command)
+                return _run(args.command, hands, received)
             say("Ctrl-C gives it back")
             while not token.wait(1.0):
                 if why := hands.turn_lost():
@@ -92,12 +94,39 @@ def _take(args: argparse.Namespace, hands: Hands) -> int:
         token.close()
 
 
-def _run(command: list[str]) -> int:
+def _run(command: list[str], hands: Hands, received: list[int]) -> int:
+    """The command, to which HUP and TERM are passed on; Ctrl-C it gets from the terminal, as this process does. Where
+    the turn ends first, root's agent ends it."""
+    from jitter_workshop.flow.classhost import TurnOver
+
     try:
-        done = subprocess.run(command, check=False)
+        child = subprocess.Popen(command)
     except OSError as error:
-        raise UsageError(f"{command[0]} cannot be started: {error.strerror}") from error
-    if done.returncode not in (0, 1):
+        raise UsageError(f"{clean(command[0], 80)} cannot be started: {error.strerror}") from error
+
+    def pass_on(signum: int, _frame: FrameType | None) -> None:
+        received.append(signum)
+        child.send_signal(signum)
+
+    before = {signum: signal.signal(signum, pass_on) for signum in (signal.SIGHUP, signal.SIGTERM)}
+    try:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # Only where root could put it in no group of its own it is looked after from here.
+                code = child.wait(1.0 if hands.alone_with_turn else None)
+                break
+            if why := hands.turn_lost():
+                child.kill()
+                child.wait()
+                raise TurnOver(why)
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+    if received:
+        raise Interrupted(received[0])
+    if code not in (0, 1):
         sys.stdout.flush()
-        raise HostError(f"{command[0]} ended with {done.returncode}")
-    return done.returncode
+        if why := hands.turn_lost():
+            raise TurnOver(why)
+        raise HostError(f"{clean(command[0], 80)} ended with {f'signal {-code}' if code < 0 else code}")
+    return code

@@ -216,7 +216,7 @@ def need_turn(hands: Hands) -> bool:
         return False
     if why := hands.turn_lost():
         raise TurnOver(why)
-    if not hands.has_turn:
+    if not hands.has_turn and not turn_above(read_turns(), HostRoot()):
         raise HostError("this is for who has the turn of this machine", "'jitter-workshop class turn' says who has it")
     return True
 
@@ -279,7 +279,7 @@ def kept_turn(
 ) -> Iterator[bool]:
     """The same for the workshop: it waits as long as it takes, and the turn stays until it is given back, because a
     chapter measures, changes and measures again."""
-    if class_host() is not None and not hands.has_turn:
+    if class_host() is not None and not hands.has_turn and not turn_above(read_turns(), HostRoot()):
         take_turn(hands, DAY_S, cancel, queued, people)
     with turn_for(hands, DAY_S, cancel, queued, people, doing) as held:
         yield held

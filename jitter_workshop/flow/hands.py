@@ -62,6 +62,8 @@ class Hands:
         self._leased: set[str] = set()
         self._turn = False
         self._turn_ended = False
+        self.alone_with_turn = False
+        """Whether root could put who has the turn in no control group, and so ends nothing with the turn."""
         self._began = False
         self._lost = False
 
@@ -159,11 +161,12 @@ class Hands:
         agent = self._living() or connect_class()
         self._agent, self._began = agent, True
         try:
-            agent.take_turn(people, wait_s, stop)
+            granted = agent.take_turn(people, wait_s, stop)
         except BusyError:  # also WaitStopped
             self._agent = None  # who gives up waiting has no connection any more
             raise
         self._turn, self._turn_ended = True, False
+        self.alone_with_turn = bool(granted.group)
 
     def give_turn(self) -> None:
         """Give the turn back, with all that was applied in it. Never raises: the agent does it by itself, too."""

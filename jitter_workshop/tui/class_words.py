@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from jitter_workshop.flow.classhost import minutes
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.prose import wrap
@@ -16,6 +16,7 @@ from jitter_workshop.tui.widgets.prose import wrap
 if TYPE_CHECKING:
     from jitter_workshop.flow.classview import ClassView
     from jitter_workshop.model.course import Course
+    from jitter_workshop.model.run import Run
 
 MOST_LINES = 2
 NEARLY_OVER_S = 60.0
@@ -52,6 +53,15 @@ def keys(view: ClassView) -> Sequence[Shown]:
     turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
     there = view.banner is not None and bool(view.banner.chapter)
     return (("app.turn", turn), *((("app.jump", ""),) if there else ()))
+
+
+def disturbed(view: ClassView | None, run: Run) -> str:
+    """That others used the hot CPUs of a class host during a run, where its turn should have kept them away; "" for
+    nothing, and elsewhere, where that is usual."""
+    if view is None or not run.disturbed:
+        return ""
+    named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])
+    return f"This run was disturbed: on its CPUs ran {named}, too."
 
 
 def waiting_lines(view: ClassView, width: int, palette: Palette) -> Iterable[Text]:

@@ -16,6 +16,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import remark
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.class_words import disturbed
 from jitter_workshop.tui.plain_views import wrap
 
 _LINES = 5
@@ -54,7 +55,7 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width
     try:
         with stopped_by_signals(token, pending):
             run = workshop.measure(request, PlainObserver(write, width), token, queued(write, width))
-            if said := remark(run):
+            if said := f"{remark(run)} {disturbed(workshop.class_view, run)}".strip():
                 write("".join(f"{line}\n" for line in wrap(said, width, "  ")))
             return run
     finally:

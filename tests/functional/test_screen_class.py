@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from jitter_workshop.errors import MeasureError
+from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.flow.classhost import TurnOver
+from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import ChapterScreen
 from jitter_workshop.tui.screens.dialog import ErrorDialog
@@ -18,7 +21,7 @@ from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.screens.question import Question
 from jitter_workshop.tui.screens.turn import TurnPage
 from jitter_workshop.tui.widgets.keybar import KeyBar
-from tests.fakes import open_workshop
+from tests.fakes import FakeWorkshop, open_workshop
 from tests.madeclass import MadeClass, view_of, waits
 from tests.screens import settled, text_of
 
@@ -389,3 +392,55 @@ async def test_the_class_says_how_long_a_run_is(
         asked = app.workshop.asked
         assert asked is not None
         assert asked.preset == blocks
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_run_that_others_disturbed_says_so(
+    made: MadeClass, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil = "\x1b[2Jstress"
+    measure = FakeWorkshop.measure
+
+    def disturbed(self: FakeWorkshop, *args: Any) -> Run:
+        run = dataclasses.replace(measure(self, *args), disturbed=(ForeignLoad(77, evil, 1, 38.0),))
+        self._desk.remember(run)
+        return run
+
+    monkeypatch.setattr(FakeWorkshop, "measure", disturbed)
+    monkeypatch.setattr(FakeWorkshop, "runs", lambda self: tuple(self._desk._runs.values()))
+    app = WorkshopApp(made.open())
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        told = " ".join(text_of(app).split())
+        assert "This run was disturbed: on its CPUs ran [2Jstress (38 %), too." in told
+        await pilot.press("escape", "c")
+        await settled(pilot)
+        assert "(disturbed)" in text_of(app)
+
+
+async def test_the_settings_say_what_the_class_decides(made: MadeClass) -> None:
+    app = WorkshopApp(made.open())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("e")
+        await settled(pilot)
+        assert "in this class each run is quick" in " ".join(text_of(app).split())
+
+
+async def test_nothing_else_is_asked_of_root_while_one_waits(made: MadeClass) -> None:
+    made.busy()
+    app = WorkshopApp(made.open())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("T")
+        await until(pilot, lambda: len(made.state.queue) == 1)
+        await pilot.press("escape")
+        await pilot.pause()
+        screen = app.screen
+        assert isinstance(screen, HomeScreen)
+        told: list[WorkshopError] = []
+        screen.have_done(lambda: pytest.fail("it was done"), lambda _: None, told.append)
+        assert "you wait for the turn" in told[0].message
+        assert not app.at_work

@@ -14,7 +14,7 @@ from jitter_workshop.flow.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import remark
-from jitter_workshop.tui import hunt_words
+from jitter_workshop.tui import class_words, hunt_words
 from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
 from jitter_workshop.tui.screens.chapter_show import ChapterShow
 from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS
@@ -176,6 +176,8 @@ class ChapterRun(ChapterShow):
         blocks = len(message.run.blocks)
         # Whether a cure helped is said by its step.
         self._message = remark(message.run) if message.slot != TREATED else ""
+        if disturbed := class_words.disturbed(self.workshop.class_view, message.run):
+            self._message = f"{self._message} {disturbed}".strip()
         if not message.run.complete:
             self._message = f"Stopped after {blocks} blocks; they are kept among the curves."
         if message.slot is None:

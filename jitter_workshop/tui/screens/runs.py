@@ -157,7 +157,9 @@ class RunsScreen(WorkshopScreen):
             line = Text()
             line.append("▸" if under else " ", palette.accent)
             line.append("■ " if run.id in self._shown else "□ ", palette.good if run.id in self._shown else palette.dim)
-            label = clean(run.label or run.id, name_width) + ("" if run.complete else " (stopped)")
+            aside = "" if run.complete else " (stopped)"
+            aside += " (disturbed)" if run.disturbed else ""
+            label = clean(run.label or run.id, max(name_width - len(aside), 4)) + aside
             line.append(f" {clean(label, name_width):<{name_width}}", f"bold {palette.text}" if under else palette.text)
             worst = summary.max if summary else None
             line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", palette.text)

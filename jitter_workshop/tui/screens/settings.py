@@ -47,6 +47,9 @@ class SettingsPage(Page):
         self._rows = [None] * len(lines)
         for number, (key, choices) in enumerate(CHOICES.items()):
             title, meaning = TITLES[key]
+            view = self.workshop_app.workshop.class_view
+            if key == "preset" and view is not None:
+                meaning = f"in this class each run is {view.host.described.preset}; yours is for elsewhere"
             under = number == self._cursor
             line = Text("▸ " if under else "  ", style=palette.accent)
             line.append(f"{title:<{_NAME - 2}}", f"bold {palette.text}" if under else palette.text)

@@ -1,0 +1,137 @@
+"""``class turn`` in processes of its own, with a real agent on a made class host."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop import paths
+from jitter_workshop.flow import classhost
+from jitter_workshop.model.turn import TurnState
+from tests import tuned_tree
+
+REPOSITORY = Path(__file__).parents[2]
+LIMIT_S = 30.0
+UID = os.geteuid()
+PROGRAM = """
+import os, sys
+from pathlib import Path
+tree, file, options, words = Path(sys.argv[1]), sys.argv[2], sys.argv[3].split(), sys.argv[4:]
+me = tree / "proc" / str(os.getpid())
+me.mkdir(parents=True, exist_ok=True)
+uid = os.geteuid()
+(me / "status").write_text(f"Name:\\tpython\\nUid:\\t{uid}\\t{uid}\\t{uid}\\t{uid}\\n")
+from jitter_workshop import cli, paths
+from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.flow import hands
+paths.CLASS_FILE, paths.RUN_DIR = file, str(tree / paths.RUN_DIR.lstrip("/"))
+code = f"import sys; sys.path[:0] = [{os.getcwd()!r}]; from tests import agent_on_tree as a; a.main(*sys.argv[1:])"
+hands.connect_class = lambda: AgentClient((sys.executable, "-c", code, str(tree), f"uid={uid}", *options))
+sys.exit(cli.main(words))
+"""
+
+
+class Machine:
+    """A made class host."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tree = tuned_tree.make(folder / "tree")
+        self.file = folder / "class.toml"
+        self.file.write_text('name = "a class"\nhot_cpus = "2-3"\n')
+        self.run_dir = str(self.tree / paths.RUN_DIR.lstrip("/"))
+
+    def start(self, *words: str, options: str = "user=grace") -> subprocess.Popen[str]:
+        command = (sys.executable, "-c", PROGRAM, str(self.tree), str(self.file), options, "class", "turn", *words)
+        return subprocess.Popen(
+            command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+
+    def say(self, *words: str, options: str = "user=grace") -> tuple[int, str, str]:
+        child = self.start(*words, options=options)
+        out, err = child.communicate(timeout=LIMIT_S)
+        return child.returncode, out, err
+
+    def state(self) -> TurnState:
+        return classhost.read_turns(self.run_dir)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def until(what: Callable[[], object]) -> None:
+    ends = time.monotonic() + LIMIT_S
+    while not what():
+        assert time.monotonic() < ends, "it did not come to be"
+        time.sleep(0.02)
+
+
+def test_take_holds_until_ctrl_c_and_others_see_it(machine: Machine) -> None:
+    holder = machine.start("take")
+    until(lambda: machine.state().turn)
+    assert machine.say()[:2] == (0, "You have the turn, 4 min left.\n")
+    told = json.loads(machine.say("--json")[1])
+    assert (told["holder"], told["frozen"], told["queue"]) == ("grace", False, [])
+    holder.send_signal(signal.SIGINT)
+    out, err = holder.communicate(timeout=LIMIT_S)
+    assert holder.returncode == 0
+    assert out == "You have the turn, 4 min left.\n"
+    assert "Ctrl-C gives it back" in err
+    until(lambda: machine.state().turn is None)
+
+
+def test_an_instructor_ends_it_and_it_is_told_why(machine: Machine) -> None:
+    holder = machine.start("take")
+    until(lambda: machine.state().turn)
+    assert machine.say("end", options="user=ada instructor=1")[0] == 0
+    _, err = holder.communicate(timeout=LIMIT_S)
+    assert holder.returncode == 2
+    assert err.splitlines()[-1] == "jitter-workshop: ada ended your turn; the machine is given back as it was"
+
+
+def test_a_command_has_the_turn_while_it_runs(machine: Machine) -> None:
+    file = Path(machine.run_dir) / "turns.json"
+    assert machine.say("take", "--", "grep", "-c", "grace", str(file))[:2] == (
+        0,
+        "You have the turn, 4 min left.\n1\n",
+    )
+    assert machine.state().turn is None
+    assert machine.say("take", "--", "false")[0] == 1
+    code, _, err = machine.say("take", "--", "sh", "-c", "exit 7")
+    assert (code, err.splitlines()[-1]) == (2, "jitter-workshop: sh ended with 7")
+    code, _, err = machine.say("take", "--", "/no/such/program")
+    assert code == 2
+    assert "/no/such/program cannot be started" in err
+    until(lambda: machine.state().turn is None)
+
+
+def test_a_command_is_told_of_a_signal_and_ends_with_it(machine: Machine) -> None:
+    holder = machine.start("take", "--", "sleep", "600")
+    until(lambda: machine.state().turn)
+    time.sleep(0.5)
+    holder.send_signal(signal.SIGTERM)
+    holder.communicate(timeout=LIMIT_S)
+    assert holder.returncode == 143
+    until(lambda: machine.state().turn is None)
+
+
+def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> None:
+    code, _, err = machine.say("freeze")
+    assert code == 2
+    assert "to freeze is the instructor's" in err
+    ada = "user=ada instructor=1"
+    assert machine.say("freeze", options=ada)[0] == 0
+    code, _, err = machine.say("take", "--wait", "0.2")
+    assert code == 2
+    assert "ada keeps new turns from beginning" in err
+    assert machine.say("thaw", options=ada)[0] == 0
+    assert machine.say("take", "--", "true")[0] == 0
