@@ -70,13 +70,20 @@ def student(school: School, number: int, seed: str) -> None:
                 one_turn(school, number, session, chance)
             except (WorkshopError, OSError) as error:
                 log(school.file, who=number, what="refused", why=str(error)[:200])
-            why = posting.post(session)
+            why = posted(session)
             log(school.file, who=number, what="not posted" if why else "posted", why=why)
             time.sleep(chance.uniform(0.0, 0.5))
         until = time.monotonic() + LAST_POST_S
-        while (why := posting.post(session)) and time.monotonic() < until:
+        while (why := posted(session)) and time.monotonic() < until:
             time.sleep(0.2)
         log(school.file, who=number, what="ends", why=why)
+
+
+def posted(session: OpenSession) -> str:
+    """Post, and wait for the answer: why it did not arrive, or ""."""
+    poster = posting.Poster(session)
+    poster.wanted()
+    return poster.close(LAST_POST_S)
 
 
 def one_turn(school: School, number: int, session: OpenSession, chance: random.Random) -> None:

@@ -46,16 +46,6 @@ def send(work: Posted, stop: int) -> None:
         board.post(work)
 
 
-def post(session: OpenSession, people: tuple[str, ...] = ()) -> str:
-    """Post it. Gives why that was not possible, in a sentence, or ""."""
-    try:
-        with connect() as board:
-            board.post(posted(session, people))
-    except WorkshopError as error:
-        return error.sentence()
-    return ""
-
-
 class Poster:
     """Posts a session from the first :meth:`wanted` until :meth:`close`. ``trouble``: why the last post failed, a
     sentence, "" where it did not."""
