@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -156,6 +157,9 @@ def sweep(setup: Setup) -> None:
     its agent, but what students left of an earlier life of the services is given back then, too. Raises HostError."""
     if setup.described is None:
         return
+    # While it gives back, the turn is this process's, and others let it know of theirs: it has nothing to look at, and
+    # is not to be ended by that. A connection's own process hears of it again.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     # A host root of its own: the one at hand may stand on descriptors that a watching child has closed, and a host that
     # cannot be read looks like one whose devices have left, of which nothing is to be given back.
     root = HostRoot(Path(setup.top))

@@ -1,0 +1,71 @@
+"""Giving back for an agent that died: whoever does it cannot be ended by others who tell it of the turns."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.agent import attending
+from jitter_workshop.agent.server import Setup
+from jitter_workshop.agent.turnfile import TurnFile
+from jitter_workshop.agent.turnkeeper import TurnKeeper
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.classfile import ClassFile
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.turn import Process, Turn, TurnState
+from jitter_workshop.tuning.writer import HostWriter
+from tests import tuned_tree
+
+
+def orphaned(tree: Path) -> None:
+    """Write down a turn whose agent has ended."""
+    gone = os.fork()
+    if gone == 0:
+        os._exit(0)
+    os.waitpid(gone, 0)
+    process = Process(gone, 1)
+    file = TurnFile(str(tree), os.geteuid())
+    with file.changing() as draft:
+        turn = Turn(1, 61_000, ("s00",), process, process, 0.0, 1.0)
+        draft.state = TurnState(draft.state.boot_id, 1, turn)
+    file.close()
+
+
+def state(tree: Path) -> TurnState:
+    file = TurnFile(str(tree), os.geteuid())
+    try:
+        return file.read()
+    finally:
+        file.close()
+
+
+def test_who_sweeps_is_not_ended_by_being_told_of_the_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tuned_tree.make(tmp_path)
+    orphaned(tree)
+    setup = Setup(
+        root=HostRoot(tree),
+        writer=HostWriter(tree),
+        top=str(tree),
+        owner=os.geteuid(),
+        uid=0,
+        who="root",
+        tree="tests",
+        described=ClassFile("a class", CpuSet.parse_list("2-3")),
+    )
+    give_back = TurnKeeper._return
+
+    def told_meanwhile(self: TurnKeeper, turn: Turn) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        give_back(self, turn)
+
+    monkeypatch.setattr(TurnKeeper, "_return", told_meanwhile)
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+        attending.sweep(setup)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert state(tree).turn is None
