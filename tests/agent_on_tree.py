@@ -154,7 +154,7 @@ def main(tree: str, *words: str, source: int = 0, sink: int = 1) -> None:
 
 def attending_as(setup: Setup, options: Mapping[str, str]) -> Setup:
     """The same for a member of a class."""
-    attending.LEASE_S = float(options.get("silence", attending.LEASE_S))
+    attending.LEASE_S = float(options.get("silence", 120.0))
     turns.GRACE_S = float(options.get("grace", turns.GRACE_S))
     uid = int(options["uid"])
     known = pwd.getpwnam

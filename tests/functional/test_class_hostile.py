@@ -218,7 +218,7 @@ def test_a_huge_line_ends_its_own_connection_only(host: ClassOnATree) -> None:
             talk.connect(path)
             sent = 0
             with contextlib.suppress(OSError):
-                while sent < 64 << 20:
+                while sent < 16 << 20:
                     sent += talk.send(b"x" * 65_536)
             ends.append(sent)
         return ends
@@ -337,10 +337,13 @@ def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: P
         time.sleep(0.05)
         talk.ask("turn", do="take", client=os.getpid())
         talk.ask("turn", do="doing", doing=ESCAPES)
-        return in_words(state(tree), 1, 0.0)
+        held = state(tree)
+        assert held.turn is not None
+        return [in_words(held, 1, 0.0), held.turn.doing]
 
-    shown = Hostile(host, 2).does(say)
+    shown, published = Hostile(host, 2).does(say)
     assert shown.isprintable()
+    assert published.isprintable()
     assert "s02 has the turn" in shown
 
 

@@ -8,27 +8,17 @@ import json
 import os
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from jitter_workshop.agent import attending
-from jitter_workshop.agent.turnfile import parse
-from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.turn import TurnState
-from jitter_workshop.paths import RUN_DIR
-from jitter_workshop.tuning.journal import current_boot
 from tests import tuned_tree
-from tests.agent_on_tree import ADA, ADAS_UID
-from tests.tuned_tree import HOT, Agent, journals, planned
+from tests.classpeople import LIMIT_S, People, contents, state, until, waits
+from tests.tuned_tree import HOT, journals, planned
 
 WORDS = ("governor", "thp")
-LIMIT_S = 30.0
-"""Only ends a test that has failed."""
 
 
 @pytest.fixture
@@ -43,73 +33,6 @@ def people(tree: Path) -> Iterator[People]:
         yield made
     finally:
         made.close()
-
-
-class Person(Agent):
-    """A member's agent, and the process for which it asks the turn."""
-
-    def __init__(self, tree: Path, user: str, uid: int, *options: str) -> None:
-        super().__init__(tree, f"user={user}", f"uid={uid}", *options)
-        self.client = subprocess.Popen(("/bin/sleep", "600"))
-        folder = tree / "proc" / str(self.client.pid)
-        folder.mkdir(parents=True)
-        (folder / "status").write_text(f"Name:\tsleep\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
-
-    def take(self) -> None:
-        """Ask for the turn; :meth:`granted` has the answer."""
-        self._id += 1
-        self.send(json.dumps({"id": self._id, "verb": "turn", "do": "take", "client": self.client.pid}).encode())
-
-    def granted(self) -> Any:
-        assert select.select([self._from], [], [], LIMIT_S)[0], "the turn did not come"
-        return self.receive()
-
-    def give(self) -> Any:
-        return self.ask("turn", do="give")
-
-    def leave(self) -> None:
-        self.end()
-        self.client.kill()
-        self.client.wait()
-
-
-class People:
-    def __init__(self, tree: Path) -> None:
-        self._tree = tree
-        self._made: list[Person] = []
-
-    def student(self, user: str, *options: str, uid: int = 0) -> Person:
-        self._made.append(Person(self._tree, user, uid or 6000 + len(self._made), *options))
-        return self._made[-1]
-
-    def instructor(self) -> Person:
-        return self.student(ADA, "instructor=1", uid=ADAS_UID)
-
-    def close(self) -> None:
-        for one in self._made:
-            one.leave()
-
-
-def state(tree: Path) -> TurnState:
-    boot = current_boot(HostRoot()) or ""
-    file = tree / RUN_DIR.lstrip("/") / "turns.json"
-    return parse(file.read_bytes(), boot) if file.exists() else TurnState(boot)
-
-
-def contents(tree: Path) -> dict[str, bytes]:
-    """The host without what the class itself writes, and without the processes that come and go."""
-    return {k: v for k, v in tuned_tree.contents(tree).items() if not k.startswith(("run", "proc/")) or "sys" in k}
-
-
-def until(what: Any) -> None:
-    ends = time.monotonic() + LIMIT_S
-    while not what():
-        assert time.monotonic() < ends, "it did not come to be"
-        time.sleep(0.01)
-
-
-def waits(tree: Path, count: int) -> None:
-    until(lambda: len(state(tree).queue) == count)
 
 
 def test_the_turn_goes_from_one_to_the_next_in_order(tree: Path, people: People) -> None:
@@ -213,20 +136,69 @@ def test_root_on_a_pipe_needs_no_turn_and_instructs(tree: Path, people: People) 
     assert state(tree).frozen_by == "root"
 
 
-def test_who_leaves_the_queue_is_not_granted_a_turn(tree: Path, people: People) -> None:
-    """Also where their agent was killed, and nobody saw it."""
-    first, second, third = people.student("grace"), people.student("alan"), people.student("edsger")
+def test_who_gives_and_takes_again_stands_at_the_end(tree: Path, people: People) -> None:
+    first, second = people.student("grace"), people.student("alan")
     first.take()
     assert "ok" in first.granted()
     second.take()
     waits(tree, 1)
-    third.take()
-    waits(tree, 2)
+    for number in (2, 4):
+        assert first.give() == {}
+        first.take()
+        assert second.granted()["ok"]["number"] == number
+        waits(tree, 1)
+        assert second.give() == {}
+        second.take()
+        assert first.granted()["ok"]["number"] == number + 1
+        waits(tree, 1)
+
+
+def test_who_drips_a_line_is_silent(tree: Path, people: People) -> None:
+    """A byte now and then is no sign of life of a program that has the turn."""
+    first, second = people.student("grace", "silence=0.5"), people.student("alan")
+    first.take()
+    assert "ok" in first.granted()
+    second.take()
+    with contextlib.suppress(BrokenPipeError):
+        while not select.select([second._from], [], [], 0.05)[0]:
+            first._to.write(b" ")
+    assert second.granted()["ok"]["number"] == 2
+
+
+def test_a_machine_that_is_not_as_it_was_is_the_instructors_until_they_say_so(tree: Path, people: People) -> None:
+    governor = "/sys/devices/system/cpu/cpufreq/policy2/scaling_governor"
+    first, second, ada = (
+        people.student("grace", f"clamp={governor}:performance"),
+        people.student("alan"),
+        people.instructor(),
+    )
+    first.take()
+    assert "ok" in first.granted()
+    assert first.apply(planned(tree, ("governor",)), ("governor",), lease=20.0)["applied"]
+    second.take()
+    waits(tree, 1)
+    assert first.give() == {}
+    assert "governor" in state(tree).trouble
+    assert state(tree).turn is None
+    ada.take()
+    assert "ok" in ada.granted()
+    ada.ask("restore", forget=True)
+    assert ada.give() == {}
+    assert [one.people for one in state(tree).queue] == [("alan",)]
+    assert ada.ask("turn", do="thaw") == {}
+    assert "ok" in second.granted()
+
+
+def test_who_died_in_the_queue_is_not_granted_a_turn(tree: Path, people: People) -> None:
+    first, second = people.student("grace"), people.student("alan")
+    first.take()
+    assert "ok" in first.granted()
+    second.take()
+    waits(tree, 1)
     second.signal(signal.SIGKILL)
-    os.waitpid(second.pid, 0)
-    second._code = -signal.SIGKILL
-    first.give()
-    assert third.granted()["ok"]["number"] == 2
+    assert second.end() == -signal.SIGKILL
+    assert first.give() == {}
+    assert (state(tree).turn, state(tree).queue) == (None, ())
 
 
 def test_a_killed_agent_that_nobody_waits_for_is_cleaned_up_after(tree: Path, people: People) -> None:
@@ -273,7 +245,6 @@ def test_a_turn_ends_by_time_also_for_who_does_not_read_the_answers(tree: Path, 
             if select.select([], [first._to], [], 0.05)[1]:
                 first.send(b'{"id":1,"verb":"hello"}')
     assert second.granted()["ok"]["number"] == 2
-    assert time.monotonic() - began < attending.LEASE_S / 2
 
 
 def test_a_holder_who_stands_still_loses_the_turn(tree: Path, people: People) -> None:
