@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
 from jitter_workshop.agent.conversation import Broken, Conversation, Late
-from jitter_workshop.agent.link import Link, ProcessLink, SocketLink, class_socket
+from jitter_workshop.agent.link import Link, ProcessLink, SocketLink, class_socket, need_group
 from jitter_workshop.errors import BusyError, HostError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain
@@ -308,7 +308,10 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
 def connect_class() -> AgentClient:
     """The agent of a class host, as a member of the class, of whom nobody asks a password. Raises HostError."""
     path = class_socket()
-    return AgentClient(SocketLink(path)) if path is not None else connect(ask=False)
+    if path is not None:
+        return AgentClient(SocketLink(path))
+    need_group()
+    return connect(ask=False)
 
 
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:

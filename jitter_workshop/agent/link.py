@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import grp
 import os
 import select
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from jitter_workshop.errors import HostError
+from jitter_workshop.model.classfile import GROUP
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import RUN_DIR
 
@@ -140,6 +142,19 @@ class SocketLink:
             look.register(self._socket, 0)
             look.poll(wait_s * 1000)
         self._socket.close()
+
+
+def need_group() -> None:
+    """Raises HostError for who is in no class: sudo would refuse them, too, and write to whoever looks after this
+    machine."""
+    if os.geteuid() == 0:
+        return
+    try:
+        number = grp.getgrnam(GROUP).gr_gid
+    except KeyError:
+        number = -1
+    if number not in (os.getegid(), *os.getgroups()):
+        raise HostError(f"you are not in the group {GROUP}", "ask the instructor, and log in again after joining it")
 
 
 def class_socket(path: str = SOCKET) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import grp
 import os
 import shutil
 import sys
@@ -13,7 +12,7 @@ from typing import Any
 
 from jitter_workshop import paths
 from jitter_workshop.agent.conversation import Broken, Conversation
-from jitter_workshop.agent.link import Link, ProcessLink, SocketLink
+from jitter_workshop.agent.link import Link, ProcessLink, SocketLink, need_group
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.board import Banner, Board, Posted
 from jitter_workshop.model.classfile import GROUP
@@ -37,9 +36,7 @@ def connect(stop: int | None = None) -> BoardClient:
         return BoardClient(SocketLink(SOCKET, "board"), stop)
     if not Path(paths.CLASS_FILE).exists():
         raise HostError("this is no class host", "'sudo jitter-workshop class init' makes it one")
-    if os.geteuid() != 0 and not _in_group():
-        # sudo would refuse it, too, and write to whoever looks after this machine.
-        raise HostError(f"you are not in the group {GROUP}", "ask the instructor, and log in again after joining it")
+    need_group()
     sudo = shutil.which("sudo")
     if sudo is None:
         raise HostError("the board's service does not run, and sudo is not here", "'jitter-workshop class check'")
@@ -52,14 +49,6 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
         return BoardClient(ProcessLink(command, own_session=True), stop)
     except OSError as error:
         raise HostError(f"the board's service cannot be started: {error.strerror}") from error
-
-
-def _in_group() -> bool:
-    try:
-        number = grp.getgrnam(GROUP).gr_gid
-    except KeyError:
-        return False
-    return number in (os.getegid(), *os.getgroups())
 
 
 class BoardClient:
