@@ -231,8 +231,8 @@ ACTIONS: tuple[Action, ...] = (
     _a(
         "queue", "close", "escape,enter,q", "Esc", "read on", "Read on; the place is kept", palette=False, of_class=True
     ),
-    _a("queue", "up", "up,k,pageup", "↑", "up", "Scroll up", palette=False, of_class=True),
-    _a("queue", "down", "down,j,pagedown,space", "↓", "down", "Scroll down", palette=False, of_class=True),
+    _a("queue", "up", "up,k,pageup", "↑", "up", "Scroll the queue up", palette=False, of_class=True),
+    _a("queue", "down", "down,j,pagedown,space", "↓", "down", "Scroll the queue down", palette=False, of_class=True),
     _a("dialog", "close", "escape,enter,q", "Esc", "close", "Close this", palette=False),
     _a("dialog", "copy", "y", "y", "copy", "Copy this text to the clipboard", palette=False),
     _a("dialog", "up", "up,k,pageup", "↑", "up", "Scroll up", palette=False),
