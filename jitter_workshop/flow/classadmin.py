@@ -26,7 +26,7 @@ from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, ClassFile, is
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean
-from jitter_workshop.paths import CLASS_FILE, INSTALL_DIR, RUN_DIR
+from jitter_workshop.paths import CLASS_FILE, RUN_DIR
 from jitter_workshop.tuning.journal import STATE_DIR
 from jitter_workshop.tuning.registry import find
 
@@ -89,13 +89,15 @@ def check() -> tuple[Problem, ...]:
         if install.LAUNCHER in leftovers():
             return (Problem(f"{CLASS_FILE} is not there", _INIT),)
         raise HostError("this is no class host", f"'{_INIT}' makes it one")
+    if install.runs_from() and (why := install.problem()):
+        return (Problem(why, _FROM_ITS_SOURCE),)  # what else is wrong a damaged tool does not find out
     try:
         asked = wish(None)
     except UsageError as error:
         return (Problem(error.message, f"edit {CLASS_FILE}"),)
     except HostError as error:
         return (Problem(error.message, error.advice),)
-    found = [Problem(why, _fix(why)) for step, why in open_steps(hoststeps.steps(asked)) if step.why()]
+    found = [Problem(why, _INIT) for step, why in open_steps(hoststeps.steps(asked)) if step.why()]
     state = read_turns()
     if state.trouble:
         found.append(
@@ -168,12 +170,6 @@ def _instructors(asked: Wish) -> Iterator[Problem]:
             continue
         if user.pw_uid and user.pw_gid != group.gr_gid and name not in group.gr_mem:
             yield Problem(f"{name} is an instructor and not in the group {GROUP}", f"usermod -aG {GROUP} {name}")
-
-
-def _fix(why: str) -> str:
-    """What damaged the installed tool cannot be mended from itself."""
-    damaged = INSTALL_DIR in why and install.runs_from()
-    return _FROM_ITS_SOURCE if damaged else _INIT
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
