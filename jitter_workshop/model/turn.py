@@ -15,7 +15,7 @@ MAX_PEOPLE = 8
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that is meant for good: a number is used again one day, with its start (clock ticks since boot) never."""
+    """A process that is meant for good: a number is used again one day, with its start (in clock ticks) never."""
 
     pid: int
     start: int
