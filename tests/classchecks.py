@@ -121,23 +121,23 @@ def still_measured(lines: Lines) -> list[str]:
 
 
 def overlaps(lines: Lines) -> list[str]:
-    """Measurements that went on while another did. One that was cut short had ended with its turn (what measured was
-    looked for as the next turn began), whenever its student could say so."""
+    """Whole measurements that began outside of their turn, and those that began while another went on. One ends with its
+    turn at the latest: its student may have been stopped and say so later, but no process of theirs is left
+    (:func:`still_measured`)."""
+    begun = {line["number"]: line["at"] for line in lines if line["what"] == "begins"}
     over = {line["number"]: line["at"] for line in lines if line["what"] == "over"}
-    began = {line["number"]: line for line in lines if line["what"] == "measures"}
-    spans = []
+    ends = {line["number"]: line["at"] for line in lines if line["what"] == "measured"}
+    whole = {line["number"] for line in lines if line["what"] == "measured" and line["complete"]}
+    found, spans = [], []
     for line in lines:
-        if line["what"] == "measured":
-            start = began.pop(line["number"], None)
-            if start is None:
-                continue
-            end = line["at"] if line["complete"] else min(line["at"], over.get(line["number"], line["at"]))
-            spans.append((start["at"], end, line["who"]))
-    spans += [
-        (line["at"], min(over.get(number, line["at"]), line["at"] + 1), line["who"]) for number, line in began.items()
-    ]
+        if line["what"] == "measures":
+            number, start = line["number"], line["at"]
+            last = over.get(number, float("inf"))
+            if number in whole and not begun[number] <= start <= last:
+                found.append(f"{line} outside of its turn")
+            spans.append((start, min(ends.get(number, last), last), line["who"]))
     spans.sort()
-    return [f"{a} and {b}" for a, b in itertools.pairwise(spans) if b[0] < a[1]]
+    return found + [f"{a} and {b}" for a, b in itertools.pairwise(spans) if b[0] < a[1]]
 
 
 def waits(lines: Lines) -> list[tuple[int, float, int]]:
