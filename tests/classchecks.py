@@ -121,8 +121,8 @@ def still_measured(lines: Lines) -> list[str]:
 
 
 def overlaps(lines: Lines) -> list[str]:
-    """Whole measurements that began outside of their turn, and those that began while another went on. One ends with its
-    turn at the latest: its student may have been stopped and say so later, but no process of theirs is left
+    """Whole measurements that began outside of their turn, and those that began while another went on. One ends with
+    its turn at the latest: its student may have been stopped and say so later, but no process of theirs is left
     (:func:`still_measured`)."""
     begun = {line["number"]: line["at"] for line in lines if line["what"] == "begins"}
     over = {line["number"]: line["at"] for line in lines if line["what"] == "over"}
