@@ -56,7 +56,6 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-@pytest.mark.soak
 def test_forty_students_for_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     stopping = Stopping()
     with classsoak.at_work(monkeypatch, MINUTES, stopping) as (school, host, lines, family):

@@ -109,7 +109,6 @@ def kill(pids: Sequence[int | None]) -> bool:
     return there
 
 
-@pytest.mark.soak
 def test_random_kills_lose_no_finished_result_and_leave_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
     killing = Killing()
     with classsoak.at_work(monkeypatch, (KILLS + 5) * EVERY_S / 60, killing) as (school, host, lines, family):

@@ -175,7 +175,6 @@ def descriptors(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("which", ["agent", "board"])
 def test_a_million_messages(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with contextlib.ExitStack() as stack:
