@@ -281,6 +281,9 @@ def _opened(folder: Path) -> sqlite3.Connection:
 def _connected(folder: Path) -> sqlite3.Connection:
     base = sqlite3.connect(folder / FILE, timeout=_WAIT_S, isolation_level=None)
     try:
+        # The end of a transaction is the removal of its journal: were that not on the disk when the power goes, the
+        # journal would be there again and undo what a member was told is kept.
+        base.execute("pragma synchronous = extra")
         base.execute("pragma secure_delete = on")
         base.execute("pragma temp_store = memory")
         sound = base.execute("pragma quick_check(1)").fetchone()[0]

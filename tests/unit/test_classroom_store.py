@@ -193,6 +193,12 @@ def test_writers_wait_for_each_other_and_lose_nothing(folder: Path) -> None:
     assert {row.uid: row.best[0].id for row in rows} == dict.fromkeys(range(4), "19")
 
 
+def test_the_removal_of_a_journal_is_synced_before_a_post_is_answered(folder: Path) -> None:
+    """With less a power cut of the lab machine lost a post that had been answered (tests/lab/test_lab_class_cuts.py)."""
+    with BoardStore(folder) as store:
+        assert store._base.execute("pragma synchronous").fetchone() == (3,)
+
+
 def test_what_is_forgotten_is_in_no_file_any_more(folder: Path) -> None:
     """Posts of changing length, so that pages are split, moved and freed."""
     with BoardStore(folder) as store:
