@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import sys
 import time
@@ -50,7 +49,7 @@ class RealClass(ClassOnATree):
 
 
 def work() -> None:
-    """Give back what is left of the day before, then work until the power goes; each line of the log is printed."""
+    """Print what is left of the day before, then work until the power goes; each line of the log is printed."""
     patch = pytest.MonkeyPatch()
     classatwork.known_names(patch)
     patch.setattr(agent_client, "LEASE_S", SILENCE_S)
@@ -58,6 +57,8 @@ def work() -> None:
     LOG.touch()
     LOG.chmod(0o666)
     host = RealClass(Path("/"), FOLDER / "run", turn_s=TURN_S, silence=SILENCE_S)
+    attending.sweep(host.setup(0))
+    log(LOG, what="left", **left(host))
     patch.setattr(board_client, "SOCKET", host.board_socket)
     drawn = plan(Host(HostRoot(), CpuSet.parse_list(HOT)), parse_wanted(WORDS))
     shown = tuple(digest(change) for change in drawn.changes)
@@ -90,10 +91,8 @@ def _student(school: School, number: int) -> None:
         raise
 
 
-def check() -> None:
-    """Begin the service, which gives back what the day before left, and print what there is."""
-    host = RealClass(Path("/"), FOLDER / "run")
-    attending.sweep(host.setup(0))
+def left(host: RealClass) -> dict[str, Any]:
+    """What there is once the service has begun, which gives back what the day before left."""
     told: dict[str, Any] = {"sessions": {}, "damaged": [], "journals": [one.name for one in journals(Path("/"))]}
     for number in range(STUDENTS):
         store = SessionStore(FOLDER / "homes" / f"s{number:02d}" / "jitter-workshop" / "sessions")
@@ -103,9 +102,8 @@ def check() -> None:
     with BoardStore(host.board_folder) as board:
         rows = board.board("lab", time.time()).rows
     told["board"] = {row.uid - uid_of(0): [run.id for run in row.posted.runs] for row in rows}
-    host.close()
-    print(json.dumps(told))
+    return told
 
 
 if __name__ == "__main__":
-    {"work": work, "check": check}[sys.argv[1]]()
+    work()

@@ -19,7 +19,7 @@ from tests.classsoak import Class, Family, children, descendants
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="students are processes of other users: needs root")
 
-KILLS = int(os.environ.get("SOAK_CLASS_KILLS", "185"))
+KILLS = int(os.environ.get("SOAK_CLASS_KILLS", "190"))
 EVERY_S = 4.0
 """About one kill in so many seconds: turns have to come in between."""
 KINDS = (

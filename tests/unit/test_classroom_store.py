@@ -194,7 +194,7 @@ def test_writers_wait_for_each_other_and_lose_nothing(folder: Path) -> None:
 
 
 def test_the_removal_of_a_journal_is_synced_before_a_post_is_answered(folder: Path) -> None:
-    """With less a power cut of the lab machine lost a post that had been answered (tests/lab/test_lab_class_cuts.py)."""
+    """With less a power cut of the lab machine lost a post that had been answered (tests/lab/test_lab_class_cuts)."""
     with BoardStore(folder) as store:
         assert store._base.execute("pragma synchronous").fetchone() == (3,)
 
