@@ -166,14 +166,14 @@ class Agent:
 
 def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent()
-    monkeypatch.setattr(handwork, "connect", lambda ask: agent)
+    monkeypatch.setattr(handwork, "connect", lambda **_: agent)
     assert place_once(4711) == HOT
     assert agent.said == [4711, "closed"]
 
 
 def test_the_workshops_hands_stay_connected(monkeypatch: pytest.MonkeyPatch) -> None:
     agents = [Agent()]
-    monkeypatch.setattr(handwork, "connect", lambda ask: agents.pop())
+    monkeypatch.setattr(handwork, "connect", lambda **_: agents.pop())
     hands = Hands()
     assert (hands.place(1), hands.place(2)) == (HOT, HOT)
 
@@ -181,7 +181,7 @@ def test_the_workshops_hands_stay_connected(monkeypatch: pytest.MonkeyPatch) -> 
 def test_nobody_is_asked_for_a_password_when_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
-    def connect(ask: bool = True) -> Agent:
+    def connect(ask: bool = True, **_: object) -> Agent:
         if ask:
             asked.append("password")
         raise handwork.NeedsPassword("sudo asks for a password")

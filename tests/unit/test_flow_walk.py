@@ -259,7 +259,7 @@ def test_a_second_workshop_on_a_session_goes_on_without_storing(workshop: Worksh
 def test_a_run_that_could_not_be_stored_is_still_there(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = madeup.make_run()
 
-    def measured(*_: object) -> Run:
+    def measured(*_: object, **__: object) -> Run:
         raise measuring.RunNotKept("the disk is full", made)
 
     monkeypatch.setattr(measuring, "measure", measured)

@@ -76,7 +76,7 @@ def test_dots_are_apart_and_a_line_is_not() -> None:
 
 
 def test_every_letter_that_the_chart_itself_writes_is_in_the_font() -> None:
-    font = png._font(28)
+    font = png.font(28)
     box = bytes(font.getmask("\U000f1234"))
     own = string.printable[:95] + "µ×–…·≥⁻⁰¹²³⁴⁵⁶⁷⁸⁹" + "éßŁñЖλ"
     assert [c for c in own if not c.isspace() and bytes(font.getmask(c)) == box] == []
@@ -92,7 +92,7 @@ def test_words_stay_on_the_sheet_and_apart_from_the_figures() -> None:
     widest = [curve("W" * 200, [5, 10**10], origin="M" * 90), curve("中" * 60, [5]), curve("i" * 90, [5])]
     drawn = drawing.picture(widest, title="@" * 300)
     for words in (shape for shape in drawn.shapes if isinstance(shape, Words)):
-        font = png._font(drawing.TITLE_PX if words.role == "title" else drawing.TEXT_PX)
+        font = png.font(drawing.TITLE_PX if words.role == "title" else drawing.TEXT_PX)
         length = font.getlength(words.text + (f" {words.tail}" if words.tail else ""))
         start = words.x - {"start": 0, "middle": length / 2, "end": length}[words.anchor]
         if not words.turned:
