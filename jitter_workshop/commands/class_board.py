@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.base import print_json
+from jitter_workshop.commands.base import print_json, say
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean, many
 
@@ -116,6 +116,7 @@ def _present(args: argparse.Namespace) -> int:
             return run_present()
         raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
     classboard.present(args.chapter or "", args.step or "", words)
+    say("shown to everybody; 'class present' alone fills a wall with it, --clear takes it away")
     return 0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.commands.base import print_json, say
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean
+from jitter_workshop.report import terminal
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.classadmin import Step
@@ -33,14 +34,20 @@ def _init(args: argparse.Namespace) -> int:
     _somebody_here(args, "say --yes, or --show to read what would be written")
     say("to make this a class host:")
     for step, why in todo:
-        say(f"- {step.what}  ({clean(why, 160)})")
+        _item("- ", f"{step.what}  ({clean(why, 160)})")
     if not asked.systemd:
-        say("(this machine's init is not systemd: both services are started by sudo for each connection)")
+        _item("", "(this machine's init is not systemd: both services are started by sudo for each connection)")
     _agreed(args, "Do it? [y/N] ")
     for step in classadmin.init(todo):
-        say(f"… {step.what}")
+        _item("… ", step.what)
     print("done. Put each student and instructor into the group: usermod -aG jitterlab NAME; then they log in again")
     return 0
+
+
+def _item(mark: str, words: str) -> None:
+    """One of a list, as lines of the terminal's width."""
+    for number, line in enumerate(terminal.wrap(words, terminal.error_style().width - len(mark))):
+        say((mark if number == 0 else " " * len(mark)) + line)
 
 
 def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
@@ -77,7 +84,7 @@ def _remove(args: argparse.Namespace) -> int:
         _somebody_here(args, "say --yes, or --show to see what would be removed")
     say("to be removed:")
     for words in there:
-        say(f"- {words}")
+        _item("- ", words)
     if args.show:
         return 0
     _agreed(args, "Remove all of it? [y/N] ")

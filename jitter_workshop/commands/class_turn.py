@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         hands.instruct("end" if action == "give" else action, user)
     finally:
         hands.close()
-    return 0
+    return _show(args)
 
 
 def _show(args: argparse.Namespace) -> int:
