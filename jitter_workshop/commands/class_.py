@@ -14,6 +14,7 @@
   class board --chapter ID     instructors: everybody's curve of a chapter, over each other; --step STEP
   class results [--csv]        what you posted, for instructors everybody's; --forget USER, --forget-all
   class collect FOLDER         the boards and checks of many machines; exit 1 if one is silent or not well
+  class collect FOLDER --chapter ID            everybody's curve of a chapter, of all of them; --step STEP
   class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: everybody can jump there
 
 A measurement takes the turn by itself where it is free; with 'measure --wait SECONDS' it queues.
@@ -56,7 +57,7 @@ _TAKES = {
     "board": {"machine", "csv", "chapter", "step", "json"},
     "results": {"csv", "forget", "forget_all", "yes", "json"},
     "present": {"chapter", "step", "clear"},
-    "collect": {"csv", "json"},
+    "collect": {"csv", "chapter", "step", "json"},
 }
 """What each may be given: an option that would do nothing is refused."""
 _MODULES = {
@@ -87,8 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csv", action="store_true", help="board, results, collect: as a table")
     parser.add_argument("--forget", metavar="USER", help="results: forget a member")
     parser.add_argument("--forget-all", action="store_true", help="results: forget everybody")
-    parser.add_argument("--chapter", metavar="ID", help="present: where you are; board: the curves there")
-    parser.add_argument("--step", metavar="STEP", help="present, board: the chapter's step")
+    parser.add_argument("--chapter", metavar="ID", help="present: where you are; board, collect: the curves there")
+    parser.add_argument("--step", metavar="STEP", help="present, board, collect: the chapter's step")
     parser.add_argument("--clear", action="store_true", help="present: show nothing any more")
     add_json(parser)
 

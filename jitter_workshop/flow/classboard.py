@@ -6,7 +6,9 @@ import csv
 import datetime
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +134,15 @@ def machines(boards: Iterable[Gathered]) -> tuple[Machine, ...]:
     return tuple(Machine(one.host, one.board, one.error) for one in boards)
 
 
+def together(boards: Sequence[Gathered]) -> Board:
+    """The members of all machines as one board, for what is said of the whole class. Who shares a name with somebody on
+    another machine is called ``name@host``."""
+    rows = [(one.host, row) for one in boards if one.board is not None for row in one.board.rows]
+    named = Counter(user for _, user in {(host, row.user) for host, row in rows})
+    made = (replace(row, user=f"{row.user}@{host}") if named[row.user] > 1 else row for host, row in rows)
+    return Board("", max((one.board.at for one in boards if one.board is not None), default=""), tuple(made))
+
+
 def _without_old(found: Sequence[Gathered]) -> tuple[Gathered, ...]:
     """A board of an earlier gathering says nothing of now."""
     times = {one.host: _time(one.board.at) for one in found if one.board is not None}
@@ -231,8 +242,8 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
         "best_run": _run(best),
         "seen_at": clean(row.seen_at, 30),
         "idle_s": row.idle_s,
-        "stuck": row.stuck,
-        "away": row.away,
+        "stuck": row.group == "stuck",
+        "group": row.group,
         "notes": notes,
     }
 

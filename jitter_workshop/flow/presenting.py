@@ -85,5 +85,5 @@ def outermost(curves: Sequence[PercentileCurve]) -> tuple[list[PercentileCurve],
 
 def _curve(user: str, run: PostedRun) -> RunCurve:
     points = tuple(CurvePoint(percentile, value, True) for percentile, value in run.points)
-    label = clean(user, 20)
+    label = clean(user, 40)
     return RunCurve(run.id, label, PercentileCurve(label, points, 0), None)

@@ -292,9 +292,11 @@ def test_a_silent_machine_is_told_and_the_others_are_shown(
     ask: Asks, gathered: Path, spoil: Callable[[Path], object], why: str
 ) -> None:
     spoil(gathered / "lab02")
+    answered = "status.json" not in why and "since" not in why
     code, out, _ = ask("collect", str(gathered))
     assert code == 1
-    assert "lab02: silent (" in out
+    (told_once,) = [line for line in out.splitlines() if line.startswith("lab02")]
+    assert told_once.startswith("lab02: " if answered else "lab02: silent (")
     assert why in out
     assert "grace + ilse" in out
     told = json.loads(ask("collect", str(gathered), "--json")[1])
@@ -303,6 +305,36 @@ def test_a_silent_machine_is_told_and_the_others_are_shown(
     assert other["seen_at"] is None
     assert why in other["error"]
     assert {student["host"] for student in told["students"]} == {"lab01"}
+
+
+def test_the_whole_class_is_drawn_from_all_machines(ask: Asks, gathered: Path, folder: Path) -> None:
+    """Two hosts with the same two members, one of whom is then called otherwise on the second."""
+    second = gathered / "lab02" / "board.json"
+    second.write_text(second.read_text().replace('"alan"', '"anna"'))
+    code, out, err = ask("collect", str(gathered), "--chapter", "pinning", "--step", "compare")
+    assert (code, err) == (0, "")
+    for name in ("grace@lab01", "grace@lab02", "alan", "anna"):
+        assert re.search(rf"p99.9: {name} |^. {name} ", out, re.MULTILINE), name
+    assert not re.search(r"alan@|anna@| grace ", out)
+    assert "4 members: each one's newest run" in out
+    assert "governor" not in out, "the checks are another table"
+    early = ask("collect", str(gathered), "--chapter", "pinning", "--step", "measure")[1]
+    assert re.search(r"grace@lab01 .*p99.9 50 µs", early)
+    assert re.search(r"grace@lab01 .*p99.9 30 µs", out)
+
+
+def test_curves_do_not_ask_what_could_be_improved_and_tell_who_is_silent(ask: Asks, gathered: Path) -> None:
+    (gathered / "lab01" / "status.json").write_text(status(governor="improve"))
+    assert ask("collect", str(gathered), "--chapter", "pinning")[0] == 0
+    (gathered / "lab02" / "board.json").unlink()
+    code, out, _ = ask("collect", str(gathered), "--chapter", "pinning")
+    assert code == 1
+    assert out.splitlines()[0] == "lab02: silent (board.json is missing)"
+    assert "2 members: " in out
+    (gathered / "lab01" / "board.json").unlink()
+    code, out, _ = ask("collect", str(gathered), "--chapter", "pinning")
+    assert code == 1
+    assert out.splitlines()[-1] == "Nobody has measured here yet."
 
 
 def test_what_is_no_gathering_is_said(ask: Asks, tmp_path: Path) -> None:

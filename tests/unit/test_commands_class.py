@@ -64,6 +64,10 @@ def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("collect", "one folder is asked for; "),
         ("collect a b", "one folder is asked for; "),
         ("collect /nonexistent", "there is no folder /nonexistent"),
+        ("collect . --csv --json", "--csv and --json are two forms; say one of them"),
+        ("collect . --chapter pinning --json", "--chapter draws the curves; "),
+        ("collect . --chapter bogus", "there is no chapter 'bogus'; one of baseline, governor,"),
+        ("collect . --step look", "--step is a step of a chapter; name it with --chapter ID"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence(words: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,3 +125,8 @@ def test_nobody_is_asked_where_nobody_is(capsys: pytest.CaptureFixture[str], mon
     monkeypatch.setattr(classadmin, "to_remove", lambda: ("a file",))
     assert refused("init", capsys).startswith("nobody is here to ask; say --yes, or --show")
     assert refused("remove", capsys).startswith("nobody is here to ask; say --yes, or --show")
+
+
+def test_an_empty_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["class", "collect", ""]) == 2
+    assert "one folder is asked for" in capsys.readouterr().err
