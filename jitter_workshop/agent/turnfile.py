@@ -10,7 +10,9 @@ import os
 import signal
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+from jitter_workshop import paths
 from jitter_workshop.agent.statedir import open_or_read, walk
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
@@ -52,6 +54,17 @@ def parse(data: bytes, boot_id: str) -> TurnState:
     except (CodecError, ValueError, RecursionError):
         return TurnState(boot_id)
     return state if state.boot_id == boot_id else TurnState(boot_id)
+
+
+def published(folder: str = "") -> TurnState:
+    """The state as everybody may read it, in another folder than ``/run/jitter-workshop`` where one is named; nobody's
+    turn where there is none."""
+    boot = current_boot(HostRoot()) or ""
+    try:
+        with (Path(folder or paths.RUN_DIR) / STATE_FILE).open("rb") as file:
+            return parse(file.read(MAX_BYTES + 1), boot)
+    except OSError:
+        return TurnState(boot)
 
 
 class TurnFile:

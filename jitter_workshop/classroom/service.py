@@ -24,6 +24,7 @@ from typing import Any
 from jitter_workshop.agent import protocol
 from jitter_workshop.agent.lines import Gone, Lines
 from jitter_workshop.agent.member import Member
+from jitter_workshop.agent.turnfile import published
 from jitter_workshop.classroom.banner import publish
 from jitter_workshop.classroom.store import BoardStore, stamp
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
@@ -93,12 +94,12 @@ class Service:
 
     def _mine(self, request: dict[str, Any]) -> Board:
         with BoardStore(self._folder) as store:
-            return store.board(socket.gethostname(), time.time(), only=self._who.uid)
+            return store.board(socket.gethostname(), time.time(), only=self._who.uid, turns=published())
 
     def _board(self, request: dict[str, Any]) -> Board:
         self._instructs("the board", "'jitter-workshop class results' shows what you posted yourself")
         with BoardStore(self._folder) as store:
-            return store.board(socket.gethostname(), time.time())
+            return store.board(socket.gethostname(), time.time(), turns=published())
 
     def _forget(self, request: dict[str, Any]) -> dict[str, Any]:
         user = protocol.text(request, "user", 64) if request.get("user") is not None else None

@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.board import (
@@ -26,23 +26,26 @@ from jitter_workshop.model.board import (
     Banner,
     Board,
     BoardRow,
+    Group,
     Posted,
     PostedChapter,
     PostedRun,
 )
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.turn import MAX_PEOPLE
+from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
 
 FILE = "board.sqlite"
 DAMAGED = f"{FILE}.damaged"
 STUCK_S = 600.0
 """Who is there, did nothing new for so long, and is not done, may want help."""
-AWAY_S = 600.0
-"""Whose program has said nothing for so long has left: an open one posts now and then (flow/posting.py)."""
+AWAY_S = 300.0
+"""Whose program has said nothing for so long has left: an open one posts every two minutes (flow/posting.py), but while
+it measures, which is in a turn."""
 _WAIT_S = 20.0
 _MAX_NS = 1 << 62
 _VERSION = 1
+_GROUPS = get_args(Group)
 
 _TABLES = """
 create table if not exists member (
@@ -101,8 +104,8 @@ class BoardStore:
                 (uid, uid, MAX_CHAPTERS),
             )
 
-    def board(self, host: str, now_s: float, only: int | None = None) -> Board:
-        """All members, or only that one. Raises HostError."""
+    def board(self, host: str, now_s: float, only: int | None = None, turns: TurnState | None = None) -> Board:
+        """All members, or only that one. ``turns``: whose turn it is, and who waits. Raises HostError."""
         try:
             rows = self._base.execute("select uid, user, posted, seen_at, moved_at from member").fetchall()
             best = self._base.execute("select uid, run from best order by chapter, workload").fetchall()
@@ -119,12 +122,9 @@ class BoardStore:
             except (CodecError, ValueError) as error:
                 notes[clean(user, 64)] = f"what they posted cannot be read: {clean(error, 120)}"
                 continue
-            idle_s = max(now_s - moved_s, 0.0)
-            done = bool(posted.chapters) and all(chapter.done for chapter in posted.chapters)
-            away = now_s - seen_s >= AWAY_S
-            stuck = idle_s >= STUCK_S and not done and not away
-            found.append(BoardRow(uid, user, posted, theirs, stamp(seen_s), idle_s, stuck, away))
-        found.sort(key=lambda row: (not row.stuck, -row.idle_s if row.stuck else 0.0, row.user))
+            row = BoardRow(uid, user, posted, theirs, stamp(seen_s), max(now_s - moved_s, 0.0))
+            found.append(replace(row, group=_group(row, now_s - seen_s, turns or TurnState(""))))
+        found.sort(key=lambda row: (_GROUPS.index(row.group), -row.idle_s if row.group == "stuck" else 0.0, row.user))
         return Board(host, stamp(now_s), tuple(found), self.banner(), notes)
 
     def forget(self, user: str | None) -> int:
@@ -194,6 +194,23 @@ class _Writing:
             self._base.execute("rollback")
         if isinstance(error, sqlite3.Error):
             raise HostError(f"the board cannot be written: {clean(error, 120)}", _advice(error)) from error
+
+
+def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
+    """Who waits for the turn, or is kept from it by the class, is not stuck; who has it may be silent while they
+    measure."""
+    names = {row.user, *row.posted.people}
+    if any(one.uid == row.uid or names & set(one.people) for one in turns.queue):
+        return "waiting"
+    if turns.turn is not None and (turns.turn.uid == row.uid or names & set(turns.turn.people)):
+        return "at work"
+    if silent_s >= AWAY_S:
+        return "away"
+    if row.idle_s < STUCK_S:
+        return "at work"
+    if row.posted.chapters and all(chapter.done for chapter in row.posted.chapters):
+        return "done"
+    return "waiting" if turns.frozen_by or turns.trouble else "stuck"
 
 
 def checked(posted: Posted) -> Posted:

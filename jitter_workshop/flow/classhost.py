@@ -22,7 +22,6 @@ from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.turn import TurnState
-from jitter_workshop.tuning.journal import current_boot
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.hands import Hands
@@ -104,12 +103,7 @@ def class_chapters() -> tuple[str, ...]:
 
 def read_turns(folder: str = "") -> TurnState:
     """Whose turn it is, as root's agent wrote it down; nobody's where it did not."""
-    boot = current_boot(HostRoot()) or ""
-    try:
-        with (Path(folder or paths.RUN_DIR) / turnfile.STATE_FILE).open("rb") as file:
-            return turnfile.parse(file.read(turnfile.MAX_BYTES + 1), boot)
-    except OSError:
-        return TurnState(boot)
+    return turnfile.published(folder)
 
 
 def place(state: TurnState, uid: int, at_s: float) -> Place:

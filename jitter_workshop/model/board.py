@@ -5,6 +5,8 @@ All of it comes from the member's own process: it helps to teach, and proves not
 
 from __future__ import annotations
 
+from typing import Literal
+
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.session import Prediction
 
@@ -13,6 +15,11 @@ MAX_POINTS = 160
 MAX_TEXT = 200
 BEST_BY = 99.9
 """By which percentile a curve is better than another."""
+
+
+Group = Literal["stuck", "at work", "waiting", "done", "away"]
+"""``stuck``: there, and nothing new for long; ``waiting``: in the queue, or kept from beginning by the class itself;
+``done``: with all that they began; ``away``: their program is closed, or lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,7 @@ class Banner:
 @dataclass(frozen=True, slots=True)
 class BoardRow:
     """One member, or a team. ``best``: of each chapter's runs of one workload the one with the lowest p99.9 so far.
-    ``idle_s``: since their work last went on; ``seen_at``: when they last posted; ``away``: that is long ago, so their
-    program is closed or lost."""
+    ``idle_s``: since their work last went on; ``seen_at``: when they last posted."""
 
     uid: int
     user: str
@@ -83,13 +89,12 @@ class BoardRow:
     best: tuple[PostedRun, ...]
     seen_at: str
     idle_s: float
-    stuck: bool
-    away: bool = False
+    group: Group = "at work"
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Those who are stuck first, then by name. ``host``: of this machine."""
+    """By group, those who are stuck first, then by name. ``host``: of this machine."""
 
     host: str
     at: str

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
 
-from jitter_workshop.model.board import BEST_BY, Board, BoardRow, PostedChapter, PostedRun
+from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, PostedRun
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean, many, minute
 from jitter_workshop.report.terminal import Style, columns_of, in_columns, wrap
 from jitter_workshop.stats.scale import nice_ns
 
-_GROUPS = (
-    ("STUCK", "there, and nothing new for ten minutes", "attention"),
-    ("AT WORK", "", "strong"),
-    ("WAITING", "all that they began is done, and nothing new for ten minutes", "strong"),
-    ("AWAY", "their program is closed, or their machine was left", "dim"),
-)
+_GROUPS: dict[Group, tuple[str, str]] = {
+    "stuck": ("there, and nothing new for ten minutes", "attention"),
+    "at work": ("", "strong"),
+    "waiting": ("for the turn, or for the class to go on", "strong"),
+    "done": ("all that they began, and nothing new for ten minutes", "strong"),
+    "away": ("their program is closed, or their machine was left", "dim"),
+}
 _LONGEST_NAME = 24
 _LEAST_NAME = 9
 _CELL = 3
@@ -60,7 +60,9 @@ def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Nea
         lines += ["", *_machine(host, board, layout, near)] if lines else _machine(host, board, layout, near)
     if any(board.rows for _, board in boards):
         lines += ["", *_legend(layout, len(used - {c.id for c in columns}))]
-    stuck = [(row, host if len(boards) > 1 else "") for host, board in boards for row in board.rows if row.stuck]
+    stuck = [
+        (row, host if len(boards) > 1 else "") for host, board in boards for row in board.rows if row.group == "stuck"
+    ]
     if stuck:
         lines += ["", *(style.paint(line, "attention") for line in wrap(_stuck(stuck), style.width))]
     return "".join(f"{line.rstrip()}\n" for line in lines)
@@ -69,16 +71,6 @@ def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Nea
 def who(row: BoardRow) -> str:
     """A member, with their team."""
     return called(" + ".join(dict.fromkeys((row.user, *row.posted.people))), 40)
-
-
-def group_of(row: BoardRow) -> int:
-    """In which of the groups a member is shown: 0 = stuck."""
-    if row.away:
-        return 3
-    if row.stuck:
-        return 0
-    done = bool(row.posted.chapters) and all(chapter.done for chapter in row.posted.chapters)
-    return 2 if done and row.idle_s >= 600.0 else 1
 
 
 def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
@@ -119,18 +111,17 @@ def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterable[s
     if not board.rows:
         yield f"{title}  {when}  nothing has been posted yet"
     else:
-        rows = sorted(board.rows, key=lambda row: (group_of(row), -row.idle_s if row.stuck else 0.0, row.user))
-        groups = {number: list(found) for number, found in groupby(rows, group_of)}
-        counts = " · ".join(f"{len(found)} {_GROUPS[number][0].lower()}" for number, found in groups.items())
-        yield f"{title}  {when}  {many(len(rows), 'member')}: {counts}"
+        groups = {group: found for group in _GROUPS if (found := [row for row in board.rows if row.group == group])}
+        counts = " · ".join(f"{len(found)} {group}" for group, found in groups.items())
+        yield f"{title}  {when}  {many(len(board.rows), 'member')}: {counts}"
         yield style.paint(_heads(layout), "dim")
-        for number, found in groups.items():
-            name, why, how = _GROUPS[number]
+        for group, found in groups.items():
+            name, (why, how) = group.upper(), _GROUPS[group]
             room = style.width - len(name) - 2
             yield style.paint(name, how) + (f"  {style.paint(clean(why, room), 'dim')}" if why else "")
             for row in found:
                 line = _row(row, layout, near)
-                yield style.paint(line, "dim") if row.away else line
+                yield style.paint(line, "dim") if group == "away" else line
     for user, why in board.notes.items():
         for line in wrap(f"{called(user, 40)}: {clean(why, 300)}", style.width - 2):
             yield f"  {style.paint(line, 'attention')}"

@@ -21,8 +21,12 @@ from jitter_workshop import cli
 from jitter_workshop.classroom.client import started
 from jitter_workshop.classroom.store import FILE, STUCK_S, BoardStore
 from jitter_workshop.flow import classboard
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, Posted, PostedChapter, PostedRun
+from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.turn import Process, TurnState, Waiting
+from jitter_workshop.tuning.journal import current_boot
 from tests.madeboard import run, work
 
 CHECKOUT = Path(classboard.__file__).resolve().parents[2]
@@ -30,6 +34,8 @@ SERVE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tree!r})
+from jitter_workshop import paths
+paths.RUN_DIR = {folder!r}
 from jitter_workshop.agent.member import Member
 from jitter_workshop.classroom.service import serve
 serve(Path({folder!r}), Member({uid}, {user!r}, {instructor}, ()))
@@ -114,6 +120,18 @@ def test_its_json_is_as_promised(ask: Asks, full: Path) -> None:
     assert grace["idle_s"] >= STUCK_S
     assert (grace["last_run"]["id"], grace["last_run"]["p99.9_ns"]) == ("r2", 30_000)
     assert (alan["last_run"]["id"], alan["best_run"]["id"]) == ("a2", "a1")
+
+
+def test_who_waits_for_the_turn_is_not_stuck(ask: Asks, full: Path) -> None:
+    """As root's agent writes it down, read by the board's service."""
+    root = Process(1, 1)
+    state = TurnState(current_boot(HostRoot()) or "", 1, queue=(Waiting(GRACE, ("grace",), root, root, 0.0),))
+    (full / "turns.json").write_text(json.dumps(to_plain(state)))
+    out = ask("board")[1]
+    assert "1 at work · 1 waiting" in out
+    assert "tuck" not in out
+    grace = next(one for one in json.loads(ask("board", "--json")[1])["students"] if one["id"] == "grace")
+    assert (grace["stuck"], grace["group"]) == (False, "waiting")
 
 
 def test_what_is_not_known_is_null_with_a_reason(ask: Asks, folder: Path) -> None:

@@ -31,7 +31,6 @@ def board(members: int, chapter: str = "pinning", step: str = "compare", text: s
             (),
             "2026-11-22T09:00:00Z",
             5.0,
-            False,
         )
         for number in range(members)
     )

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 from jitter_workshop.classroom.store import AWAY_S, DAMAGED, FILE, STUCK_S, BoardStore, checked
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.posting import STILL_HERE_S
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Banner, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
 from tests.madeboard import run, work
 
 
@@ -35,7 +37,7 @@ def test_a_post_comes_back_as_it_was(folder: Path) -> None:
     assert (row.uid, row.user, row.posted) == (1001, "grace", work(run()))
     assert row.seen_at == "1970-01-01T00:16:40Z"
     assert row.idle_s == 60.0
-    assert not row.stuck
+    assert row.group == "at work"
 
 
 def test_the_last_post_counts_and_the_best_curve_stays(folder: Path) -> None:
@@ -55,17 +57,38 @@ def test_who_posts_the_same_again_is_there_but_does_not_go_on(folder: Path) -> N
         store.post(1002, "alan", work(step="measure"), STUCK_S)
         store.post(1003, "edsger", work(done=True), 0.0)
         rows = store.board("lab01", STUCK_S).rows
-    assert [(row.user, row.stuck) for row in rows] == [("grace", True), ("alan", False), ("edsger", False)]
+    assert [(row.user, row.group) for row in rows] == [("grace", "stuck"), ("alan", "at work"), ("edsger", "away")]
 
 
 def test_who_has_left_is_away_and_not_stuck(folder: Path) -> None:
     with BoardStore(folder) as store:
         store.post(1001, "grace", work(), 0.0)
+        store.post(1001, "grace", work(), STUCK_S - AWAY_S)
         store.post(1002, "alan", work(), 0.0)
-        store.post(1002, "alan", work(), AWAY_S)
-        (alan, grace) = store.board("lab01", AWAY_S + 1.0).rows
-    assert (alan.user, alan.stuck, alan.away) == ("alan", True, False)
-    assert (grace.user, grace.stuck, grace.away) == ("grace", False, True)
+        store.post(1002, "alan", work(), STUCK_S - AWAY_S + 1.0)
+        store.post(1003, "edsger", work(done=True), 0.0)
+        store.post(1003, "edsger", work(done=True), STUCK_S)
+        rows = store.board("lab01", STUCK_S).rows
+    assert [(row.user, row.group) for row in rows] == [("alan", "stuck"), ("edsger", "done"), ("grace", "away")]
+    assert AWAY_S > 2 * STILL_HERE_S
+    assert AWAY_S <= STUCK_S / 2
+
+
+def test_who_waits_for_the_turn_or_has_it_is_not_stuck(folder: Path) -> None:
+    """Also their team; and nobody is while the class keeps turns from beginning."""
+    root, own = Process(1, 1), Process(2, 2)
+    turn = Turn(1, 1001, ("grace", "ilse"), root, own, 0.0, 240.0)
+    state = TurnState("boot", 1, turn, (Waiting(1003, ("edsger",), root, own, 0.0, 240.0),))
+    with BoardStore(folder) as store:
+        for uid, user in enumerate(("grace", "ilse", "edsger", "alan", "ada"), 1001):
+            store.post(uid, user, work(), 0.0)
+        store.post(1004, "alan", work(), STUCK_S)
+        found = {
+            name: {row.user: row.group for row in store.board("lab01", STUCK_S, turns=one).rows}
+            for name, one in (("", state), ("frozen", replace(state, frozen_by="ada")))
+        }
+    assert found[""] == {"alan": "stuck", "grace": "at work", "ilse": "at work", "edsger": "waiting", "ada": "away"}
+    assert found["frozen"] == {**found[""], "alan": "waiting"}
 
 
 def test_curves_of_different_workloads_are_not_measured_by_each_other(folder: Path) -> None:

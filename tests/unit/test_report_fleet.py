@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.board import Board, BoardRow, Posted, PostedChapter, PostedRun
+from jitter_workshop.model.board import Board, BoardRow, Group, Posted, PostedChapter, PostedRun
 from jitter_workshop.report.board_text import Column, Machine, board_text
 from jitter_workshop.report.fleet_text import fleet, fleet_text
 from jitter_workshop.report.terminal import Style, columns_of, in_columns
@@ -26,14 +27,13 @@ def status(**states: str) -> dict[str, object]:
 def row(
     user: str,
     idle_s: float = 0.0,
-    stuck: bool = False,
+    group: Group = "at work",
     people: tuple[str, ...] = (),
     posted: Posted | None = None,
     best: tuple[PostedRun, ...] = (run("best", 9_000),),
-    away: bool = False,
 ) -> BoardRow:
     posted = posted if posted is not None else work(run(), people=people)
-    return BoardRow(1001, user, posted, best, "2026-01-01T10:00:00Z", idle_s, stuck, away)
+    return BoardRow(1001, user, posted, best, "2026-01-01T10:00:00Z", idle_s, group)
 
 
 def board(
@@ -98,17 +98,19 @@ def test_machines_of_one_domain_are_called_without_it() -> None:
 
 
 def test_the_stuck_come_first_and_once_more_at_the_end() -> None:
-    text = board(row("alan"), row("edsger", 700.0, True), row("grace", 900.0, True), row("zoe", 50.0, away=True))
-    order = [text.index(word) for word in ("STUCK", "grace", "edsger", "AT WORK", "alan", "AWAY", "zoe", "Stuck: ")]
+    text = board(
+        row("grace", 900.0, "stuck"),
+        row("edsger", 700.0, "stuck"),
+        row("alan"),
+        row("ilse", 800.0, "waiting"),
+        row("barbara", 900.0, "done"),
+        row("zoe", 50.0, "away"),
+    )
+    words = ("STUCK", "grace", "edsger", "AT WORK", "alan", "WAITING", "ilse", "DONE", "barbara", "AWAY", "zoe")
+    order = [text.index(word) for word in (*words, "Stuck: ")]
     assert order == sorted(order)
-    assert "4 members: 2 stuck · 1 at work · 1 away" in text
+    assert "6 members: 2 stuck · 1 at work · 1 waiting · 1 done · 1 away" in text
     assert text.endswith("Stuck: grace (15 min), edsger (11 min)\n")
-
-
-def test_who_did_all_that_they_began_waits_and_is_not_stuck() -> None:
-    text = board(row("grace", 900.0, posted=work(run(), done=True)))
-    assert "WAITING" in text
-    assert "STUCK" not in text
 
 
 def test_marks_and_guesses_stand_below_their_chapters() -> None:
@@ -170,14 +172,14 @@ def test_what_has_no_room_is_said() -> None:
     st.lists(st.text(max_size=30), min_size=1, max_size=6),
     st.integers(0, 17),
     st.floats(0, 1e6),
-    st.booleans(),
+    st.sampled_from(get_args(Group)),
 )
 def test_every_line_fits_whatever_the_names(
-    width: int, names: list[str], begun: int, idle_s: float, stuck: bool
+    width: int, names: list[str], begun: int, idle_s: float, group: Group
 ) -> None:
     chapters = tuple(PostedChapter(c.id, "measure", False, True, False) for c in COLUMNS[:begun])
     posted = Posted("s", tuple(names), chapters[-1].id if chapters else None, "measure", chapters, (run(chapter="c1"),))
-    text = board(*(row(name, idle_s, stuck, posted=posted) for name in names), columns=COLUMNS, style=Style(width))
+    text = board(*(row(name, idle_s, group, posted=posted) for name in names), columns=COLUMNS, style=Style(width))
     told = text.partition("\nStuck: ")[0]  # a sentence, which breaks at blanks
     assert all(columns_of(line) <= width and line.isprintable() for line in told.splitlines())
 
