@@ -45,7 +45,7 @@ class QueueRow:
 
 class ClassView:
     """``people``: who else is in this workshop's team. ``lost``: why the turn that it had is over, a sentence, until
-    the next one begins; "" for nothing."""
+    one waits again or another's turn begins; "" for nothing."""
 
     def __init__(self, host: ClassHost, hands: Hands) -> None:
         self.host = host
@@ -53,18 +53,21 @@ class ClassView:
         self.banner: Banner | None = None
         self.lost = ""
         self._hands = hands
+        self._lost_beside: int | None = None
+        """The number of the turn that went on when that was told."""
         self._state = TurnState("")
         self._at_s = 0.0
         self._owners = _owners()
 
     def look(self) -> bool:
         """Look; whether anything that is shown has changed."""
-        before = (self.brief, self.banner)
+        before = (self.brief, self.banner, self.lost)
         self._state, self._at_s = read_turns(), now_s()
         self.banner = banners.read(Path(paths.BOARD_DIR), self._owners)
-        if self.has_turn:
+        turn = self._state.turn
+        if self.has_turn or self.waits or (turn is not None and turn.number != self._lost_beside):
             self.lost = ""
-        return (self.brief, self.banner) != before
+        return (self.brief, self.banner, self.lost) != before
 
     # -- the turn, as it was looked at last ------------------------------------------------------------------------
 
@@ -139,7 +142,8 @@ class ClassView:
         something else uses its hands; may take a while."""
         why = self._hands.turn_lost()
         if why:
-            trouble = read_turns().trouble
+            state = read_turns()
+            self._lost_beside, trouble = state.turn.number if state.turn is not None else None, state.trouble
             back = f"not given back: {called(trouble, 200)}" if trouble else "what was applied in it is given back"
             self.lost = f"{as_sentence(why)}; {back}."
 

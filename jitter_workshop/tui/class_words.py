@@ -24,11 +24,10 @@ NEARLY_OVER_S = 60.0
 
 
 def lines(view: ClassView, course: Course, width: int, palette: Palette) -> Iterable[Text]:
-    """Whose turn it is, or why the last one is over; then where the instructor is."""
+    """Why one's own turn is over, where that is new; whose turn it is; then where the instructor is."""
     if view.lost:
         yield from wrap(Text(clean(view.lost, 300), style=palette.text), width, "○ ", "  ")[:MOST_LINES]
-    else:
-        yield _cut(turn_line(view, palette), width)
+    yield _cut(turn_line(view, palette), width)
     if where := view.banner_words(title_of(view, course)):
         yield _cut(Text.assemble(("◆ ", palette.accent), (where, palette.text)), width)
 

@@ -273,6 +273,44 @@ async def test_a_turn_that_an_instructor_ends_is_told_where_it_was(made: MadeCla
         assert "● Your turn" in text_of(app), "the next turn takes the words away"
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_who_lost_the_turn_sees_who_has_it_and_their_own_place(made: MadeClass, size: tuple[int, int]) -> None:
+    app = WorkshopApp(made.open())
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("T")
+        await settled(pilot)
+        made.end_turn()
+        made.busy(left_s=1000.0)
+        await look(pilot)
+        await settled(pilot)
+        assert "○ ada ended your turn; what was applied in it is given back." in " ".join(text_of(app).split())
+        assert "○ alan has the turn" in text_of(app)
+        await pilot.press("T")
+        await until(pilot, lambda: made.state.queue)
+        await pilot.press("escape")
+        await look(pilot)
+        assert "○ 1 turn before yours" in text_of(app)
+        assert "ended your turn" not in text_of(app), "it is not news any more"
+
+
+async def test_why_a_turn_is_over_goes_when_the_next_ones_begins(made: MadeClass) -> None:
+    app = WorkshopApp(made.open())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("T")
+        await settled(pilot)
+        made.end_turn()
+        await look(pilot)
+        await settled(pilot)
+        assert "○ Nobody has the turn" in text_of(app)
+        assert "ada ended your turn" in text_of(app)
+        made.busy()
+        await look(pilot)
+        assert "ada ended your turn" not in text_of(app)
+        assert "○ alan has the turn" in text_of(app)
+
+
 async def test_an_agent_that_dies_ends_the_turn(made: MadeClass) -> None:
     app = WorkshopApp(made.open())
     async with app.run_test(size=(80, 24)) as pilot:
