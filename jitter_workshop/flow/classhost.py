@@ -7,6 +7,7 @@ import datetime
 import os
 import pwd
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +16,7 @@ from jitter_workshop.agent import turnfile
 from jitter_workshop.agent.turnfile import now_s as now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, HostError, MeasureError, WaitStopped, WorkshopError
+from jitter_workshop.flow.stillmine import Still
 from jitter_workshop.flow.turnabove import only_one, turn_above
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
@@ -231,28 +233,28 @@ def turn_for(
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
     doing: str = "",
-) -> Iterator[bool]:
-    """Have this class host's turn; gives whether there is such a thing here. Where ``hands`` have it already, or a
-    process that started this one, nothing is taken, and nothing given back. ``queued`` is told where one stands, and ""
-    once the turn has come.
+) -> Iterator[Still | None]:
+    """Have this class host's turn; gives :func:`need_turn`, None where there is no such thing. Where ``hands`` have it
+    already, or a process that started this one, nothing is taken, and nothing given back. ``queued`` is told where one
+    stands, and "" once the turn has come.
 
     Raises BusyError once ``wait_s`` seconds are over, WaitStopped when ``cancel`` is pressed, HostError; TurnOver
     instead of whatever fails because the turn has ended.
     """
     if class_host() is None:
-        yield False
+        yield None
         return
     held = hands.has_turn
     if not held and turn_above(read_turns(), HostRoot()):
         with only_one():
-            yield True
+            yield partial(need_turn, hands)
         return
     if not held:
         take_turn(hands, wait_s, cancel, queued, people)
     try:
         if doing:
             hands.say_doing(doing)
-        yield True
+        yield partial(need_turn, hands)
     except WorkshopError as error:
         if isinstance(error, TurnOver) or not (why := hands.turn_lost()):
             raise
@@ -270,13 +272,13 @@ def kept_turn(
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
     doing: str = "",
-) -> Iterator[bool]:
+) -> Iterator[Still | None]:
     """The same for the workshop: it waits as long as it takes, and the turn stays until it is given back, because a
     chapter measures, changes and measures again."""
     if class_host() is not None and not hands.has_turn and not turn_above(read_turns(), HostRoot()):
         take_turn(hands, DAY_S, cancel, queued, people)
-    with turn_for(hands, DAY_S, cancel, queued, people, doing) as held:
-        yield held
+    with turn_for(hands, DAY_S, cancel, queued, people, doing) as still:
+        yield still
 
 
 class TakesTurn(Protocol):

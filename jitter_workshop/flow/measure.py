@@ -22,6 +22,7 @@ from jitter_workshop.flow.diary import Diary
 from jitter_workshop.flow.isolated import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.notes import cpu_limit, with_notes
 from jitter_workshop.flow.resolve import check, resolve
+from jitter_workshop.flow.stillmine import Still, StillMine
 from jitter_workshop.flow.witness import Evidence, Tracer
 from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.host.root import HostRoot
@@ -101,9 +102,9 @@ class MeasureRequest:
     noise_period_ns: int | None = None
 
 
-Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[bool]]
+Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[Still | None]]
 """Takes the turn of a class host: so many seconds of waiting at most, what ends it, who is told behind whom one
-waits."""
+waits. Gives what raises once the turn is over, None where this is no class host."""
 
 
 class MeasurementStopped(MeasureError):
@@ -140,7 +141,7 @@ def measure(
     in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
     isolated, where it has; where that cannot be, the run is made outside, and its notes say why. ``tracer`` is asked
     for when evidence is wanted, before the run begins; where it cannot be had the run is made without. ``turn_held``:
-    this process has the host's turn already; ``turn``: takes that of a class host, and gives False where this is none.
+    this process has the host's turn already; ``turn``: takes that of a class host.
 
     Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
@@ -151,8 +152,9 @@ def measure(
     check(request)
     if turn is not None and not turn_held:
         # First of all: the hot CPUs of a class host are there only for who has the turn.
-        with turn(request.wait_s, cancel, queued) as held:
-            return measure(request, session, observer, cancel, queued, place, tracer, turn_held=held)
+        with turn(request.wait_s, cancel, queued) as still:
+            watching = observer if still is None else StillMine(observer, still)
+            return measure(request, session, watching, cancel, queued, place, tracer, turn_held=still is not None)
     Diary(session).begin()
     root = HostRoot()
     topology = read_topology(root)

@@ -17,6 +17,7 @@ from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow import quiet
 from jitter_workshop.flow.classhost import read_turns
 from jitter_workshop.flow.measure import CancelToken, Turn
+from jitter_workshop.flow.stillmine import Still
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import ChapterProgress
@@ -79,11 +80,11 @@ class Poster:
     @contextlib.contextmanager
     def with_team(
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
-    ) -> Iterator[bool]:
+    ) -> Iterator[Still | None]:
         """``turn``, in which the team is noted."""
-        with turn(wait_s, cancel, queued) as held:
+        with turn(wait_s, cancel, queued) as still:
             self.note_team()
-            yield held
+            yield still
 
     def close(self, wait_s: float = LEAVING_S) -> str:
         """Post what is not on the board yet, for so long at most, and end. Gives why that failed, a sentence, or ""."""
