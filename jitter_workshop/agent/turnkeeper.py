@@ -133,7 +133,7 @@ class TurnKeeper:
             draft.state = turns.grant(state, now_s())
             turn = draft.state.turn
         if orphan and turn is not None:
-            self._audit.changed("turn adopted", number=turn.number, people=list(turn.people))
+            self._audit.turn("turn adopted", number=turn.number, people=list(turn.people))
             self._return(turn)
             return self.look()
         self._watch(turn)
@@ -173,7 +173,7 @@ class TurnKeeper:
                 draft.state = _next(state)
         if held is not None:
             self.over = why
-            self._audit.changed("turn ended", number=held.number, why=why)
+            self._audit.turn("turn ended", number=held.number, why=why)
             self._return(held)
 
     def reclaim(self) -> None:
@@ -236,7 +236,7 @@ class TurnKeeper:
                 self._change(lambda state: _with_origin(state, self._me, origin))
             except HostError as error:
                 missing = error.message
-        self._audit.changed("turn began", number=turn.number, people=list(turn.people), group=missing)
+        self._audit.turn("turn began", number=turn.number, people=list(turn.people), group=missing)
         return TurnGranted(turn.number, None if turn.ends_s is None else max(turn.ends_s - now_s(), 0.0), missing)
 
     def _return(self, turn: Turn) -> None:
@@ -274,7 +274,8 @@ class TurnKeeper:
             self._change(lambda state: turns.freeze(state, self._who.user))
         else:
             self._change(lambda state: _next(turns.thaw(state)))
-        self._audit.changed(f"turn {do}", user_named=user)
+        write = self._audit.changed if self._who.instructor else self._audit.turn
+        write(f"turn {do}", user_named=user)
 
     # Details ------------------------------------------------------------------------------------------------------
 
@@ -294,7 +295,7 @@ class TurnKeeper:
             held = os.pidfd_open(state.turn.agent.pid)
             try:
                 if alive(state.turn.agent):
-                    self._audit.changed("agent ended", number=state.turn.number, people=list(state.turn.people))
+                    self._audit.turn("agent ended", number=state.turn.number, people=list(state.turn.people))
                     signal.pidfd_send_signal(held, signal.SIGKILL)
                     select.select([held], [], [], _DEATH_S)
             finally:

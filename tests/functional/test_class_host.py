@@ -159,9 +159,9 @@ def test_a_student_measures_and_is_given_the_turn(host: OwnRoot) -> None:
     done = host.run(*words, user="grace")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["workload"] == "spin"
-    audit = host.path("/var/lib/jitter-workshop/audit.jsonl").read_text()
-    assert [json.loads(line)["what"] for line in audit.splitlines()][:2] == ["turn began", "turn ended"]
-    assert '"user":"grace"' in audit
+    turns = host.path("/var/lib/jitter-workshop/turns.jsonl").read_text()
+    assert [json.loads(line)["what"] for line in turns.splitlines()][:2] == ["turn began", "turn ended"]
+    assert '"user":"grace"' in turns
 
 
 def test_a_student_may_start_the_two_services_and_nothing_else(host: OwnRoot) -> None:

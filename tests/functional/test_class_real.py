@@ -56,8 +56,8 @@ def turn_folder() -> Path:
     return Path(sets.where) / TURN
 
 
-def audit(real: RealClass) -> list[Any]:
-    return [json.loads(line) for line in real.read("/var/lib/jitter-workshop/audit.jsonl").splitlines()]
+def logged(real: RealClass, name: str) -> list[Any]:
+    return [json.loads(line) for line in real.read(f"/var/lib/jitter-workshop/{name}.jsonl").splitlines()]
 
 
 def test_a_turn_of_real_users(real: RealClass) -> None:
@@ -86,11 +86,10 @@ def test_a_turn_of_real_users(real: RealClass) -> None:
     if has_cpusets():
         assert group_of(alan.process.pid) == f"/{LOGINS}"
         assert not turn_folder().exists()
-    assert [(one["what"], one["user"]) for one in audit(real)][:2] == [
-        ("turn began", STUDENTS[0]),
-        ("applied", STUDENTS[0]),
-    ]
-    assert {one["user"] for one in audit(real)} <= {*STUDENTS, "root"}
+    for name, what in (("turns", "turn began"), ("audit", "applied")):
+        found = [(one["what"], one["user"]) for one in logged(real, name)]
+        assert found[0] == (what, STUDENTS[0])
+        assert {user for _, user in found} <= {*STUDENTS, "root"}
 
 
 def test_who_logs_in_during_a_turn_is_confined_too(real: RealClass) -> None:

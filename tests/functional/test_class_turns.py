@@ -364,11 +364,12 @@ def test_the_audit_names_who_changed_what(tree: Path, people: People) -> None:
     one.give()
     one.ask("keep")
     folder = tree / tuned_tree.STATE
-    lines = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
-    assert lines[0]["what"] == "turn began"
-    assert {line["what"] for line in lines} == {"turn began", "applied", "given back", "turn ended"}
-    assert {(line["user"], line["uid"]) for line in lines} == {("grace", 6000)}
-    assert (folder / "audit.jsonl").stat().st_mode & 0o077 == 0
+    for name, what in (("audit", {"applied", "given back"}), ("turns", {"turn began", "turn ended"})):
+        log = folder / f"{name}.jsonl"
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        assert {line["what"] for line in lines} == what
+        assert {(line["user"], line["uid"]) for line in lines} == {("grace", 6000)}
+        assert log.stat().st_mode & 0o077 == 0
     assert "given back when your turn ends" in (folder / "refusals.jsonl").read_text()
 
 

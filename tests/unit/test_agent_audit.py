@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from jitter_workshop.agent import audit
-from jitter_workshop.agent.audit import CHANGES, REFUSALS, Audit
+from jitter_workshop.agent.audit import CHANGES, REFUSALS, TURNS, Audit
 
 
 @pytest.fixture
@@ -40,6 +43,40 @@ def test_refusals_never_push_a_change_out_of_the_audit(
     assert all(file.stat().st_size <= 2000 for file in tmp_path.iterdir())
 
 
+def test_turns_never_push_a_change_out_of_the_audit(
+    folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "MAX_BYTES", 2000)
+    Audit(folder, "ada", 1000).changed("applied", tunable="thp", path="/sys/x", before="a", after="b")
+    mallory = Audit(folder, "mallory", 1001)
+    for number in range(200):
+        mallory.turn("turn began", number=number)
+    (kept,) = lines(tmp_path / CHANGES)
+    assert (kept["user"], kept["what"]) == ("ada", "applied")
+    assert lines(tmp_path / TURNS)[-1]["number"] == 199
+    assert len(lines(tmp_path / f"{TURNS}.1")) > 5
+
+
+def test_of_all_who_find_a_log_full_one_renames_it(folder: Any, tmp_path: Path) -> None:
+    """Two who rename it one after the other would leave nothing of it."""
+    log = tmp_path / CHANGES
+    log.write_bytes(b"x" * audit.MAX_BYTES)
+    with log.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        late = threading.Thread(target=lambda: Audit(folder, "ada", 1000).changed("applied", tunable="thp"))
+        late.start()
+        inode = os.fstat(held.fileno()).st_ino
+        ends = time.monotonic() + 20
+        while not any("->" in one and f":{inode} " in one for one in Path("/proc/locks").read_text().splitlines()):
+            assert late.is_alive()
+            assert time.monotonic() < ends
+        log.rename(f"{log}.1")  # what another does meanwhile
+        log.write_text('{"what":"of another"}\n')
+    late.join()
+    assert [one["what"] for one in lines(log)] == ["of another", "applied"]
+    assert (tmp_path / f"{CHANGES}.1").stat().st_size == audit.MAX_BYTES
+
+
 def test_words_of_callers_stay_on_their_line(folder: Any, tmp_path: Path) -> None:
     Audit(folder, "ada", 1000).changed("turn", doing='\x1b[2J"}\n{"user":"root"')
     (kept,) = lines(tmp_path / CHANGES)
@@ -49,8 +86,10 @@ def test_words_of_callers_stay_on_their_line(folder: Any, tmp_path: Path) -> Non
 
 def test_a_log_that_cannot_be_written_keeps_nobody_from_giving_back(folder: Any, tmp_path: Path) -> None:
     (tmp_path / CHANGES).mkdir()
+    (tmp_path / TURNS).mkdir()
     (tmp_path / REFUSALS).symlink_to(tmp_path / "elsewhere")
     log = Audit(cast(Any, folder), "ada", 1000)
     log.changed("applied")
+    log.turn("turn began")
     log.refused("refused", "no")
     assert not (tmp_path / "elsewhere").exists()
