@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from jitter_workshop import paths
 from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.errors import HostError
 from tests import hosttrees, madeup
@@ -61,6 +62,10 @@ def _own_home(
         tmp_path = tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"
     for name in ("STATE", "CONFIG", "CACHE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"xdg-{name.lower()}"))
+    # Nor is any test of a class that this machine may belong to.
+    for constant in ("CLASS_FILE", "RUN_DIR", "BOARD_DIR"):
+        monkeypatch.setattr(paths, constant, str(tmp_path / f"no-{constant.lower()}"))
+    monkeypatch.setattr("jitter_workshop.classroom.client.SOCKET", str(tmp_path / "no-board.sock"))
 
 
 @pytest.fixture(autouse=True)

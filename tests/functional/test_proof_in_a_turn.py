@@ -18,6 +18,7 @@ from jitter_workshop.flow import hands as hands_module
 from jitter_workshop.flow.classhost import TurnOver, read_turns, take_turn
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.proving import ProofStep, Prover
+from jitter_workshop.paths import RUN_DIR
 from jitter_workshop.session.store import OpenSession
 from tests import livehost
 from tests.functional.test_flow_proving import THP, Measured, Watcher, measured, prove, session, tree, words
@@ -51,7 +52,7 @@ def made(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> Class:
     file = tmp_path / "class.toml"
     file.write_text('name = "a class"\nhot_cpus = "2-3"\n')
     monkeypatch.setattr(paths, "CLASS_FILE", str(file))
-    monkeypatch.setattr(paths, "RUN_DIR", str(tree / paths.RUN_DIR.lstrip("/")))
+    monkeypatch.setattr(paths, "RUN_DIR", str(tree / RUN_DIR.lstrip("/")))
     me = tree / "proc" / str(os.getpid())
     me.mkdir(parents=True)
     (me / "status").write_text(f"Name:\tpython\nUid:\t{UID}\t{UID}\t{UID}\t{UID}\n")

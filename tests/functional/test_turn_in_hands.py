@@ -20,6 +20,7 @@ from jitter_workshop.flow import classhost, hands
 from jitter_workshop.flow.classhost import TurnOver, kept_turn, need_turn, read_turns, take_turn, turn_for
 from jitter_workshop.flow.hands import NOTHING, Hands
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.paths import RUN_DIR
 from tests import tuned_tree
 
 REPOSITORY = Path(__file__).parents[2]
@@ -37,7 +38,7 @@ class Host:
         file = folder / "class.toml"
         file.write_text('name = "a class"\nhot_cpus = "2-3"\n')
         monkeypatch.setattr(paths, "CLASS_FILE", str(file))
-        monkeypatch.setattr(paths, "RUN_DIR", str(self.tree / paths.RUN_DIR.lstrip("/")))
+        monkeypatch.setattr(paths, "RUN_DIR", str(self.tree / RUN_DIR.lstrip("/")))
         monkeypatch.setattr(hands, "connect_class", self.connect)
         monkeypatch.setattr(hands, "connect", lambda *_, **__: self.connect())
         self.user, self.options = "grace", list[str]()
