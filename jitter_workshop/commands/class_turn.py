@@ -9,6 +9,7 @@ import pwd
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,7 @@ def _take(args: argparse.Namespace, hands: Hands) -> int:
                 raise
             print(in_words(read_turns(), os.geteuid(), now_s()), flush=True)
             if args.command:
+                hands.say_doing(f"running {clean(Path(args.command[0]).name, 40)}")
                 return _run(args.command, hands, received)
             say("Ctrl-C gives it back")
             while not token.wait(1.0):

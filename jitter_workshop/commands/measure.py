@@ -21,6 +21,7 @@ from jitter_workshop.commands.base import Interrupted, add_json, print_json, req
 from jitter_workshop.commands.shared import number, session_for_runs, stopped_by_signals
 from jitter_workshop.errors import BusyError
 from jitter_workshop.model.noise import NOISE_KINDS
+from jitter_workshop.model.text import clean
 from jitter_workshop.report.progress import Line
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     token = flow.CancelToken()
     hands = Hands()
     poster = Poster(session) if session is not None and class_host() is not None else None
-    turn: flow.Turn = partial(turn_for, hands)
+    turn: flow.Turn = partial(turn_for, hands, doing=f"measuring {clean(request.label, 40) or request.workload}")
     try:
         with stopped_by_signals(token) as received:
             measured = flow.measure(

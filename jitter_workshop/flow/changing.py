@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from types import TracebackType
 
 from jitter_workshop.agent import instances
 from jitter_workshop.agent.client import AgentClient, connect
-from jitter_workshop.errors import HostError, SessionError, UsageError
+from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.checkup import DrawnPlan, draw_up
 from jitter_workshop.flow.diary import Diary
 from jitter_workshop.host.root import HostRoot
@@ -143,6 +144,8 @@ class Changing:
         token = CancelToken()
         try:
             take_turn(self._agent, wait_s, token, queued)
+            with contextlib.suppress(WorkshopError):  # it is there for those who wait to read
+                self._agent.turn("doing", doing=f"applying {clean(' '.join(self.words), 40)}")
         finally:
             token.close()
 

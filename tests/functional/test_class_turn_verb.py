@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop import paths
 from jitter_workshop.flow import classhost
 from jitter_workshop.model.turn import TurnState
+from jitter_workshop.paths import RUN_DIR
 from tests import tuned_tree
 
 REPOSITORY = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ class Machine:
         self.tree = tuned_tree.make(folder / "tree")
         self.file = folder / "class.toml"
         self.file.write_text('name = "a class"\nhot_cpus = "2-3"\n')
-        self.run_dir = str(self.tree / paths.RUN_DIR.lstrip("/"))
+        self.run_dir = str(self.tree / RUN_DIR.lstrip("/"))
 
     def start(self, *words: str, options: str = "user=grace") -> subprocess.Popen[str]:
         command = (sys.executable, "-c", PROGRAM, str(self.tree), str(self.file), options, "class", "turn", *words)
@@ -105,6 +105,7 @@ def test_a_command_has_the_turn_while_it_runs(machine: Machine) -> None:
         "You have the turn, 4 min left.\n1\n",
     )
     assert machine.state().turn is None
+    assert machine.say("take", "--", "grep", "-o", "running grep", str(file))[1].endswith("\nrunning grep\n")
     assert machine.say("take", "--", "false")[0] == 1
     code, _, err = machine.say("take", "--", "sh", "-c", "exit 7")
     assert (code, err.splitlines()[-1]) == (2, "jitter-workshop: sh ended with 7")

@@ -21,10 +21,15 @@ class Agent:
 
     def __init__(self) -> None:
         self.asked: list[float] = []
+        self.doing: list[str] = []
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
         os.fstat(stop)
         self.asked.append(wait_s)
+
+    def turn(self, do: str, doing: str) -> None:
+        assert do == "doing"
+        self.doing.append(doing)
 
 
 @pytest.fixture
@@ -39,12 +44,14 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Agent:
 def made(agent: Agent) -> Changing:
     one = Changing.__new__(Changing)
     one._agent = agent  # type: ignore[assignment]
+    one.words = ("governor", "boost=0")
     return one
 
 
 def test_a_member_takes_the_turn(agent: Agent) -> None:
     made(agent)._take_turn(0.0, lambda sentence: None)
     assert agent.asked == [classhost.SOON_S]
+    assert agent.doing == ["applying governor boost=0"], "those who wait read what it is used for"
 
 
 def test_where_somebody_has_it_one_is_told_or_waits(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
