@@ -30,6 +30,7 @@ from jitter_workshop.model.board import (
     Posted,
     PostedChapter,
     PostedRun,
+    compared_at,
 )
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.model.text import clean
@@ -52,7 +53,7 @@ create table if not exists member (
     uid integer primary key, user text not null, posted text not null, seen_at real not null, moved_at real not null
 ) strict;
 create table if not exists best (
-    uid integer not null, chapter text not null, workload text not null, value_ns integer not null, run text not null,
+    uid integer not null, chapter text not null, workload text not null, run text not null,
     primary key (uid, chapter, workload)
 ) strict, without rowid;
 create table if not exists banner (one integer primary key check (one = 1), banner text not null) strict;
@@ -89,20 +90,27 @@ class BoardStore:
             moved = before[1] if before is not None and before[0] == text else now_s
             self._base.execute("insert or replace into member values (?, ?, ?, ?, ?)", (uid, user, text, now_s, moved))
             for run in posted.runs:
-                value = run.value_at()
-                if value is None:
-                    continue
-                self._base.execute(
-                    "insert into best values (?, ?, ?, ?, ?) on conflict (uid, chapter, workload) do update"
-                    " set value_ns = excluded.value_ns, run = excluded.run where excluded.value_ns < value_ns",
-                    (uid, run.chapter, run.workload, value, _text(run)),
-                )
+                self._keep_best(uid, posted, run)
             # What can be kept of a member is bounded by what they may post at once.
             self._base.execute(
                 "delete from best where uid = ? and (chapter, workload) not in"
                 " (select chapter, workload from best where uid = ? order by chapter, workload limit ?)",
                 (uid, uid, MAX_CHAPTERS),
             )
+
+    def _keep_best(self, uid: int, posted: Posted, run: PostedRun) -> None:
+        by = compared_at(posted, run)
+        value = run.value_at(by)
+        if value is None:
+            return
+        key = (uid, run.chapter, run.workload)
+        kept = self._base.execute("select run from best where (uid, chapter, workload) = (?, ?, ?)", key).fetchone()
+        try:
+            best = from_plain(PostedRun, json.loads(kept[0])).value_at(by) if kept is not None else None
+        except (CodecError, ValueError):
+            best = None
+        if best is None or value < best:
+            self._base.execute("insert or replace into best values (?, ?, ?, ?)", (*key, _text(run)))
 
     def board(self, host: str, now_s: float, only: int | None = None, turns: TurnState | None = None) -> Board:
         """All members, or only that one. ``turns``: whose turn it is, and who waits. Raises HostError."""

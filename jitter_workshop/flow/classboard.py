@@ -16,10 +16,11 @@ from jitter_workshop.classroom.client import connect
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.predictions import judge
-from jitter_workshop.model.board import Banner, Board, BoardRow, PostedChapter, PostedRun
+from jitter_workshop.model.board import BEST_BY, Banner, Board, BoardRow, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.codec import CodecError, from_plain
-from jitter_workshop.model.course import Course
+from jitter_workshop.model.course import Course, PredictionTask
 from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, minute
 from jitter_workshop.report.board_text import Column, Machine, last_and_best
 
@@ -56,22 +57,35 @@ class Judged:
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
         """As the chapter itself judges it (``flow.predictions``), by what was posted; None where that cannot tell."""
-        known = self._course.chapter(chapter.id)
-        guess = chapter.prediction
-        if known is None or known.prediction is None or guess is None:
+        task, guess = self._task(chapter), chapter.prediction
+        if task is None or guess is None:
             return None
-        task = known.prediction
-        run = next((r for r in row.posted.runs if (r.chapter, r.slot) == (chapter.id, task.slot)), None)
         if task.kind == "choice":
             given = next((answer for answer in task.answers if answer.id == guess.choice), None)
-            if given is None or (task.slot is not None and run is None):
+            if given is None or (task.slot is not None and self._run(row, chapter, task) is None):
                 return None
             return given.right is True if any(answer.right is not None for answer in task.answers) else None
-        asked = known.measurement(task.slot) if task.slot is not None else None
+        measured = self.measured(row, chapter)
+        return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
+
+    def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
+        """What the run that decides a guess measured there (ns); None where it is no guess of a value, the run is
+        missing or of another workload, or does not reach so far."""
+        task, guess = self._task(chapter), chapter.prediction
+        if task is None or guess is None or task.kind == "choice":
+            return None
+        run, known = self._run(row, chapter, task), self._course.chapter(chapter.id)
+        asked = known.measurement(task.slot) if known is not None and task.slot is not None else None
         if run is None or (asked is not None and asked.workload != run.workload):
             return None
-        measured = run.value_at(float(task.percentile or 99.9))
-        return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
+        return run.value_at(float(task.percentile or BEST_BY))
+
+    def _task(self, chapter: PostedChapter) -> PredictionTask | None:
+        known = self._course.chapter(chapter.id)
+        return known.prediction if known is not None else None
+
+    def _run(self, row: BoardRow, chapter: PostedChapter, task: PredictionTask) -> PostedRun | None:
+        return next((run for run in row.posted.runs if (run.chapter, run.slot) == (chapter.id, task.slot)), None)
 
 
 def judged() -> Judged:
@@ -170,7 +184,12 @@ def board_json(boards: Sequence[Gathered]) -> dict[str, Any]:
     """The JSON of ``class board`` (DESIGN §9)."""
     return {
         "hosts": [
-            {"host": one.host, "seen_at": one.board.at if one.board is not None else None, "error": one.error or None}
+            {
+                "host": one.host,
+                "seen_at": one.board.at if one.board is not None else None,
+                "error": one.error or None,
+                "notes": {} if one.board is not None else {"seen_at": "there is no board of it: see error"},
+            }
             for one in boards
         ],
         "students": [_student(one.host, row) for one in boards if one.board is not None for row in one.board.rows],
@@ -180,20 +199,22 @@ def board_json(boards: Sequence[Gathered]) -> dict[str, Any]:
 _HEADS = (
     "host", "user", "people", "seen_at", "chapter", "step", "done", "setting", "curve", "hints",
     "guess", "guess_percentile", "guess_ns", "guess_near", "last_p99.9_ns", "best_p99.9_ns",
+    "percentile", "last_ns", "best_ns", "measured_at_guess_ns",
 )  # fmt: skip
 
 
 def csv_table(boards: Sequence[Gathered], course: Judged) -> str:
-    """One line a member and chapter, for a spreadsheet; of a member who has begun none a line without a chapter. What a
-    spreadsheet would take for a formula begins with an apostrophe."""
+    """One line a member and chapter, for a spreadsheet; of a member who has begun none, or measured outside of them, a
+    line without a chapter. What a spreadsheet would take for a formula begins with an apostrophe."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(_HEADS)
     for one in boards:
         for row in one.board.rows if one.board is not None else ():
             first = [_cell(one.host), _cell(row.user), _cell(" + ".join(row.posted.people)), _cell(row.seen_at)]
-            if not row.posted.chapters:
-                table.writerow(first + [""] * (len(_HEADS) - len(first)))
+            if not row.posted.chapters or any(not run.chapter for run in row.posted.runs):
+                own = _measured(row, "")
+                table.writerow([*first, *[""] * (len(_HEADS) - len(first) - len(own) - 1), *own, ""])
             for chapter in row.posted.chapters:
                 table.writerow(first + _of_chapter(row, chapter, course))
     return out.getvalue()
@@ -201,7 +222,6 @@ def csv_table(boards: Sequence[Gathered], course: Judged) -> str:
 
 def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[str | int]:
     guess, near = chapter.prediction, course.near(row, chapter)
-    last, best = last_and_best(row, chapter.id)
     return [
         _cell(chapter.id),
         _cell(chapter.step),
@@ -211,9 +231,20 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
         _cell(guess.percentile or "") if guess is not None else "",
         _known(guess.value_ns if guess is not None else None),
         _known(near),
-        _known(last.value_at() if last is not None else None),
-        _known(best.value_at() if best is not None else None),
+        *_measured(row, chapter.id),
+        _known(course.measured(row, chapter)),
     ]
+
+
+def _measured(row: BoardRow, chapter: str) -> list[str | int]:
+    """The newest run and the best one, at p99.9, and at the percentile by which they are compared; "" for the chapter:
+    of those that belong to none."""
+    last, best = last_and_best(row, chapter)
+    if last is None:
+        return [""] * 5
+    by = compared_at(row.posted, last)
+    shown = [_known(run.value_at(at) if run is not None else None) for at in (BEST_BY, by) for run in (last, best)]
+    return [*shown[:2], f"{by:.10g}", *shown[2:]]
 
 
 def _known(number: int | None) -> str | int:
@@ -222,13 +253,14 @@ def _known(number: int | None) -> str | int:
 
 def _student(host: str, row: BoardRow) -> dict[str, Any]:
     last, best = last_and_best(row)
+    by = compared_at(row.posted, last) if last is not None else BEST_BY
     notes = {}
     if row.posted.chapter is None:
         notes["chapter"] = "no chapter was entered yet"
     if last is None:
         notes["last_run"] = "nothing was measured yet"
     if best is None:
-        notes["best_run"] = "no run reaches p99.9 yet" if last is not None else "nothing was measured yet"
+        notes["best_run"] = f"no run reaches p{by:.10g} yet" if last is not None else "nothing was measured yet"
     return {
         "id": clean(row.user, 64),
         "people": [clean(name, 64) for name in row.posted.people],
@@ -236,10 +268,10 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
         "chapter": clean(row.posted.chapter, 80) if row.posted.chapter is not None else None,
         "step": clean(row.posted.step, 40),
         "marks": {clean(c.id, 80): {"setting": c.setting, "curve": c.curve} for c in row.posted.chapters},
-        "predictions": {clean(c.id, 80): _guess(c) for c in row.posted.chapters if c.prediction is not None},
+        "predictions": {clean(c.id, 80): _guess(c.prediction) for c in row.posted.chapters if c.prediction is not None},
         "done": sum(c.done for c in row.posted.chapters),
-        "last_run": _run(last),
-        "best_run": _run(best),
+        "last_run": _run(last, by),
+        "best_run": _run(best, by),
         "seen_at": clean(row.seen_at, 30),
         "idle_s": row.idle_s,
         "stuck": row.group == "stuck",
@@ -248,25 +280,30 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
     }
 
 
-def _guess(chapter: PostedChapter) -> dict[str, Any]:
-    guess = chapter.prediction
-    assert guess is not None
-    return {
+def _guess(guess: Prediction) -> dict[str, Any]:
+    plain = {
         "choice": clean(guess.choice, 80) if guess.choice is not None else None,
         "percentile": clean(guess.percentile, 20) if guess.percentile is not None else None,
         "value_ns": guess.value_ns,
     }
+    chosen = "an answer was chosen"
+    why = {"choice": "a value was asked for", "percentile": chosen, "value_ns": chosen}
+    return {**plain, "notes": {name: why[name] for name, value in plain.items() if value is None}}
 
 
-def _run(run: PostedRun | None) -> dict[str, Any] | None:
+def _run(run: PostedRun | None, by: float) -> dict[str, Any] | None:
+    """``by``: the percentile by which it is compared with others."""
     if run is None:
         return None
+    values = {"p99.9_ns": run.value_at(), "value_ns": run.value_at(by)}
     return {
         "id": clean(run.id, 64),
         "label": clean(run.label, 80),
         "chapter": clean(run.chapter, 80),
         "workload": clean(run.workload, 40),
-        "p99.9_ns": run.value_at(),
+        **values,
+        "percentile": by,
+        "notes": {name: "too few samples reach so far" for name, value in values.items() if value is None},
     }
 
 

@@ -146,9 +146,9 @@ def posted(
     curves: Curves | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Posted:
-    """A session as its board shows it: progress, predictions, and the curves of the chapters' runs and of the newest
-    run that belongs to no chapter. Hints by number, nothing else that was written. ``curves``: those that were read
-    before, kept up to date. ``stopped``: to end early, with curves missing."""
+    """A session as its board shows it: progress, predictions, and the curves of the chapters' runs and of the two
+    newest that belong to no chapter: a pair can be compared. Hints by number, nothing else that was written.
+    ``curves``: those that were read before, kept up to date. ``stopped``: to end early, with curves missing."""
     state = session.session
     chapters = dict(list(state.chapters.items())[:MAX_CHAPTERS])
     found = curves if curves is not None else {}
@@ -156,7 +156,7 @@ def posted(
     of_chapters = {
         run_id: (ident, slot) for ident, progress in chapters.items() for slot, run_id in progress.runs.items()
     }
-    own = [run for run in apart_from_proofs(tuple(every.values())) if run.id not in of_chapters][-1:]
+    own = [run for run in apart_from_proofs(tuple(every.values())) if run.id not in of_chapters][-2:]
     chosen = [run for ident in of_chapters if (run := every.get(ident)) is not None] + own
     runs = []
     for run in sorted(chosen, key=lambda run: run.started_at)[-2 * MAX_CHAPTERS :]:

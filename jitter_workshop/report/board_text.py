@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, PostedRun
+from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean, many, minute
 from jitter_workshop.report.terminal import Style, columns_of, in_columns, wrap
@@ -74,14 +74,15 @@ def who(row: BoardRow) -> str:
 
 
 def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
-    """The newest run (of a chapter, where one is named), and the one with the lowest p99.9 among those of the same
+    """The newest run (of a chapter, where one is named), and the lowest (``compared_at``) among those of the same
     chapter and workload: others do not compare."""
     mine = [run for run in row.posted.runs if chapter in (None, run.chapter)]
     last = max(mine, key=lambda run: run.at, default=None)
     if last is None:
         return None, None
     alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload) == (last.chapter, last.workload)]
-    known = [(ns, run) for run in alike if (ns := run.value_at()) is not None]
+    by = compared_at(row.posted, last)
+    known = [(ns, run) for run in alike if (ns := run.value_at(by)) is not None]
     return last, min(known, key=lambda one: one[0])[1] if known else None
 
 
@@ -137,9 +138,10 @@ def _row(row: BoardRow, layout: _Layout, near: Near) -> str:
     known = {chapter.id: chapter for chapter in row.posted.chapters}
     cells = "".join(_cell(column, known.get(column.id), row, near) for column in layout.columns)
     last, best = last_and_best(row)
-    shown = nice_ns(last.value_at()) if last is not None else ""
+    by = compared_at(row.posted, last) if last is not None else BEST_BY
+    shown = nice_ns(last.value_at(by)) if last is not None else ""
     idle = _minutes(row.idle_s) if row.idle_s >= 60 else ""
-    lowest = nice_ns(best.value_at()) if best is not None else ""
+    lowest = nice_ns(best.value_at(by)) if best is not None else ""
     values = f"{shown:<{_VALUE}}{lowest:<{_VALUE}}{idle:>{_IDLE - 1}}"
     return f"  {in_columns(who(row), layout.name)} {cells}{in_columns(_now(row, layout), layout.now)}{values}"
 
@@ -178,7 +180,10 @@ def _legend(layout: _Layout, unknown: int) -> list[str]:
         said = f"{many(unknown, 'chapter')} of other courses not shown: 'class results --csv' has all."
         lines += wrap(said, style.width)
     marks = ("● all marks", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
-    what = f"last, best: p{BEST_BY:g} of the newest curve, and the lowest of the same chapter; by their own programs."
+    what = (
+        "last, best: of the newest curve, and the lowest of the same chapter, at the percentile that the chapter asks"
+        f" about, else at p{BEST_BY:g}, of spin at p99.9999; by their own programs."
+    )
     return [style.paint(line, "dim") for line in (*lines, *_packed(marks, style.width), *wrap(what, style.width))]
 
 
