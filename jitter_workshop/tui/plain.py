@@ -15,6 +15,7 @@ from jitter_workshop.tui import plain_class as of_class
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
 from jitter_workshop.tui.plain_chapter import PlainChapter
+from jitter_workshop.tui.plain_help import path_help, tell_help
 from jitter_workshop.tui.plain_report import tell_report
 from jitter_workshop.tui.plain_status import status_lines
 from jitter_workshop.tui.plain_summary import summary_lines
@@ -109,7 +110,7 @@ class PlainWalk:
             )
             of_class.tell(workshop, talk)
             words = (*menu, "status", "summary", *commands, *of_class.menu(workshop))
-            answer = talk.ask(" · ".join((*words, "q quit")))
+            answer = talk.ask(" · ".join((*words, "? help", "q quit")))
             if answer == "" and following is None:
                 raise Leave
             if answer == "" and following is not None:
@@ -117,7 +118,7 @@ class PlainWalk:
             if answer.isascii() and answer.isdigit() and 1 <= int(answer[:4]) <= len(path):
                 return path[int(answer[:4]) - 1].chapter_id
             try:
-                self._command(answer)
+                self._command(answer, len(path))
             except WorkshopError as error:
                 talk.refused(error)
 
@@ -125,10 +126,12 @@ class PlainWalk:
         """The course from first to last; by itself once, when nothing is left to do."""
         self._talk.say(*summary_lines(sum_up(self._workshop), self._talk.width), "")
 
-    def _command(self, answer: str) -> None:
+    def _command(self, answer: str, chapters: int) -> None:
         if of_class.heard(self._workshop, self._talk, answer):
             return
-        if answer == "c":
+        if answer in ("?", "help"):
+            tell_help(self._talk, (*path_help(chapters), *of_class.words(self._workshop)))
+        elif answer == "c":
             curves = self._workshop.curves()[-_MOST_CURVES:]
             self._talk.chart((*self._workshop.published()[:1], *curves))
         elif answer == "status":

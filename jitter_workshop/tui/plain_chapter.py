@@ -18,7 +18,7 @@ from jitter_workshop.tui import plain_proving as proving
 from jitter_workshop.tui import plain_rehearsal as rehearsal
 from jitter_workshop.tui import plain_settings as settings
 from jitter_workshop.tui import plain_views as views
-from jitter_workshop.tui.plain_help import chapter_help
+from jitter_workshop.tui.plain_help import chapter_help, tell_help
 from jitter_workshop.tui.plain_input import parse_cpus, parse_time_ns
 from jitter_workshop.tui.plain_run import run_plainly
 from jitter_workshop.tui.plain_talk import Talk
@@ -153,9 +153,8 @@ class PlainChapter:
             # Before the commands: b and c are answers, too, where there are that many.
             self._predict(answer)
         elif answer in ("?", "help"):
-            words = of_class.HELP if self._workshop.class_view is not None else ()
-            for key, does in (*chapter_help(walk, not proving.why_not(self._workshop, walk)), *words):
-                talk.tell(f"{key:<8}{does}", "  ", "          ")
+            help_here = chapter_help(walk, not proving.why_not(self._workshop, walk))
+            tell_help(talk, (*help_here, *of_class.words(self._workshop)))
         elif of_class.heard(self._workshop, talk, answer):
             pass
         elif answer == "b":

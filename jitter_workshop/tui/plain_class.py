@@ -53,8 +53,13 @@ def menu(workshop: Workshop) -> tuple[str, ...]:
     view = workshop.class_view
     if view is None:
         return ()
-    there = ("go to the instructor",) if view.banner is not None and view.banner.chapter else ()
-    return ("give the turn back" if view.has_turn else "take the turn", *there)
+    there = ("go: to the instructor",) if view.banner is not None and view.banner.chapter else ()
+    return ("turn: who waits", "give: the turn back" if view.has_turn else "take: the turn", *there)
+
+
+def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
+    """The words of a class and their meaning, for help; () elsewhere."""
+    return HELP if workshop.class_view is not None else ()
 
 
 def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:

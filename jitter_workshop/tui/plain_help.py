@@ -1,12 +1,33 @@
-"""What can be typed in a chapter line by line, and what it does."""
+"""What can be typed line by line, on the path and in a chapter, and what it does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jitter_workshop.flow.walk import SLOTS, Walk
 from jitter_workshop.tui import plain_hunt as hunting
 from jitter_workshop.tui import plain_proving as proving
+from jitter_workshop.tui.plain_talk import Talk
+
+_LEAVES = ("q", "leave the workshop (progress is kept; the next start goes on here)")
+
+
+def tell_help(talk: Talk, words: Iterable[tuple[str, str]]) -> None:
+    for key, does in words:
+        talk.tell(f"{key:<8}{does}", "  ", "          ")
+
+
+def path_help(chapters: int) -> Iterator[tuple[str, str]]:
+    """Words and their meaning on the path of so many chapters."""
+    yield "Enter", "the next useful step"
+    yield f"1-{chapters}", "open a chapter by its number"
+    yield "c", "the chart of all runs"
+    yield "r", "the report of this session, as a file"
+    yield "status", "what this host is set to"
+    yield "summary", "the course from first to last"
+    yield "undo", "give back what is applied"
+    yield "again", "what was applied and is not any more, as one plan"
+    yield _LEAVES
 
 
 def chapter_help(walk: Walk, proves: bool) -> Iterator[tuple[str, str]]:
@@ -34,7 +55,7 @@ def chapter_help(walk: Walk, proves: bool) -> Iterator[tuple[str, str]]:
     yield from proving.HELP if proves else ()
     elsewhere = " (path at every step)" if proves else ""
     yield "p", f"the path, out of this chapter; status and summary are there{elsewhere}"
-    yield "q", "leave the workshop (progress is kept; the next start goes on here)"
+    yield _LEAVES
     yield "✓", "behind a step: done"
     if walk.rehearsed:
         yield "◌", "behind a step: seen on a recording, where nothing is measured or written"

@@ -22,9 +22,9 @@ def flat(text: str) -> str:
 
 
 def test_elsewhere_the_words_of_a_class_are_none() -> None:
-    said = talk(open_workshop(), "take|1|?|q")
+    said = talk(open_workshop(), "take|?|1|?|q")
     assert "'take' is none of these" in said
-    assert "take the turn" not in said
+    assert "the turn" not in said
     assert "instructor" not in said
 
 
@@ -35,8 +35,17 @@ def test_the_turn_and_the_instructor_are_told_before_the_prompt(made: MadeClass)
     assert "○ alan has the turn (Pinning · pinned), at most 3 min more" in said
     assert "◆ ada: Pinning · predict · guess first (go takes you there)" in said
     assert said.count("◆ ada") == 1, "once, while it stays"
-    assert "take the turn · go to the instructor · q quit" in said
+    assert "turn: who waits · take: the turn · go: to the instructor · ? help · q quit" in said
     assert "give give the turn back" in said
+
+
+def test_help_on_the_path_names_every_word_that_works_there(made: MadeClass) -> None:
+    said = flat(talk(made.open(), "?|q"))
+    for words in ("turn whose turn it is", "take take the turn", "give give the turn back", "go to the chapter"):
+        assert words in said
+    assert "status what this host is set to" in said
+    assert "none of these" not in said
+    assert "give: the turn back" in flat(talk(made.open(), "take|q"))
 
 
 def test_take_and_give(made: MadeClass) -> None:
