@@ -117,7 +117,7 @@ class TurnKeeper:
             raise UsageError(f"there is no 'turn {clean(do, 20)}'")
         own = do == "end" and request.get("user") == self._who.user
         if not self._who.instructor and not own:
-            raise HostError(f"to {do} is the instructor's")
+            raise HostError(f"to {do} is the instructor's", "ask an instructor of this class")
         self._instruct(do, request)
         return {}
 
@@ -267,7 +267,7 @@ class TurnKeeper:
         try:
             uid = pwd.getpwnam(user).pw_uid if user else None
         except (KeyError, ValueError):
-            raise HostError(f"there is no user {clean(user, 40)} here") from None
+            raise HostError(f"there is no user {clean(user, 40)} here", turns.WHO) from None
         if do == "end":
             self._change(lambda state: turns.end(state, uid, self._who.user, now_s()))
         elif do == "freeze":

@@ -15,6 +15,8 @@ from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
 
 Alive = Callable[[Process], bool]
 
+WHO = "'jitter-workshop class turn' says who has the turn and who waits"
+"""The advice to who named nobody of them."""
 MAX_WAITING = 256
 GRACE_S = 150.0
 """How long an agent may take to see that its turn is over: longer than any write to the host takes (update-grub)."""
@@ -23,9 +25,12 @@ GRACE_S = 150.0
 def join(state: TurnState, waiting: Waiting) -> TurnState:
     """Stand at the end of the queue. Raises HostError for who waits or has the turn already, and for a full queue."""
     if state.turn is not None and state.turn.uid == waiting.uid:
-        raise HostError("you have the turn already, in another connection")
+        raise HostError("you have the turn already, in another connection", "'jitter-workshop class turn give' ends it")
     if any(one.uid == waiting.uid for one in state.queue):
-        raise HostError("you wait for the turn already, in another connection")
+        raise HostError(
+            "you wait for the turn already, in another connection",
+            "wait there, or give that place up with 'jitter-workshop class turn give'",
+        )
     if len(state.queue) >= MAX_WAITING:
         raise HostError(f"{MAX_WAITING} wait already", "try again later")
     return replace(state, queue=(*state.queue, waiting))
@@ -102,7 +107,7 @@ def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
     rest = tuple(one for one in state.queue if one.uid != uid)
     if len(rest) == len(state.queue):
         raise HostError(
-            "nobody of that name has the turn or waits for it" if uid is not None else "nobody has the turn"
+            "nobody of that name has the turn or waits for it" if uid is not None else "nobody has the turn", WHO
         )
     return replace(state, queue=rest)
 

@@ -45,8 +45,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         if action == "take":
             return _take(args, hands)
-        user = pwd.getpwuid(os.geteuid()).pw_name if action == "give" else (rest[0] if rest else None)
-        hands.instruct("end" if action == "give" else action, user)
+        if action == "give":
+            _give(hands)
+        else:
+            hands.instruct(action, rest[0] if rest else None)
     finally:
         hands.close()
     return _show(args)
@@ -64,6 +66,15 @@ def _show(args: argparse.Namespace) -> int:
             people = clean(" and ".join(one.people), 200)
             print(f"  {number}. {people}, waiting for {(now_s() - one.since_s) / 60:.0f} min")
     return 0
+
+
+def _give(hands: Hands) -> None:
+    """Give up one's own turn or place in the queue, which another process of this user's has. Raises HostError."""
+    from jitter_workshop.flow.classhost import now_s, place, read_turns
+
+    if place(read_turns(), os.geteuid(), now_s()).before is None:
+        raise HostError("you neither have the turn nor wait for it", "'jitter-workshop class turn take' takes it")
+    hands.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
 
 
 def _take(args: argparse.Namespace, hands: Hands) -> int:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 DAY_S = 86_400.0
 SOON_S = 60.0
 """How long a turn that nobody else has may take to begin: what was left of the one before is given back first."""
-_ADVICE = "queue with '--wait SECONDS', or see 'jitter-workshop class turn'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +297,7 @@ def take_turn(
     uid, state = os.geteuid(), read_turns()
     taken = state.turn is not None or bool(state.queue or state.frozen_by or state.trouble)
     if taken and wait_s <= 0:
-        raise BusyError(in_words(state, uid, now_s()).rstrip("."), _ADVICE)
+        raise _busy(state, uid, waited=False)
     if taken:
         queued(in_words(state, uid, now_s()))
     while True:
@@ -310,6 +309,14 @@ def take_turn(
                 raise
             stop_this_process()  # whoever stops gives up their place, and stands at the end when they come back
         except BusyError as late:
-            raise BusyError(in_words(read_turns(), uid, now_s()).rstrip("."), _ADVICE) from late
+            raise _busy(read_turns(), uid, waited=True) from late
     if taken:
         queued("")
+
+
+def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
+    """Why the turn did not come, and what to do: in a frozen class waiting alone is none of it."""
+    wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
+    barred = bool(state.frozen_by or state.trouble)
+    first = "ask an instructor to let turns begin again" if barred else "see 'jitter-workshop class turn'"
+    return BusyError(in_words(state, uid, now_s()).rstrip("."), f"{first}, or {wait}")

@@ -128,11 +128,24 @@ def test_a_command_is_told_of_a_signal_and_ends_with_it(machine: Machine) -> Non
 def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> None:
     code, _, err = machine.say("freeze")
     assert code == 2
-    assert "to freeze is the instructor's" in err
+    assert "to freeze is the instructor's; ask an instructor of this class" in err
     ada = "user=ada instructor=1"
     assert machine.say("freeze", options=ada)[0] == 0
     code, _, err = machine.say("take", "--wait", "0.2")
     assert code == 2
-    assert "ada keeps new turns from beginning" in err
+    assert "ada keeps new turns from beginning; ask an instructor to let turns begin again, or wait longer" in err
     assert machine.say("thaw", options=ada)[0] == 0
     assert machine.say("take", "--", "true")[0] == 0
+
+
+def test_who_has_nothing_to_give_back_or_names_nobody_is_told_what_to_do(machine: Machine) -> None:
+    code, _, err = machine.say("give")
+    assert (code, err) == (
+        2,
+        "jitter-workshop: you neither have the turn nor wait for it; 'jitter-workshop class turn take' takes it\n",
+    )
+    for name, why in (("root", "nobody of that name has the turn or waits for it"), ("nosuch", "there is no user")):
+        code, _, err = machine.say("end", name, options="user=ada instructor=1")
+        assert code == 2
+        assert why in err
+        assert err.endswith("; 'jitter-workshop class turn' says who has the turn and who waits\n")

@@ -41,8 +41,9 @@ def test_first_come_first_served() -> None:
 
 def test_one_place_each() -> None:
     state = turns.join(TurnState("boot"), waiting(1))
-    with pytest.raises(HostError, match="wait for the turn already"):
+    with pytest.raises(HostError, match="wait for the turn already") as refused:
         turns.join(state, waiting(1))
+    assert "class turn give" in refused.value.advice
     state = turns.grant(state, 0.0)
     with pytest.raises(HostError, match="have the turn already"):
         turns.join(state, waiting(1))
