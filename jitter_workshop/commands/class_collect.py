@@ -1,4 +1,4 @@
-"""``class collect FOLDER``: the table of many machines, of what was gathered of each; ``--chapter``: everybody's curves."""
+"""``class collect FOLDER``: what was gathered of many machines, as tables; ``--chapter``: everybody's curves there."""
 
 from __future__ import annotations
 

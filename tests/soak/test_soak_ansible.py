@@ -15,9 +15,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jitter_workshop import paths
+from jitter_workshop.classroom import banner
 from tests.soak.machines import INSTRUCTOR, Machines, missing
 
 ASSETS = Path(__file__).parents[2] / "assets" / "ansible"
@@ -25,6 +28,7 @@ TARGET_PYTHON = "/usr/bin/python3"
 HOSTS = ("lab01", "lab02", "lab03")
 STUDENTS = ("grace", "alan")
 MEMBERS = [INSTRUCTOR, *STUDENTS]
+BANNER = f"{paths.BOARD_DIR}/{banner.FILE}"
 CLASS = """\
 name = "Rehearsal"
 hot_cpus = "{hot}"
@@ -56,7 +60,7 @@ def ansible(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(found).parent
     place = tmp_path_factory.mktemp("ansible")
     subprocess.run((sys.executable, "-m", "venv", place), check=True)
-    pip = (place / "bin" / "pip", "install", "--quiet", "ansible-core>=2.15", "ansible-lint", "yamllint")
+    pip = (place / "bin" / "pip", "install", "--quiet", "ansible-core>=2.16", "ansible-lint", "yamllint")
     done = subprocess.run(pip, capture_output=True, text=True, timeout=600)
     if done.returncode:
         pytest.skip(f"no ansible-core is to be had: {done.stderr.strip()[-200:]}")
@@ -262,6 +266,30 @@ def test_what_students_did_is_gathered_and_a_silent_machine_shown_as_such(hosts:
     assert (student["id"], student["host"], student["last_run"]["label"]) == ("grace", "lab01", "first")
     table = hosts.workshop("class", "collect", "gathered", "--csv", cwd=folder.parent).stdout
     assert {row["user"] for row in csv.DictReader(table.splitlines())} <= {"grace"}
+
+
+def test_what_is_said_reaches_every_machine(hosts: Desk) -> None:
+    """Each kind of it; what makes no sense reaches none."""
+
+    def heard(command: str) -> list[dict[str, Any]]:
+        return [json.loads(hosts.lab.ssh(host, "grace", command).stdout) for host in HOSTS]
+
+    def banners() -> list[dict[str, Any]]:
+        return heard(f"cat {BANNER}")
+
+    words = 'it\'s "five" minutes; $HOME'
+    assert hosts.play("say.yml", chapter="pinning", step="compare", words=words).of("changed") == [1, 1, 1]
+    assert [(one["chapter"], one["step"], one["text"]) for one in banners()] == [("pinning", "compare", words)] * 3
+    for wrong in ({}, {"say": "bogus"}, {"say": "freeze", "words": "x"}, {"chapter": "bogus"}, {"step": "look"}):
+        done = hosts.play("say.yml", **wrong)
+        assert (done.code, done.of("changed")) == (2, [0, 0, 0]), wrong
+        assert done.of("failed") == [1, 1, 1]
+    assert [one["text"] for one in banners()] == [words] * 3
+    assert hosts.play("say.yml", say="clear").code == 0
+    assert [hosts.lab.ssh(host, "grace", f"test -e {BANNER}", check=False).returncode for host in HOSTS] == [1] * 3
+    for say, frozen in (("freeze", True), ("thaw", False)):
+        assert hosts.play("say.yml", say=say).code == 0
+        assert [one["frozen"] for one in heard("jitter-workshop class turn --json")] == [frozen] * 3
 
 
 def test_a_service_that_cannot_answer_is_told_and_the_rest_gathered(hosts: Desk) -> None:
