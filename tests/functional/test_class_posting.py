@@ -78,7 +78,7 @@ def class_host(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """This host as a class host whose turn is free; gives how to say which program is the board's service."""
 
     @contextlib.contextmanager
-    def free(*_: object) -> Iterator[None]:
+    def free(*_: object, **__: object) -> Iterator[None]:
         yield None
 
     described = ClassFile("a class", CpuSet.of([0]))
