@@ -28,7 +28,7 @@ from jitter_workshop.agent.turnfile import published
 from jitter_workshop.classroom.banner import publish
 from jitter_workshop.classroom.store import BoardStore, stamp
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.model.board import Banner, Board, Posted
+from jitter_workshop.model.board import MAX_SAID, Banner, Board, Posted
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.text import clean
 
@@ -116,7 +116,7 @@ class Service:
             if not isinstance(asked, dict):
                 raise UsageError("'banner' is an object, or null")
             banner = _as(Banner, {**asked, "by": self._who.user, "at": stamp(time.time())})
-            words = {name: clean(getattr(banner, name), 120) for name in ("chapter", "step", "text")}
+            words = {name: clean(getattr(banner, name), MAX_SAID) for name in ("chapter", "step", "text")}
             banner = replace(banner, **words)
         with BoardStore(self._folder) as store:
             store.say(banner)

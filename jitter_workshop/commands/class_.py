@@ -100,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
     if args.do not in _MODULES:
         words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"
         raise UsageError(words, f"one of {', '.join(_MODULES)}")
+    if args.session is not None:
+        raise UsageError("'class' takes no --session", "a class is of the whole machine")
     if args.words and args.do not in ("turn", "present", "collect"):
         raise UsageError(f"'class {args.do}' takes no words", "see 'jitter-workshop class --help'")
     asked = " ".join(["turn", *args.words[:1]]) if args.do == "turn" else args.do

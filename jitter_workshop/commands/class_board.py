@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.base import print_json, say
 from jitter_workshop.errors import UsageError
+from jitter_workshop.model.board import MAX_SAID
 from jitter_workshop.model.text import clean, many
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ def run(args: argparse.Namespace) -> int:
 def _board(args: argparse.Namespace) -> int:
     from jitter_workshop.flow import classboard
 
+    one_form(args)
+    if args.machine and not args.json:
+        raise UsageError("--machine is another form of --json", "say --json, too")
     known_place(args.chapter, args.step)
     here = classboard.board()
     boards = (classboard.Gathered(here.host, here, None),)
@@ -49,6 +53,9 @@ def _results(args: argparse.Namespace) -> int:
         return _forget(args)
     from jitter_workshop.flow import classboard
 
+    one_form(args)
+    if args.yes:
+        raise UsageError("--yes belongs to --forget-all", "leave it out")
     found = classboard.results()
     boards = (classboard.Gathered(found.host, found, None),)
     if args.json:
@@ -58,6 +65,14 @@ def _results(args: argparse.Namespace) -> int:
     else:
         show_boards(boards)
     return 0
+
+
+def one_form(args: argparse.Namespace) -> None:
+    """Raises UsageError where two forms are asked for at once."""
+    if args.csv and args.json:
+        raise UsageError("--csv and --json are two forms", "say one of them")
+    if args.chapter is not None and (args.csv or args.json):
+        raise UsageError("--chapter draws the curves", "--csv and --json have every chapter: leave it out")
 
 
 def show_boards(boards: Sequence[Gathered]) -> None:
@@ -72,12 +87,12 @@ def show_boards(boards: Sequence[Gathered]) -> None:
 
 def show_class_curves(board: Board, chapter: str, step: str) -> None:
     """Print everybody's curve of a chapter over each other, and what of them is to be said."""
-    from jitter_workshop.flow.presenting import class_curves, outermost
+    from jitter_workshop.flow.presenting import class_curves, curves_by, outermost
     from jitter_workshop.report.terminal import output_style, wrap
     from jitter_workshop.tui.widgets.canvas_print import printed
 
     shown, told = class_curves(board, chapter, step)
-    crowd, named = outermost([one.curve for one in shown])
+    crowd, named = outermost([one.curve for one in shown], curves_by(board, chapter))
     if shown:
         sys.stdout.write(printed([*crowd, *named], crowd=len(crowd)))
     words = f"{many(len(shown), 'member')}: {told}" if shown else told
@@ -109,6 +124,8 @@ def _present(args: argparse.Namespace) -> int:
         classboard.present_nothing()
         return 0
     known_place(args.chapter, args.step)
+    if len(words) > MAX_SAID:
+        raise UsageError(f"that is {len(words)} characters, and {MAX_SAID} are shown", "say it shorter")
     if not words and args.chapter is None:
         if sys.stdin.isatty() and sys.stdout.isatty():
             from jitter_workshop.tui.present import run_present
@@ -125,11 +142,19 @@ def _forget(args: argparse.Namespace) -> int:
 
     if args.forget is not None and args.forget_all:
         raise UsageError("--forget names one, --forget-all means everybody", "say one of them")
+    if args.csv:
+        raise UsageError("--csv is a form of the results", "who is forgotten is told alone: leave it out")
     if args.forget_all and not args.yes:
         raise UsageError("everybody's results would be gone", "say --yes")
+    if args.yes and not args.forget_all:
+        raise UsageError("--yes belongs to --forget-all", "leave it out")
     gone = classboard.forget(args.forget)
+    if args.forget is not None and not gone:
+        raise UsageError(
+            f"nobody named '{clean(args.forget, 40)}' has posted anything", "'class results' names who has"
+        )
     if args.json:
         print_json({"forgotten": gone})
     else:
-        print(f"{gone} forgotten" if gone else "nobody of that name had posted anything")
+        print(f"{gone} forgotten")
     return 0

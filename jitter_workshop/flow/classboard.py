@@ -22,7 +22,7 @@ from jitter_workshop.model.course import Course, PredictionTask
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, minute
-from jitter_workshop.report.board_text import Column, Machine, last_and_best
+from jitter_workshop.report.board_text import Column, Machine, best_like, last_and_best
 
 MAX_FILE = 64 << 20
 OLD_S = 900.0
@@ -204,17 +204,18 @@ _HEADS = (
 
 
 def csv_table(boards: Sequence[Gathered], course: Judged) -> str:
-    """One line a member and chapter, for a spreadsheet; of a member who has begun none, or measured outside of them, a
-    line without a chapter. What a spreadsheet would take for a formula begins with an apostrophe."""
+    """One line a member and chapter, for a spreadsheet; a line without a chapter for each posted run outside of them,
+    and for who has done nothing yet. What a spreadsheet would take for a formula begins with an apostrophe."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(_HEADS)
     for one in boards:
         for row in one.board.rows if one.board is not None else ():
             first = [_cell(one.host), _cell(row.user), _cell(" + ".join(row.posted.people)), _cell(row.seen_at)]
-            if not row.posted.chapters or any(not run.chapter for run in row.posted.runs):
-                own = _measured(row, "")
-                table.writerow([*first, *[""] * (len(_HEADS) - len(first) - len(own) - 1), *own, ""])
+            own = sorted((run for run in row.posted.runs if not run.chapter), key=lambda run: run.at)
+            alone = [_measured(row, run, best_like(row, run)) for run in own]
+            for shown in alone or ([] if row.posted.chapters else [_measured(row, None, None)]):
+                table.writerow([*first, *[""] * (len(_HEADS) - len(first) - len(shown) - 1), *shown, ""])
             for chapter in row.posted.chapters:
                 table.writerow(first + _of_chapter(row, chapter, course))
     return out.getvalue()
@@ -231,15 +232,13 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
         _cell(guess.percentile or "") if guess is not None else "",
         _known(guess.value_ns if guess is not None else None),
         _known(near),
-        *_measured(row, chapter.id),
+        *_measured(row, *last_and_best(row, chapter.id)),
         _known(course.measured(row, chapter)),
     ]
 
 
-def _measured(row: BoardRow, chapter: str) -> list[str | int]:
-    """The newest run and the best one, at p99.9, and at the percentile by which they are compared; "" for the chapter:
-    of those that belong to none."""
-    last, best = last_and_best(row, chapter)
+def _measured(row: BoardRow, last: PostedRun | None, best: PostedRun | None) -> list[str | int]:
+    """The newest run and the best one, at p99.9, and at the percentile by which they are compared."""
     if last is None:
         return [""] * 5
     by = compared_at(row.posted, last)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from jitter_workshop.classroom.client import connect
 from jitter_workshop.flow.classhost import class_host, in_words, now_s, read_turns
-from jitter_workshop.model.board import BEST_BY, Board, PostedRun
+from jitter_workshop.model.board import BEST_BY, Board, PostedRun, compared_at
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.record import dataclass
@@ -22,7 +23,8 @@ _AGAIN = ("again", TREATED)
 @dataclass(frozen=True, slots=True)
 class Presented:
     """``title`` and ``step``: where the class is; ``text``: the instructor's own words. ``turn``: whose turn it is.
-    ``curves``: of the class at that chapter; ``told``: whose they are, or why there are none."""
+    ``curves``: of the class at that chapter; ``told``: whose they are, or why there are none. ``by``: the percentile at
+    which they are compared."""
 
     name: str
     title: str
@@ -31,6 +33,7 @@ class Presented:
     turn: str
     curves: tuple[RunCurve, ...]
     told: str
+    by: float = BEST_BY
 
 
 def presented(titles: dict[str, str]) -> Presented:
@@ -50,36 +53,46 @@ def presented(titles: dict[str, str]) -> Presented:
         turn=in_words(read_turns(), -1, now_s()),
         curves=curves,
         told=told,
+        by=curves_by(board, chapter),
     )
 
 
 def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
-    """Everybody's curve of a chapter: that of the second measurement where they have one and the step is behind it, the
-    newest first; and what is to be said of them."""
+    """Everybody's curve of a chapter, the newest first: from before the change where the step is, else from after it
+    where they have one; and what is to be said of them."""
     early = step in ("look", "predict", "measure")
     found: list[tuple[str, PostedRun]] = []
     for row in board.rows:
-        runs = [run for run in row.posted.runs if run.chapter == chapter and run.points]
-        later = [run for run in runs if run.slot in _AGAIN]
-        chosen = (runs if early else later) or runs
-        if chosen:
-            found.append((row.user, max(chosen, key=lambda run: run.at) if not early else chosen[0]))
+        runs = sorted((run for run in row.posted.runs if run.chapter == chapter and run.points), key=lambda run: run.at)
+        before = [run for run in runs if run.slot not in _AGAIN]
+        after = [] if early else [run for run in runs if run.slot in _AGAIN]
+        found += [(row.user, run) for run in (after or before)[-1:]]
     found.sort(key=lambda one: one[1].at, reverse=True)
     shown = tuple(_curve(user, run) for user, run in found)
     if not found:
         return (), "Nobody has measured here yet." if chapter else "Say where you are: class present --chapter ID"
-    which = "first run" if early else "newest run"
+    which = "newest run before the change" if early else "newest run"
     return shown, f"each one's {which}, by their own programs"
 
 
-def outermost(curves: Sequence[PercentileCurve]) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
-    """A crowd of curves, and those to name: the lowest, the middle and the highest at p99.9, each said to be that. Of a
-    few all are named."""
-    known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, BEST_BY)) is not None)
+def curves_by(board: Board, chapter: str) -> float:
+    """The percentile at which most of a chapter's runs are compared."""
+    asked = Counter(
+        compared_at(row.posted, run) for row in board.rows for run in row.posted.runs if run.chapter == chapter
+    )
+    return asked.most_common(1)[0][0] if asked else BEST_BY
+
+
+def outermost(
+    curves: Sequence[PercentileCurve], by: float = BEST_BY
+) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
+    """A crowd of curves, and those to name: the lowest, the middle and the highest at a percentile, each said to be
+    that. Of a few all are named."""
+    known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)
     chosen = {known[0][1]: "lowest", known[(len(known) - 1) // 2][1]: "middle", known[-1][1]: "highest"}
-    named = [replace(curves[at], label=f"{word} p{BEST_BY:g}: {curves[at].label}") for at, word in chosen.items()]
+    named = [replace(curves[at], label=f"{word} p{by:.10g}: {curves[at].label}") for at, word in chosen.items()]
     return [curve for at, curve in enumerate(curves) if at not in chosen], named
 
 

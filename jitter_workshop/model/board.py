@@ -13,6 +13,8 @@ from jitter_workshop.model.session import Prediction
 MAX_CHAPTERS = 64
 MAX_POINTS = 160
 MAX_TEXT = 200
+MAX_SAID = 120
+"""Characters of what an instructor says to all."""
 BEST_BY = 99.9
 """By which percentile a curve is better than another, where its chapter asks about none."""
 _BEST_BY_OF = {"spin": 99.9999}

@@ -74,16 +74,19 @@ def who(row: BoardRow) -> str:
 
 
 def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
-    """The newest run (of a chapter, where one is named), and the lowest (``compared_at``) among those of the same
-    chapter and workload: others do not compare."""
+    """The newest run (of a chapter, where one is named), and the best one like it."""
     mine = [run for run in row.posted.runs if chapter in (None, run.chapter)]
     last = max(mine, key=lambda run: run.at, default=None)
-    if last is None:
-        return None, None
-    alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload) == (last.chapter, last.workload)]
-    by = compared_at(row.posted, last)
-    known = [(ns, run) for run in alike if (ns := run.value_at(by)) is not None]
-    return last, min(known, key=lambda one: one[0])[1] if known else None
+    return last, best_like(row, last) if last is not None else None
+
+
+def best_like(row: BoardRow, run: PostedRun) -> PostedRun | None:
+    """The run with the lowest value (``compared_at``) among those of the same chapter and workload: others do not
+    compare. None where none reaches so far."""
+    by = compared_at(row.posted, run)
+    alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload) == (run.chapter, run.workload)]
+    known = [(ns, one) for one in alike if (ns := one.value_at(by)) is not None]
+    return min(known, key=lambda one: one[0])[1] if known else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class ClassChart(Widget):
             return Text(self._shown.told, style=palette.dim)
         from jitter_workshop.tui.widgets import canvas
 
-        crowd, named = outermost([one.curve for one in self._shown.curves])
+        crowd, named = outermost([one.curve for one in self._shown.curves], self._shown.by)
         legend = canvas.legend(named, theme=palette.chart, width=width)
         chart = canvas.render(
             [*crowd, *named], width, max(height - len(legend), canvas.LEAST_HEIGHT), palette.chart, crowd=len(crowd)

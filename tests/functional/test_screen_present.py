@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,8 +133,19 @@ def test_without_an_instructors_place_it_says_how_to_name_one() -> None:
     assert class_curves(board(3), "", "") == ((), "Say where you are: class present --chapter ID")
     curves, told = class_curves(board(3), "pinning", "measure")
     assert [one.label for one in curves] == ["student00", "student01", "student02"]
-    assert "first run" in told
+    assert "newest run before the change" in told
     assert outermost([one.curve for one in curves])[0] == []
+
+
+def test_before_the_change_is_what_was_measured_before_it() -> None:
+    """Whatever was posted first: of a chapter that was begun again only the second measurement may be left."""
+    made = board(3)
+    changed = replace(madeboard.run("late"), slot="again", at="2026-01-01T12:00:00Z")
+    runs = ((changed, madeboard.run("r0")), (changed,), (madeboard.run("r2"),))
+    rows = tuple(replace(row, posted=replace(row.posted, runs=own)) for row, own in zip(made.rows, runs, strict=True))
+    made = replace(made, rows=rows)
+    assert {one.key for one in class_curves(made, "pinning", "measure")[0]} == {"r0", "r2"}
+    assert {one.key for one in class_curves(made, "pinning", "compare")[0]} == {"late", "r2"}
 
 
 def test_run_present_shows_the_course(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:

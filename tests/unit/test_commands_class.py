@@ -3,6 +3,7 @@ output."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def no_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(["class", *words.split()]) == 2
+    assert main(["class", *shlex.split(words)]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("jitter-workshop: ")
@@ -49,6 +50,19 @@ def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("check x", "'class check' takes no words; see"),
         ("board -- true", "'class board' takes no command; see"),
         ("board --chapter bogus", "there is no chapter 'bogus'; one of baseline, governor,"),
+        (
+            "board --chapter pinning --json",
+            "--chapter draws the curves; --csv and --json have every chapter: leave it out",
+        ),
+        ("board --csv --json", "--csv and --json are two forms; say one of them"),
+        ("board --machine", "--machine is another form of --json; say --json, too"),
+        ("board --machine --csv", "--machine is another form of --json; say --json, too"),
+        ("board --session nosuch", "'class' takes no --session; a class is of the whole machine"),
+        ("results --yes", "--yes belongs to --forget-all; leave it out"),
+        ("results --csv --json", "--csv and --json are two forms; say one of them"),
+        ("results --csv --json --forget zzz", "--csv is a form of the results; "),
+        ("results --forget zzz --yes", "--yes belongs to --forget-all; leave it out"),
+        (f"present {'x' * 121}", "that is 121 characters, and 120 are shown; say it shorter"),
         ("board --step look", "--step is a step of a chapter; name it with --chapter ID"),
         ("results --forget-all", "everybody's results would be gone; say --yes"),
         ("results --forget x --forget-all", "--forget names one, --forget-all means everybody; say one of them"),
@@ -62,6 +76,7 @@ def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("bundle --file /nonexistent -o x.tar.gz", "there is no /nonexistent"),
         ("init --file /nonexistent", "there is no /nonexistent"),
         ("collect", "one folder is asked for; "),
+        ("collect ''", "one folder is asked for; "),
         ("collect a b", "one folder is asked for; "),
         ("collect /nonexistent", "there is no folder /nonexistent"),
         ("collect . --csv --json", "--csv and --json are two forms; say one of them"),
