@@ -45,6 +45,7 @@ def main(words: list[str]) -> int:
         else:
             _serve()
     except WorkshopError as error:
+        surroundings.hurry()
         sys.stderr.write(f"jitter-workshop agent: {clean(error.sentence(), 1000)}\n")
         return 2
     return 0
@@ -64,14 +65,15 @@ def _listen() -> None:
     os.environ.clear()
     attending.sweep(_setup(0, "root"))
     with socket.socket(fileno=descriptor) as listening:
-        Listener(listening, _serve).run()
+        Listener(listening, lambda: _serve(counted=True)).run()
 
 
-def _serve() -> None:
-    """One connection on descriptors 0 and 1. Raises WorkshopError where it cannot begin."""
+def _serve(counted: bool = False) -> None:
+    """One connection on descriptors 0 and 1. ``counted``: whoever accepted it has counted it among its caller's. Raises
+    WorkshopError where it cannot begin."""
     import stat
 
-    from jitter_workshop.agent import attending, member, ownership, protocol
+    from jitter_workshop.agent import attending, member, ownership, protocol, surroundings
     from jitter_workshop.agent.server import Server
     from jitter_workshop.errors import HostError, WorkshopError
     from jitter_workshop.paths import CLASS_FILE
@@ -105,8 +107,11 @@ def _serve() -> None:
             raise HostError(f"{CLASS_FILE} is not there: this is no class host any more", "ask the instructor")
         if setup.described is not None:
             attending.step_aside(setup)
+            if uid and not counted:
+                _take_place(uid)
         server = Server(setup, 0, 1)
     except WorkshopError as error:
+        surroundings.hurry()
         if from_socket:  # whoever calls does not see standard error
             with contextlib.suppress(OSError):
                 os.write(1, protocol.failure(None, error))
@@ -114,6 +119,17 @@ def _serve() -> None:
     if stopped:
         server.interrupt()
     server.serve()
+
+
+def _take_place(uid: int) -> None:
+    from jitter_workshop.agent import slots, statedir
+    from jitter_workshop.paths import RUN_DIR
+
+    folder = statedir.walk("/", RUN_DIR, 0)
+    try:
+        slots.take(folder, uid)
+    finally:
+        os.close(folder)
 
 
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:

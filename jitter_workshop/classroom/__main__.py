@@ -6,6 +6,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jitter_workshop.model.classfile import ClassFile
 
 _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120
 
@@ -28,6 +32,7 @@ def main(words: list[str]) -> int:
         else:
             _serve()
     except WorkshopError as error:
+        surroundings.hurry()
         sys.stderr.write(f"jitter-workshop board: {clean(error.sentence(), 1000)}\n")
         return 2
     return 0
@@ -44,15 +49,17 @@ def _listen() -> None:
         raise HostError("no socket was handed over", "start it by its systemd units")
     os.environ.clear()
     with socket.socket(fileno=descriptor) as listening:
-        Listener(listening, _serve).run()
+        Listener(listening, lambda: _serve(counted=True)).run()
 
 
-def _serve() -> None:
+def _serve(counted: bool = False) -> None:
+    """One connection on descriptors 0 and 1. ``counted``: whoever accepted it has counted it among its caller's. Raises
+    WorkshopError where it cannot begin."""
     import contextlib
     import stat
 
     from jitter_workshop import paths
-    from jitter_workshop.agent import member, protocol
+    from jitter_workshop.agent import member, protocol, surroundings
     from jitter_workshop.classroom.service import serve
     from jitter_workshop.errors import HostError, WorkshopError
 
@@ -60,14 +67,58 @@ def _serve() -> None:
         described = member.read_class()
         if described is None:
             raise HostError(f"{paths.CLASS_FILE} is not there: this is no class host", "ask the instructor")
-        who = member.member(member.caller(0, os.environ), described)
+        uid = member.caller(0, os.environ)
+        who = member.member(uid, described)
         os.environ.clear()
+        _step_aside(described)
+        if uid and not counted:
+            _like_any_other()
+            _take_place(uid)
         serve(Path(paths.BOARD_DIR), who)
     except WorkshopError as error:
+        surroundings.hurry()
         if stat.S_ISSOCK(os.fstat(0).st_mode):  # whoever calls does not see standard error
             with contextlib.suppress(OSError):
                 os.write(1, protocol.failure(None, error))
         raise
+
+
+def _step_aside(described: ClassFile) -> None:
+    """Run where nobody measures, on whatever CPU the caller started this."""
+    import contextlib
+
+    from jitter_workshop.agent.member import housekeeping
+    from jitter_workshop.errors import WorkshopError
+    from jitter_workshop.host.root import HostRoot
+
+    with contextlib.suppress(WorkshopError, OSError):
+        os.sched_setaffinity(0, set(housekeeping(HostRoot(), described)))
+
+
+def _like_any_other() -> None:
+    """Raises HostError for a low priority: it is the caller's, only root could leave it behind (sched(7)), and others
+    would wait for who holds the database and gets no CPU."""
+    from jitter_workshop.errors import HostError
+
+    policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+    if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:
+        raise HostError("the board serves nobody at a low priority", "start it without nice, chrt and their like")
+
+
+def _take_place(uid: int) -> None:
+    from jitter_workshop import paths
+    from jitter_workshop.agent import slots
+    from jitter_workshop.errors import HostError
+    from jitter_workshop.tuning.reasons import reason
+
+    try:
+        folder = os.open(paths.BOARD_DIR, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise HostError(f"{paths.BOARD_DIR} cannot be used: {reason(error)}", "tell the instructor") from error
+    try:
+        slots.take(folder, uid)
+    finally:
+        os.close(folder)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@ sudo, damaged, cut off in the middle, taken away. Without systemd, which ``tests
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tarfile
 import time
@@ -287,6 +289,110 @@ def test_each_service_takes_the_socket_that_systemd_hands_over(module: str, host
         assert [services.answers(lambda: SocketLink(str(host.path(place))), "it") for _ in range(3)] == ["", "", ""]
     finally:
         end(host, running)
+
+
+def service(module: str) -> list[str]:
+    """The command by which a student starts a service on a host without systemd."""
+    as_whom = [] if module == "agent" else ["-u", "jitterlab"]
+    return ["sudo", "-n", *as_whom, "--", install.interpreter(), "-I", "-S", "-B", f"{TOOL}/{module}/__main__.py"]
+
+
+def greeted(running: subprocess.Popen[str]) -> str:
+    """What a service says to a greeting, "" where it has ended."""
+    assert running.stdin is not None
+    assert running.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        running.stdin.write('{"verb":"hello","id":1}\n')
+        running.stdin.flush()
+    return running.stdout.readline()
+
+
+def last_of(running: subprocess.Popen[str]) -> int:
+    """The youngest of a process's descendants, which is the one that serves."""
+    pid = running.pid
+    while children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        pid = int(children[-1])
+    return pid
+
+
+@pytest.mark.parametrize("module", ["agent", "classroom"])
+def test_a_student_has_four_connections_also_by_sudo(module: str, host: OwnRoot) -> None:
+    """Whatever they hand over: a socket does not make a connection one that was counted already."""
+    assert host.run("sh", "-c", "id alan || useradd -m -G jitterlab alan").returncode == 0
+    running: list[subprocess.Popen[str]] = []
+    try:
+        for _ in range(4):
+            running.append(host.start(*service(module), user="grace"))
+            assert '"ok"' in greeted(running[-1])
+        fifth = host.run(*service(module), user="grace", stdin='{"verb":"hello","id":1}\n')
+        assert (fifth.returncode, fifth.stdout) == (2, "")
+        assert "you have 4 connections already; close one, or try again later" in fifth.stderr
+        mine, theirs = socket.socketpair()
+        with mine, theirs:
+            words = host.command(service(module), "grace")
+            done = subprocess.run(
+                words, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, timeout=LIMIT_S, check=False
+            )
+            assert done.returncode == 2
+            assert b"you have 4 connections already" in mine.recv(4096)
+        other = host.run(*service(module), user="alan", stdin='{"verb":"hello","id":1}\n')
+        assert '"ok"' in other.stdout, other.stderr
+        assert running[0].communicate(timeout=LIMIT_S)[0] == ""  # the end of its input ends it
+        again = host.run(*service(module), user="grace", stdin='{"verb":"hello","id":1}\n')
+        assert '"ok"' in again.stdout, again.stderr
+    finally:
+        for one in running:
+            end(host, one)
+
+
+@pytest.mark.parametrize("module", ["agent", "classroom"])
+def test_no_service_runs_where_its_caller_measures(module: str, host: OwnRoot) -> None:
+    running = host.start("taskset", "-c", "1", *service(module), user="grace")
+    try:
+        assert '"ok"' in greeted(running)
+        assert os.sched_getaffinity(last_of(running)) == os.sched_getaffinity(0) - {1}
+    finally:
+        end(host, running)
+
+
+@pytest.mark.parametrize("low", [["nice", "-n", "19"], ["chrt", "-i", "0"]])
+def test_a_low_priority_of_its_callers_holds_up_no_service(low: list[str], host: OwnRoot) -> None:
+    """Root's leaves it behind; the board's, which cannot, serves nobody there."""
+    running = host.start(*low, *service("agent"), user="grace")
+    try:
+        assert '"ok"' in greeted(running)
+        pid = last_of(running)
+        assert (os.sched_getscheduler(pid), os.getpriority(os.PRIO_PROCESS, pid)) == (os.SCHED_OTHER, 0)
+    finally:
+        end(host, running)
+    done = host.run(*low, *service("classroom"), user="grace", stdin='{"verb":"hello","id":1}\n')
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "serves nobody at a low priority" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["agent", "classroom"])
+def test_last_words_are_waited_for_a_few_seconds_only(module: str, host: OwnRoot) -> None:
+    """Standard error may be a pipe of the caller's that is full."""
+    source, sink = os.pipe()
+    try:
+        os.set_blocking(sink, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(sink, b"x" * 4096)
+        os.set_blocking(sink, True)
+        refused = [*(["nice"] if module == "classroom" else []), *service(module)]
+        done = subprocess.run(
+            host.command(refused, "grace"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=sink,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        assert done.returncode != 0
+    finally:
+        os.close(source)
+        os.close(sink)
 
 
 def test_nothing_is_removed_under_the_hands_of_who_has_the_turn(host: OwnRoot) -> None:
