@@ -144,8 +144,14 @@ def gathered(folder: Path) -> tuple[Gathered, ...]:
 
 
 def machines(boards: Iterable[Gathered]) -> tuple[Machine, ...]:
-    """What of them is shown as a board."""
-    return tuple(Machine(one.host, one.board, one.error) for one in boards)
+    """What of them is shown as a board: first where somebody is stuck, the longest before all others."""
+    shown = (Machine(one.host, one.board, one.error) for one in boards)
+    return tuple(sorted(shown, key=lambda one: -_longest_stuck(one.board)))
+
+
+def _longest_stuck(board: Board | None) -> float:
+    """In seconds; less than 0 where nobody is."""
+    return max((row.idle_s for row in (board.rows if board else ()) if row.group == "stuck"), default=-1.0)
 
 
 def together(boards: Sequence[Gathered]) -> Board:

@@ -418,6 +418,18 @@ def test_the_whole_class_is_drawn_from_all_machines(ask: Asks, gathered: Path, f
     assert re.search(r"grace@lab01 .*p99.9 30 µs", out)
 
 
+def test_machines_where_somebody_is_stuck_come_first(ask: Asks, gathered: Path) -> None:
+    first = gathered / "lab01" / "board.json"
+    told = json.loads(first.read_text())
+    for row in told["rows"]:
+        row["group"] = "at work"
+    first.write_text(json.dumps(told))
+    lines = ask("collect", str(gathered))[1].splitlines()
+    heads = [line.split()[0] for line in lines if re.match(r"lab0\d  20", line)]
+    assert heads == ["lab02", "lab01"]
+    assert lines[-1] == "Stuck: grace + ilse on lab02 (10 min)"
+
+
 def test_curves_do_not_ask_what_could_be_improved_and_tell_who_is_silent(ask: Asks, gathered: Path) -> None:
     (gathered / "lab01" / "status.json").write_text(status(governor="improve"))
     assert ask("collect", str(gathered), "--chapter", "pinning")[0] == 0
