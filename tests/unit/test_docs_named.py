@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib
 import re
 import shlex
@@ -65,3 +66,16 @@ def test_the_class_file_of_teaching_is_one() -> None:
     made = parse_class("\n".join(line.strip() for line in block[1].splitlines()).encode())
     assert made.preset in PRESETS
     assert made.instructors == ("ada",)
+
+
+def test_the_map_of_the_house_names_each_module_of_a_report_and_each_verb_that_reaches_the_screen() -> None:
+    text = (REPOSITORY / "docs" / "architecture.md").read_text()
+    code = REPOSITORY / "jitter_workshop"
+    room = text.partition("\n### report\n")[2].partition("\n### ")[0]
+    named = re.findall(r"`([a-z_]+\*?)", room)
+    there = {file.stem for file in (code / "report").glob("[a-z]*.py")}
+    assert there
+    assert {one for one in there if not any(fnmatch.fnmatch(one, name) for name in named)} == set()
+    sentence = text.partition("Of `commands` only four reach `tui`: ")[2].partition(". Rooms")[0]
+    reach = {file.stem for file in (code / "commands").glob("*.py") if "jitter_workshop.tui" in file.read_text()}
+    assert set(re.findall(r"`(\w+)`", sentence)) == reach
