@@ -37,6 +37,8 @@ def _init(args: argparse.Namespace) -> int:
         _item("- ", f"{step.what}  ({clean(why, 160)})")
     if not asked.systemd:
         _item("", "(this machine's init is not systemd: both services are started by sudo for each connection)")
+    for one in classadmin.doubts(asked):
+        _item("! ", f"{one.what}: {one.fix}")
     _agreed(args, "Do it? [y/N] ")
     for step in classadmin.init(todo):
         _item("… ", step.what)

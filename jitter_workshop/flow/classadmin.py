@@ -8,6 +8,7 @@ import os
 import pwd
 import shutil
 import socket
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import read_topology
-from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, ClassFile, is_name
+from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, STUDENTS, ClassFile, is_name
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean
@@ -30,7 +31,7 @@ from jitter_workshop.paths import CLASS_FILE, RUN_DIR
 from jitter_workshop.tuning.journal import STATE_DIR
 from jitter_workshop.tuning.registry import find
 
-__all__ = ["GROUP", "Problem", "Step", "bundle", "check", "init", "remove", "to_do", "to_remove", "wish"]
+__all__ = ["GROUP", "Problem", "Step", "bundle", "check", "doubts", "init", "remove", "to_do", "to_remove", "wish"]
 
 _TEMPLATE = """\
 # What an instructor decides about this shared machine; docs/teaching.md says what each line does.
@@ -103,9 +104,14 @@ def check() -> tuple[Problem, ...]:
         found.append(
             Problem(f"the machine is not as it was: {clean(state.trouble, 200)}", "look, then 'class turn thaw'")
         )
-    if not asked.housekeeping:
-        found.append(Problem("every CPU is hot: logins disturb whoever measures", f"name fewer in {CLASS_FILE}"))
-    return (*found, *_instructors(asked))
+    return (*found, *doubts(asked))
+
+
+def doubts(asked: Wish) -> tuple[Problem, ...]:
+    """What a class file says that can hardly be meant on this host. Raises UsageError."""
+    described = parse_class(asked.class_data, CLASS_FILE)
+    hot = Problem("every CPU is hot: logins disturb whoever measures", f"name fewer in {CLASS_FILE}")
+    return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
 
 
 def bundle(out: Path, file: Path | None) -> None:
@@ -155,9 +161,8 @@ def remove() -> tuple[str, ...]:
     return (*filter(None, left), *(f"still there: {one}" for one in leftovers()))
 
 
-def _instructors(asked: Wish) -> Iterator[Problem]:
+def _instructors(described: ClassFile) -> Iterator[Problem]:
     """The sockets and the rule in sudoers are the group's: an instructor who is not in it cannot reach the services."""
-    described = parse_class(asked.class_data, CLASS_FILE)
     try:
         group = grp.getgrnam(GROUP)
     except KeyError:
@@ -170,6 +175,18 @@ def _instructors(asked: Wish) -> Iterator[Problem]:
             continue
         if user.pw_uid and user.pw_gid != group.gr_gid and name not in group.gr_mem:
             yield Problem(f"{name} is an instructor and not in the group {GROUP}", f"usermod -aG {GROUP} {name}")
+
+
+def _permitted(described: ClassFile) -> Iterator[Problem]:
+    """Whoever is meant by a name that is nobody's may apply what all students may."""
+    for name in described.may_apply:
+        if name == STUDENTS:
+            continue
+        try:
+            pwd.getpwnam(name)
+        except KeyError:
+            what = f"{CLASS_FILE} says what {name} may apply, who is no user here"
+            yield Problem(what, f"useradd, or edit it: '{STUDENTS}' is all of them")
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
@@ -196,7 +213,10 @@ def _understood(data: bytes, file: Path | None) -> ClassFile:
 def _class_data(file: Path | None) -> bytes:
     place = file if file is not None else Path(CLASS_FILE)
     try:
-        with place.open("rb") as source:
+        # Neither waited for, as a pipe would be, nor taken from where each look finds something else.
+        with os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source:
+            if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                raise UsageError(f"{clean(place, 200)} is no file", "write the class into one")
             return source.read(MAX_BYTES + 1)
     except FileNotFoundError:
         if file is not None:

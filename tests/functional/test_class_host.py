@@ -20,6 +20,8 @@ import pytest
 from jitter_workshop.agent.link import SocketLink
 from jitter_workshop.classroom import bundle, install, services
 from jitter_workshop.errors import HostError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.topology import read_topology
 from tests.ownroot import LIMIT_S, OwnRoot, own_root
 
 pytestmark = pytest.mark.slow
@@ -246,8 +248,23 @@ def test_a_class_file_that_makes_no_sense_is_named_and_never_overwritten(host: O
         assert any("nobody-of-this-name" in one for one in problems(host))
         file.write_text(CLASS.replace('["root"]', '["eve"]'))
         assert problems(host) == ["eve is an instructor and not in the group jitterlab"]
+        file.write_text(CLASS.replace("students", "student"))
+        assert problems(host) == ["/etc/jitter-workshop/class.toml says what student may apply, who is no user here"]
         file.write_text(CLASS.replace("A class", "Another"))
         assert problems(host) == []
+    finally:
+        file.write_text(CLASS)
+
+
+def test_what_can_hardly_be_meant_is_said_before_it_is_done(host: OwnRoot) -> None:
+    file, online = host.path("/etc/jitter-workshop/class.toml"), read_topology(HostRoot()).online
+    host.path("/srv/odd.toml").write_text(CLASS.replace('"1"', f'"{online}"').replace("students", "student"))
+    try:
+        done = host.run(LAUNCHER, "class", "init", "--yes", "--file", "/srv/odd.toml")
+        assert done.returncode == 0, done.stderr
+        said = " ".join(done.stderr.split())
+        for one in ("! every CPU is hot: ", "! /etc/jitter-workshop/class.toml says what student may apply, who is no"):
+            assert -1 < said.find(one) < said.find("… ")
     finally:
         file.write_text(CLASS)
 

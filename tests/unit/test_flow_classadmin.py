@@ -3,6 +3,7 @@ none."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,29 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "class.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="is no text in UTF-8"):
         classadmin.wish(tmp_path / "class.toml")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_is_no_file_is_refused_and_never_waited_for(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "class.toml"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match=f"{place} (is no file|cannot be read: Is a directory)"):
+        classadmin.wish(place)
+
+
+def test_a_name_of_nobody_is_doubted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classadmin.install, "interpreter", lambda: "/usr/bin/python3")
+    file = tmp_path / "class.toml"
+    file.write_text(GOOD + '[may_apply]\nstudent = []\nstudents = ["*"]\nroot = []')
+    doubts = [one for one in classadmin.doubts(classadmin.wish(file)) if "may apply" in one.what]
+    (said,) = doubts
+    assert said.what.endswith("says what student may apply, who is no user here")
+    assert said.fix == "useradd, or edit it: 'students' is all of them"
 
 
 def test_a_cpu_that_is_not_online_is_named(tmp_path: Path) -> None:
