@@ -15,7 +15,7 @@ from jitter_workshop import paths
 from jitter_workshop.agent import turnfile
 from jitter_workshop.agent.turnfile import now_s as now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
-from jitter_workshop.errors import BusyError, HostError, MeasureError, WaitStopped, WorkshopError
+from jitter_workshop.errors import BusyError, HostError, MeasureError, UsageError, WaitStopped, WorkshopError
 from jitter_workshop.flow.stillmine import Still
 from jitter_workshop.flow.turnabove import only_one, turn_above
 from jitter_workshop.host.classfile import parse_class
@@ -84,7 +84,12 @@ def class_host(where: str = "") -> ClassHost | None:
         return None
     except OSError as error:
         raise HostError(f"{where} cannot be read: {error.strerror}", "ask the instructor") from error
-    described = parse_class(data, where)
+    try:
+        described = parse_class(data, where)
+    except UsageError as error:
+        if os.geteuid() != 0:
+            error.advice = "tell the instructor, who corrects it as root"
+        raise
     try:
         user = pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitter_workshop.errors import UsageError
@@ -11,6 +11,7 @@ from jitter_workshop.model.classfile import MAX_BYTES, MAX_NAMES, PRESETS, TURN_
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 
+_KEYS = ("name", "hot_cpus", "instructors", "chapters", "longest_turn_minutes", "preset", "may_apply")
 _ADVICE = "docs/teaching.md shows a whole one"
 
 
@@ -26,6 +27,8 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{where} cannot be read: {clean(error, 120)}", _ADVICE) from error
     read = _Reader(where, found)
+    # First: a misspelt word would else be told as the one that is missing then.
+    read.only(_KEYS)
     low, high = TURN_LIMITS_S
     minutes = read.number("longest_turn_minutes", 4.0)
     if not low <= minutes * 60 <= high:
@@ -33,7 +36,7 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
     preset = read.text("preset", "quick", 20)
     if preset not in PRESETS:
         raise read.refuse(f"preset is one of {', '.join(PRESETS)}")
-    described = ClassFile(
+    return ClassFile(
         name=read.text("name", None, 80),
         hot_cpus=read.cpus("hot_cpus"),
         instructors=read.names("instructors"),
@@ -42,19 +45,17 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
         preset=preset,
         may_apply=read.permissions("may_apply"),
     )
-    read.nothing_else()
-    return described
 
 
 class _Reader:
-    """Takes keys out of a table, and refuses what is left."""
+    """Takes the keys of a table, each of which has to be what it is for."""
 
     def __init__(self, where: str, table: Mapping[str, Any]) -> None:
         self._where = where
         self._left = dict(table)
 
-    def refuse(self, why: str) -> UsageError:
-        return UsageError(f"{self._where}: {why}", _ADVICE)
+    def refuse(self, why: str, advice: str = _ADVICE) -> UsageError:
+        return UsageError(f"{self._where}: {why}", advice)
 
     def text(self, key: str, default: str | None, limit: int) -> str:
         value = self._left.pop(key, default)
@@ -94,9 +95,10 @@ class _Reader:
                 raise self.refuse(f"{key}: '{clean(who, 40)}' is no user name")
         return {who: self._names(f"{key}.{who}", ids) for who, ids in table.items()}
 
-    def nothing_else(self) -> None:
-        if self._left:
-            raise self.refuse(f"there is no '{clean(min(self._left), 40)}'")
+    def only(self, keys: Sequence[str]) -> None:
+        unknown = sorted(self._left.keys() - set(keys))
+        if unknown:
+            raise self.refuse(f"there is no '{clean(unknown[0], 40)}'", f"one of {', '.join(keys)}")
 
     def _names(self, key: str, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list) or len(value) > MAX_NAMES or not all(is_name(one) for one in value):

@@ -52,6 +52,7 @@ def test_what_is_not_said() -> None:
         (b'name = ""', "name is a text"),
         (b'name = "a\\u001b[2Jb"', "name is a text"),
         (b'name = "x"', "hot_cpus is missing"),
+        (b'name = "x"\nhot_cpu = "2-3"', "there is no 'hot_cpu'"),
         (b'name = "x"\nhot_cpus = ""', "hot_cpus is a list"),
         (b'name = "x"\nhot_cpus = "2-"', "hot_cpus is a list"),
         (b'name = "x"\nhot_cpus = [2]', "hot_cpus is a list"),
