@@ -69,8 +69,9 @@ def board_text(machines: Sequence[Machine], columns: Sequence[Column], near: Nea
 
 
 def who(row: BoardRow) -> str:
-    """A member, with their team."""
-    return called(" + ".join(dict.fromkeys((row.user, *row.posted.people))), 40)
+    """A member, and with whom they say they are: the row is theirs alone, and nobody else was asked."""
+    others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
+    return called(f"{row.user} with {', '.join(others)}" if others else row.user, 40)
 
 
 def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:

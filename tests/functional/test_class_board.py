@@ -95,12 +95,12 @@ def test_the_board_of_a_class(ask: Asks, full: Path) -> None:
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert "2 members: 1 stuck · 1 at work" in lines[0]
-    grace = next(line for line in lines if "grace + ilse" in line)
+    grace = next(line for line in lines if "grace with ilse" in line)
     assert re.search(r"●✓ +4 compare +30 µs +30 µs +10 min$", grace)
     alan = next(line for line in lines if "alan" in line)
     assert re.search(r"4 plan +90 µs +9 µs$", alan)
     assert lines.index(grace) < lines.index(alan)
-    assert lines[-1] == "Stuck: grace + ilse (10 min)"
+    assert lines[-1] == "Stuck: grace with ilse (10 min)"
 
 
 def test_its_json_is_as_promised(ask: Asks, full: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_fleet_that_is_well(ask: Asks, gathered: Path) -> None:
     assert "2 machines, 2 with nothing to improve" in out
     stuck = out.splitlines()[-1]
     assert stuck.startswith("Stuck: ")
-    assert all(f"grace + ilse on {host} (10 min)" in stuck for host in ("lab01", "lab02"))
+    assert all(f"grace with ilse on {host} (10 min)" in stuck for host in ("lab01", "lab02"))
     told = json.loads(ask("collect", str(gathered), "--json")[1])
     assert [host["host"] for host in told["hosts"]] == ["lab01", "lab02"]
     assert len(told["students"]) == 4
@@ -393,7 +393,7 @@ def test_a_silent_machine_is_told_and_the_others_are_shown(
     (told_once,) = [line for line in out.splitlines() if line.startswith("lab02")]
     assert told_once.startswith("lab02: " if answered else "lab02: silent (")
     assert why in out
-    assert "grace + ilse" in out
+    assert "grace with ilse" in out
     told = json.loads(ask("collect", str(gathered), "--json")[1])
     one, other = told["hosts"]
     assert one["error"] is None
@@ -427,7 +427,7 @@ def test_machines_where_somebody_is_stuck_come_first(ask: Asks, gathered: Path) 
     lines = ask("collect", str(gathered))[1].splitlines()
     heads = [line.split()[0] for line in lines if re.match(r"lab0\d  20", line)]
     assert heads == ["lab02", "lab01"]
-    assert lines[-1] == "Stuck: grace + ilse on lab02 (10 min)"
+    assert lines[-1] == "Stuck: grace with ilse on lab02 (10 min)"
 
 
 def test_curves_do_not_ask_what_could_be_improved_and_tell_who_is_silent(ask: Asks, gathered: Path) -> None:
