@@ -68,7 +68,9 @@ def entry(
 
 def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
     """What can be done here first, then what is taught on a recording, then the rest; each group in teaching order.
-    ``of_class``: the chapters of a class, in its order, none for all; what it leaves out comes last."""
+    ``entries``: the whole course in its order, by which they are numbered. ``of_class``: the chapters of a class, in
+    its order, none for all; what it leaves out comes last."""
+    entries = tuple(dataclasses.replace(e, number=n) for n, e in enumerate(entries, 1))
     if not of_class:
         return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed)))
     place = {ident: number for number, ident in enumerate(of_class)}

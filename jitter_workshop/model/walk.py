@@ -42,6 +42,7 @@ class PathEntry:
 
     ``guess``: None = nothing predicted, else whether the prediction was near (in a hunt, whether one was won).
     ``setting`` None = chapter sets nothing. ``in_class``: False for a chapter that a class host's class leaves out.
+    ``number``: in the course, as a class's board has it, too, wherever the chapter stands in the path.
     """
 
     chapter_id: str
@@ -58,6 +59,7 @@ class PathEntry:
     guess: bool | None
     rehearsed: bool = False
     in_class: bool = True
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,8 +115,9 @@ class PlainWalk:
                 raise Leave
             if answer == "" and following is not None:
                 return following.chapter_id
-            if answer.isascii() and answer.isdigit() and 1 <= int(answer[:4]) <= len(path):
-                return path[int(answer[:4]) - 1].chapter_id
+            chosen = next((entry for entry in path if answer == str(entry.number)), None)
+            if chosen is not None:
+                return chosen.chapter_id
             try:
                 self._command(answer, len(path))
             except WorkshopError as error:

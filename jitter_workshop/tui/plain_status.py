@@ -16,7 +16,7 @@ _WORDS = {"improve": "can be better", "ok": "ok", "info": "to know", "unavailabl
 def status_lines(found: Findings, path: Sequence[PathEntry], width: int) -> list[str]:
     """The hot CPUs, how many checks say what, and each that can be better or has drifted; no line of more than
     ``width`` columns (20 at least)."""
-    numbers = {entry.chapter_id: n for n, entry in enumerate(path, start=1)}
+    numbers = {entry.chapter_id: entry.number for entry in path}
     lines = wrap("A recorded host, not this machine.", width) if found.recorded else []
     one = "CPU" if found.hot.isdigit() else "CPUs"
     lines += wrap(f"Hot {one} {found.hot}: {clean(found.why_hot, 400)}.", width)

@@ -121,7 +121,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
         lines.append(f"{_HEADINGS[group.state]:<{wide + 6}}{columns}"[:width].rstrip())
         if group.reason:
             lines += wrap(f"{clean(group.reason, 200)}:", width, "     ")
-        for n, e in group.entries:
+        for _, e in group.entries:
             sign = "▸" if e.chapter_id == next_id else "●" if e.done else "○"
             title = clean(e.title, wide)
             if here:
@@ -130,7 +130,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
                 state = f"  {setting:^7}  {curve:^5}  {mark(e.guess):^5}"
             else:
                 state = "" if group.reason else f"  {clean(e.reason, max(width - wide - 8, 1))}"
-            lines.append(f"{n + 1:>2} {sign} {title:<{wide + 1}}{state}"[:width].rstrip())
+            lines.append(f"{e.number:>2} {sign} {title:<{wide + 1}}{state}"[:width].rstrip())
     return lines
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from jitter_workshop.flow.classboard import judged
 from jitter_workshop.flow.classhost import TurnOver
 from tests.fakes import open_workshop
 from tests.madeclass import MadeClass, view_of, waits
@@ -46,6 +48,19 @@ def test_help_on_the_path_names_every_word_that_works_there(made: MadeClass) -> 
     assert "status what this host is set to" in said
     assert "none of these" not in said
     assert "give: the turn back" in flat(talk(made.open(), "take|q"))
+
+
+def test_a_chapter_has_the_number_that_the_instructors_board_gives_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although a class of other chapters has another path."""
+    made = MadeClass(tmp_path / "class", monkeypatch, 'chapters = ["isolation", "pinning"]\n')
+    numbers = {column.id: column.number for column in judged().columns}
+    workshop = made.open(course=Path(__file__).parents[2] / "lessons")
+    said = talk(workshop, f"{numbers['pinning']}|path|q")
+    assert {entry.chapter_id: entry.number for entry in workshop.path()} == numbers
+    assert re.search(rf"(?m)^ *{numbers['pinning']} . Pinning", said)
+    assert "Pinning: ▸LOOK" in flat(said)
 
 
 def test_take_and_give(made: MadeClass) -> None:
