@@ -55,16 +55,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.classhost import in_words, now_s, read_turns, turn_json
+    from jitter_workshop.flow.classhost import in_words, now_s, queue_rows, read_turns, turn_json
 
     state = read_turns()
     if args.json:
         print_json(turn_json(state, now_s()))
     else:
         print(in_words(state, os.geteuid(), now_s()))
-        for number, one in enumerate(state.queue, start=1):
-            people = clean(" and ".join(one.people), 200)
-            print(f"  {number}. {people}, waiting for {(now_s() - one.since_s) / 60:.0f} min")
+        for row in queue_rows(state, os.geteuid(), now_s()):
+            print(f"  {row.line}")
     return 0
 
 

@@ -53,6 +53,21 @@ class Place:
     at_most_s: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One who waits. ``own``: it is who asks, "you" in ``who``. ``at_most``: until their turn begins at the latest, ""
+    where nobody can tell."""
+
+    number: int
+    who: str
+    own: bool
+    at_most: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.number}. {self.who}  {self.at_most}".rstrip()
+
+
 class TurnOver(MeasureError):
     """The turn of a class host ended while something was done in it. ``why``: in the agent's words. ``run``: what was
     measured until then, None for nothing."""
@@ -161,6 +176,16 @@ def place_words(state: TurnState, uid: int, at_s: float) -> str:
     return f"{many(here.before, 'turn')} before yours{soon}"
 
 
+def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
+    """Those who wait, in order, as ``uid`` sees them."""
+    rows = []
+    for number, one in enumerate(state.queue, start=1):
+        here, own = place(state, one.uid, at_s), one.uid == uid
+        at_most = f"at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
+        rows.append(QueueRow(number, "you" if own else called(" and ".join(one.people), 40), own, at_most))
+    return tuple(rows)
+
+
 def barrier_words(state: TurnState) -> list[str]:
     """What keeps turns from beginning, in sentences."""
     said = []
@@ -221,12 +246,10 @@ def need_turn(hands: Hands) -> bool:
     return True
 
 
-def turn_left_s() -> float | None:
-    """How long this user's turn goes on, None where it has no end, or there is none."""
-    turn = read_turns().turn
-    if turn is None or turn.uid != os.geteuid() or turn.ends_s is None:
-        return None
-    return max(turn.ends_s - now_s(), 0.0)
+def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
+    """How long a user's turn goes on, None where it has no end, or there is none."""
+    turn = state.turn
+    return None if turn is None or turn.uid != uid or turn.ends_s is None else max(turn.ends_s - at_s, 0.0)
 
 
 @contextlib.contextmanager

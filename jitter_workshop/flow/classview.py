@@ -12,35 +12,26 @@ from jitter_workshop.classroom import banner as banners
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.classhost import (
     ClassHost,
+    QueueRow,
     as_sentence,
     barrier_words,
     class_host,
     holder_words,
+    left_s,
     minutes,
     now_s,
     place,
     place_words,
+    queue_rows,
     read_turns,
 )
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.model.board import Banner
 from jitter_workshop.model.classfile import GROUP
-from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.turn import TurnState
 
 MOST_ROWS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRow:
-    """One who waits. ``own``: it is this user. ``at_most``: until their turn begins at the latest, "" where nobody can
-    tell."""
-
-    number: int
-    people: str
-    own: bool
-    at_most: str
 
 
 class ClassView:
@@ -89,8 +80,7 @@ class ClassView:
     @property
     def left_s(self) -> float | None:
         """How long this workshop's turn goes on; None for an instructor's, and for who has none."""
-        turn = self._state.turn
-        return None if turn is None or turn.ends_s is None or not self.has_turn else max(turn.ends_s - self._at_s, 0.0)
+        return left_s(self._state, os.geteuid(), self._at_s) if self.has_turn else None
 
     @property
     def standing(self) -> tuple[object, ...]:
@@ -124,18 +114,13 @@ class ClassView:
 
     def queue(self) -> tuple[QueueRow, ...]:
         """Those who wait, in order: as many as a page has room for, oneself always among them."""
-        rows = []
-        for number, one in enumerate(self._state.queue, start=1):
-            here = place(self._state, one.uid, self._at_s)
-            at_most = f"at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
-            own = one.uid == os.geteuid()
-            rows.append(QueueRow(number, called(" and ".join(one.people), 40), own, at_most))
+        rows = queue_rows(self._state, os.geteuid(), self._at_s)
         return tuple(row for row in rows if row.number <= MOST_ROWS or row.own)
 
     def unseen(self) -> str:
         """How many more wait than :meth:`queue` tells of, "" for none."""
         more = len(self._state.queue) - len(self.queue())
-        return f"{many(more, 'more')} wait".replace("mores", "more") if more else ""
+        return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
 
     def settle(self) -> None:
         """Where the turn of this workshop is over, know why, and that what was applied in it is given back. Not while

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import secrets
 import time
 from collections import Counter
@@ -21,7 +22,7 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow import measure as measuring
 from jitter_workshop.flow import proving_plan, quiet
-from jitter_workshop.flow.classhost import TurnOver, minutes, need_turn, turn_left_s
+from jitter_workshop.flow.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
 from jitter_workshop.flow.hands import Hands
 from jitter_workshop.flow.isolated import Place
 from jitter_workshop.flow.proving_plan import Drawn, ProveRequest, draw
@@ -148,11 +149,11 @@ class _Spoiled(Exception):
 
 def _too_short(plan: ProofPlan) -> str:
     """That a proof is longer than the rest of the turn, in a sentence; "" where it fits."""
-    left_s = turn_left_s()
-    if left_s is None or plan.total_s <= left_s:
+    left = left_s(read_turns(), os.geteuid(), now_s())
+    if left is None or plan.total_s <= left:
         return ""
-    takes, left = minutes(plan.total_s), minutes(left_s)
-    return f"it takes about {takes}, and your turn ends in {left}: the rounds that are finished by then are judged"
+    takes = f"it takes about {minutes(plan.total_s)}, and your turn ends in {minutes(left)}"
+    return f"{takes}: the rounds that are finished by then are judged"
 
 
 class _Series:

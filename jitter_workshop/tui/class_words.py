@@ -73,7 +73,7 @@ def waiting_lines(view: ClassView, width: int, palette: Palette) -> Iterable[Tex
     for row in view.queue():
         colour = f"bold {palette.text}" if row.own else palette.dim
         sign = "▸" if row.own else " "
-        who = clean("you" if row.own else row.people, room)
+        who = clean(row.who, room)
         yield Text.assemble(
             (f"{sign} {row.number:>2}  ", palette.accent), (f"{who:<{room}}  {row.at_most:>16}", colour)
         )

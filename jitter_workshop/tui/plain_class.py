@@ -71,7 +71,9 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
     if answer == "turn":
         talk.tell(clean(view.holder, 400))
         for row in view.queue():
-            talk.tell(f"{row.number}. {'you' if row.own else row.people}  {row.at_most}".rstrip(), "  ", "     ")
+            talk.tell(row.line, "  ", "     ")
+        if more := view.unseen():
+            talk.tell(more, "     ")
     elif answer == "take":
         if view.has_turn:
             talk.tell("You have it already.")

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from jitter_workshop.flow import classhost
-from jitter_workshop.model.turn import TurnState
+from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.turn import Process, TurnState, Waiting
 from jitter_workshop.paths import RUN_DIR
 from tests import tuned_tree
 
@@ -87,6 +89,18 @@ def test_take_holds_until_ctrl_c_and_others_see_it(machine: Machine) -> None:
     assert out == "You have the turn, 4 min left.\n"
     assert "Ctrl-C gives it back" in err
     until(lambda: machine.state().turn is None)
+
+
+def test_who_waits_is_told_as_in_the_workshop(machine: Machine) -> None:
+    holder = machine.start("take")
+    until(lambda: machine.state().turn)
+    others = machine.state()
+    waits = Waiting(4_000_000_001, ("edsger", "barbara"), Process(3, 1), Process(4, 1), classhost.now_s(), 240.0)
+    file = Path(machine.run_dir) / "turns.json"
+    file.write_text(json.dumps(to_plain(replace(others, queue=(waits,)))))
+    assert machine.say()[1].splitlines()[1] == "  1. edsger and barbara  at most 4 min"
+    holder.send_signal(signal.SIGINT)
+    holder.communicate(timeout=LIMIT_S)
 
 
 def test_an_instructor_ends_it_and_it_is_told_why(machine: Machine) -> None:

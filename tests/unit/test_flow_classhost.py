@@ -30,6 +30,16 @@ def test_who_has_the_turn_and_who_comes_next() -> None:
     assert classhost.in_words(TurnState("boot"), 1001, 0.0) == "Nobody has the turn."
 
 
+def test_who_waits_is_told_in_one_way() -> None:
+    state = TurnState("boot", 7, TURN, (waits(1002), waits(1003, None), waits(1004)))
+    rows = classhost.queue_rows(state, 1003, 60.0)
+    assert [row.line for row in rows] == ["1. user1002  at most 3 min", "2. you  at most 7 min", "3. user1004"]
+    assert [row.own for row in rows] == [False, True, False]
+    assert classhost.left_s(state, 1001, 60.0) == 180.0
+    assert classhost.left_s(state, 1002, 60.0) is None
+    assert classhost.left_s(TurnState("boot"), 1002, 60.0) is None
+
+
 def test_where_nobody_knows_how_long_nothing_is_promised() -> None:
     held = TurnState("boot", 7, replace(TURN, ends_s=None), (waits(1002),))
     assert classhost.place(held, 1002, 0.0) == classhost.Place(1, None)
