@@ -13,17 +13,14 @@ from jitter_workshop.errors import UsageError
 def run(args: argparse.Namespace) -> int:
     """0 every machine answered and has nothing to improve, 1 otherwise. With ``--chapter`` 0 every board is there, for
     the curves say nothing of what could be improved."""
-    from jitter_workshop.commands.class_board import known_place, show_boards, show_class_curves
+    from jitter_workshop.commands.class_board import known_place, one_form, show_boards, show_class_curves
     from jitter_workshop.flow.classboard import board_json, csv_table, gathered, judged, together
     from jitter_workshop.report.fleet_text import fleet, fleet_text
     from jitter_workshop.report.terminal import output_style
 
     if len(args.words) != 1 or not args.words[0]:
         raise UsageError("one folder is asked for", "'class collect FOLDER': what the playbook gather.yml wrote")
-    if args.csv and args.json:
-        raise UsageError("--csv and --json are two forms", "say one of them")
-    if args.chapter is not None and (args.csv or args.json):
-        raise UsageError("--chapter draws the curves", "--csv and --json have every chapter: leave it out")
+    one_form(args)
     known_place(args.chapter, args.step)
     machines = gathered(Path(args.words[0]))
     if not machines:
