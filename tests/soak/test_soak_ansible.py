@@ -279,12 +279,15 @@ def test_what_is_said_reaches_every_machine(hosts: Desk) -> None:
 
     words = 'it\'s "five" minutes; $HOME'
     assert hosts.play("say.yml", chapter="pinning", step="compare", words=words).of("changed") == [1, 1, 1]
-    assert [(one["chapter"], one["step"], one["text"]) for one in banners()] == [("pinning", "compare", words)] * 3
+    said = [(one["by"], one["chapter"], one["step"], one["text"]) for one in banners()]
+    assert said == [(INSTRUCTOR, "pinning", "compare", words)] * 3
     for wrong in ({}, {"say": "bogus"}, {"say": "freeze", "words": "x"}, {"chapter": "bogus"}, {"step": "look"}):
         done = hosts.play("say.yml", **wrong)
         assert (done.code, done.of("changed")) == (2, [0, 0, 0]), wrong
         assert done.of("failed") == [1, 1, 1]
     assert [one["text"] for one in banners()] == [words] * 3
+    assert hosts.play("say.yml", "-b", words="later").of("changed") == [1, 1, 1]
+    assert [(one["by"], one["text"]) for one in banners()] == [("root", "later")] * 3
     assert hosts.play("say.yml", say="clear").code == 0
     assert [hosts.lab.ssh(host, "grace", f"test -e {BANNER}", check=False).returncode for host in HOSTS] == [1] * 3
     for say, frozen in (("freeze", True), ("thaw", False)):
