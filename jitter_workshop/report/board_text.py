@@ -118,7 +118,12 @@ def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterable[s
     else:
         groups = {group: found for group in _GROUPS if (found := [row for row in board.rows if row.group == group])}
         counts = " · ".join(f"{len(found)} {group}" for group, found in groups.items())
-        yield f"{title}  {when}  {many(len(board.rows), 'member')}: {counts}"
+        said = f"{many(len(board.rows), 'member')}: {counts}"
+        if columns_of(f"{called(host, 40)}  {when}  {said}") <= style.width:
+            yield f"{title}  {when}  {said}"
+        else:
+            yield f"{title}  {when}"
+            yield from wrap(said, style.width)
         yield style.paint(_heads(layout), "dim")
         for group, found in groups.items():
             name, (why, how) = group.upper(), _GROUPS[group]
@@ -185,8 +190,8 @@ def _legend(layout: _Layout, unknown: int) -> list[str]:
         lines += wrap(said, style.width)
     marks = ("● all marks", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
     what = (
-        "last, best: of the newest curve, and the lowest of the same chapter, at the percentile that the chapter asks"
-        f" about, else at p{BEST_BY:g}, of spin at p99.9999; by their own programs."
+        "last, best: the newest curve and the lowest like it, at the percentile that its chapter asks about,"
+        f" else p{BEST_BY:g} (spin: p99.9999); by their own programs."
     )
     return [style.paint(line, "dim") for line in (*lines, *_packed(marks, style.width), *wrap(what, style.width))]
 

@@ -172,14 +172,17 @@ def test_what_has_no_room_is_said() -> None:
     st.lists(st.text(max_size=30), min_size=1, max_size=6),
     st.integers(0, 17),
     st.floats(0, 1e6),
-    st.sampled_from(get_args(Group)),
+    st.lists(st.sampled_from(get_args(Group)), min_size=6, max_size=6),
 )
 def test_every_line_fits_whatever_the_names(
-    width: int, names: list[str], begun: int, idle_s: float, group: Group
+    width: int, names: list[str], begun: int, idle_s: float, groups: list[Group]
 ) -> None:
     chapters = tuple(PostedChapter(c.id, "measure", False, True, False) for c in COLUMNS[:begun])
     posted = Posted("s", tuple(names), chapters[-1].id if chapters else None, "measure", chapters, (run(chapter="c1"),))
-    text = board(*(row(name, idle_s, group, posted=posted) for name in names), columns=COLUMNS, style=Style(width))
+    rows = [row(name, idle_s, group, posted=posted) for name, group in zip(names, groups, strict=False)]
+    text = board(*rows, columns=COLUMNS, style=Style(width))
+    everybody = board(*(row("x", idle_s, group) for group in get_args(Group) for _ in range(12)), style=Style(width))
+    assert all(columns_of(line) <= width for line in everybody.splitlines())
     told = text.partition("\nStuck: ")[0]  # a sentence, which breaks at blanks
     assert all(columns_of(line) <= width and line.isprintable() for line in told.splitlines())
 
