@@ -116,6 +116,7 @@ def known_place(ident: str | None, step: str | None) -> None:
 
 def _present(args: argparse.Namespace) -> int:
     from jitter_workshop.flow import classboard
+    from jitter_workshop.flow.classhost import class_chapters
 
     words = " ".join(args.words)
     if args.clear:
@@ -124,6 +125,9 @@ def _present(args: argparse.Namespace) -> int:
         classboard.present_nothing()
         return 0
     known_place(args.chapter, args.step)
+    chosen = class_chapters()
+    if args.chapter is not None and chosen and args.chapter not in chosen:
+        raise UsageError(f"{args.chapter} is no chapter of this class", f"one of {', '.join(chosen)}")
     if len(words) > MAX_SAID:
         raise UsageError(f"that is {len(words)} characters, and {MAX_SAID} are shown", "say it shorter")
     if not words and args.chapter is None:

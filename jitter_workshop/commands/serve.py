@@ -42,6 +42,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--port is a number from 1024 to 65535", "or 0, for any that is free")
     if not 1 <= args.sessions <= MOST_SESSIONS:
         raise UsageError(f"--sessions is a number from 1 to {MOST_SESSIONS}")
+    if args.session is not None:
+        from jitter_workshop.session.store import SessionStore
+
+        SessionStore().has(args.session)  # else each page would say that it cannot begin
     try:
         from jitter_workshop.tui.webserver import ADDRESS, WebServer, listen
     except ModuleNotFoundError as error:

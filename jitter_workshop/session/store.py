@@ -110,14 +110,20 @@ class SessionStore:
 
     def open_or_create(self, wanted: str, host: str, *, recorded: bool = False) -> OpenSession:
         """For ``--session NAME``: the session of this id or name, or a new one of this name (see :meth:`create`)."""
+        return self.open(wanted) if self.has(wanted) else self.create(wanted, host, recorded=recorded)
+
+    def has(self, wanted: str) -> bool:
+        """Whether ``--session NAME`` means a session that is there, else one of that name can be made. Raises
+        SessionError, UsageError where neither is so."""
         sessions, _ = self.list()
         try:
             ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
         except SessionError:
             if wanted.startswith("@") or any(s.id.startswith(wanted) for s in sessions):
                 raise
-            return self.create(wanted, host, recorded=recorded)
-        return self.open(wanted)
+            ids.checked_name(wanted)
+            return False
+        return True
 
     def find(self, wanted: str) -> Session:
         """A session by id, the unique beginning of one, name or ``@1``, without opening it."""

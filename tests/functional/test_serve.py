@@ -224,7 +224,17 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--port", "80"], ["--port", "-1"], ["--port", "70000"], ["--sessions", "0"], ["--root", "/proc"], ["x"]]
+    "words",
+    [
+        ["--port", "80"],
+        ["--port", "-1"],
+        ["--port", "70000"],
+        ["--sessions", "0"],
+        ["--root", "/proc"],
+        ["x"],
+        ["--session", "@9"],
+        ["--session=-x"],
+    ],
 )
 def test_what_makes_no_sense(words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["serve", *words]) == 2

@@ -32,6 +32,12 @@ def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
     return said.err.removeprefix("jitter-workshop: ").rstrip("\n")
 
 
+def test_nobody_is_sent_to_a_chapter_that_the_class_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    Path(paths.CLASS_FILE).write_text('name = "a"\nhot_cpus = "1"\nchapters = ["baseline", "pinning"]\n')
+    said = refused("present --chapter governor", capsys)
+    assert said == "governor is no chapter of this class; one of baseline, pinning"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
