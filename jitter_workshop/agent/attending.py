@@ -142,10 +142,14 @@ class Attending:
             self._turns.reclaim()
 
     def _give_back(self) -> str:
-        """Give back everything that students applied; "" or what could not be given back."""
+        """Give back everything that students applied; "" or what could not be given back. Raises Busy while somebody
+        else changes the host; who changed nothing waits for nobody."""
         self._end_trace()
         leased, self._changes.leased, self._changes.lease_s = self._changes.leased, [], None
-        result = self._changes.restore((), (*_of_students(self._setup, self._changes), *leased))
+        journals = (*_of_students(self._setup, self._changes), *leased)
+        if not journals:
+            return ""
+        result = self._changes.restore((), journals)
         self.restored(result)
         left = [f"{one.tunable}: {one.reason}" for one in result.left_alone]
         rest = f" (and {len(left) - 2} more)" if len(left) > 2 else ""

@@ -33,9 +33,9 @@ class Held:
         except OSError as error:
             raise HostError(f"process {pid} cannot be held: {reason(error)}") from error
         try:
-            owners = _owners(root, pid)
+            found = owners(root, pid)
             self.check()
-            if uid != 0 and owners != {uid}:
+            if uid != 0 and found != {uid}:
                 raise HostError(f"process {pid} is not yours")
         except BaseException:
             os.close(self._file)
@@ -91,7 +91,7 @@ def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: 
             process.check()
 
 
-def _owners(root: HostRoot, pid: int) -> set[int]:
+def owners(root: HostRoot, pid: int) -> set[int]:
     """The four user ids of a process (proc_pid_status(5)); empty where they cannot be read."""
     for line in (root.text(f"/proc/{pid}/status") or "").splitlines():
         if line.startswith("Uid:"):

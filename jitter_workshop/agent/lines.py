@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
+import stat
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.errors import UsageError
+from jitter_workshop.errors import HostError, UsageError
 
 IDLE_LIMIT_S = 3600.0
 """How long a connection without a lease may say nothing."""
@@ -42,10 +44,53 @@ class Attention(Protocol):
         """Whether what the caller had is over, so that nothing more is to be waited for with them."""
 
 
+class _Unwaiting:
+    """Reads from or writes to a descriptor, and never waits: a caller of sudo's may hold both ends of a pipe, and take
+    what select(2) saw, or fill it. Whether a description waits is its holders' to set, so a pipe is opened anew; only
+    a pipe that this user may not open is used as it is, by a service that holds nothing for its caller."""
+
+    def __init__(self, descriptor: int, flags: int) -> None:
+        self._file = descriptor
+        self._opened = False
+        self._socket = None
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISSOCK(mode):
+            import socket
+
+            self._socket = socket.socket(fileno=os.dup(descriptor))
+            self._now = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+        elif stat.S_ISFIFO(mode):
+            try:
+                self._file = os.open(f"/proc/self/fd/{descriptor}", flags | os.O_NONBLOCK | os.O_CLOEXEC)
+                self._opened = True
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # a FIFO with a name, which would wait for whoever comes to read it
+                    raise HostError("nobody reads the answers") from error
+
+    def read(self, most: int) -> bytes:
+        """Raises BlockingIOError where nothing is there."""
+        return os.read(self._file, most) if self._socket is None else self._socket.recv(most, self._now)
+
+    def write(self, data: memoryview) -> int:
+        """Raises BlockingIOError where nothing is taken."""
+        return os.write(self._file, data) if self._socket is None else self._socket.send(data, self._now)
+
+    def close(self) -> None:
+        if self._opened:
+            os.close(self._file)
+        if self._socket is not None:
+            self._socket.close()
+
+
 class Lines:
-    """Reads lines and writes answers. ``stop``: to end between two steps (:meth:`interrupt`)."""
+    """Reads lines and writes answers. ``stop``: to end between two steps (:meth:`interrupt`). Raises HostError where
+    nobody can hear an answer."""
 
     def __init__(self, source: int, sink: int) -> None:
+        # Waiting is on the descriptors that were handed over: one that is opened after the other end has closed never
+        # tells of it (poll(2) on a FIFO).
+        self._reader = _Unwaiting(source, os.O_RDONLY)
+        self._writer = _Unwaiting(sink, os.O_WRONLY)
         self.stop = False
         self._nudged = False
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -69,6 +114,8 @@ class Lines:
     def close(self) -> None:
         os.close(self._wake)
         os.close(self._waker)
+        self._reader.close()
+        self._writer.close()
 
     def next(self, lease_s: LeaseS, attention: Attention | None) -> bytes | None:
         """The next line, None at the end of the input. Raises Gone when the lease, or patience, has run out."""
@@ -106,15 +153,20 @@ class Lines:
             woken, ready, _ = select.select([self._wake], [self._sink], [], min(max(left_s, 0.0), _STEP_S))
             if woken:
                 self._drain()
-            if not ready:
+            taken = 0
+            if ready:
+                try:
+                    # A pipe that is ready takes at least this much (PIPE_BUF, pipe(7)), where nobody fills it first.
+                    taken = self._writer.write(view[:4096])
+                except BlockingIOError:
+                    pass
+                except OSError as error:
+                    raise Gone from error
+            if not taken:
                 if self.stop or left_s <= 0 or (attention is not None and attention.ended()):
                     raise Gone
                 continue
-            try:
-                # A pipe that is ready takes at least this much (PIPE_BUF, pipe(7)) without waiting.
-                view = view[os.write(self._sink, view[:4096]) :]
-            except OSError as error:
-                raise Gone from error
+            view = view[taken:]
 
     def _drain(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -136,7 +188,9 @@ class Lines:
         if self._source not in ready:
             return True
         try:
-            more = os.read(self._source, 65_536)
+            more = self._reader.read(65_536)
+        except BlockingIOError:
+            return True
         except OSError as error:
             raise Gone from error
         self._buffer += more

@@ -7,6 +7,7 @@ import grp
 import os
 import select
 import socket
+import struct
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -104,16 +105,18 @@ class SocketLink:
 
     def __init__(self, path: str = SOCKET, called: str = "agent") -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(CONNECT_LIMIT_S)
+        # The kernel's own wait, not Python's: only who blocks is given a place when a full queue has one again
+        # (connect(2), EAGAIN).
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_LIMIT_S), 0))
         try:
             self._socket.connect(path)
         except OSError as error:
             self._socket.close()
-            why = error.strerror or "nobody answers"
+            why = "too many ask at once" if isinstance(error, BlockingIOError) else error.strerror or "nobody answers"
             advice = "you have to be in the group jitterlab, and log in again after joining it"
             advice = advice if isinstance(error, PermissionError) else "tell the instructor: 'class check' says more"
             raise HostError(f"the class's {called} cannot be reached: {why}", advice) from error
-        self._socket.settimeout(None)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
         self.source = self.sink = self._socket.fileno()
 
     @property

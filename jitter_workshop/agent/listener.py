@@ -26,7 +26,8 @@ ALL = 512
 FIRST_FD = 3
 """What systemd hands over begins here (sd_listen_fds(3))."""
 _UCRED = struct.Struct("3i")
-_BACKLOG = 128
+_BACKLOG = 4096
+"""Those who wait to be accepted; the kernel takes at most net.core.somaxconn (listen(2))."""
 
 
 def inherited(environment: Mapping[str, str]) -> int | None:

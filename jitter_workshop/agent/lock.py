@@ -17,6 +17,10 @@ WAIT_S = 5.0
 _STEP_S = 0.05
 
 
+class Busy(HostError):
+    """Somebody else holds the lock."""
+
+
 class HostLock:
     """Taken while something is written, and as long as a lease lives. Not to be read by others (mode 0600): a lock that
     anybody can open is a lock that anybody can take."""
@@ -31,14 +35,14 @@ class HostLock:
         self.held = False
 
     def take(self, wait_s: float = WAIT_S) -> None:
-        """Take it, or raise HostError that names the holder after ``wait_s`` seconds."""
+        """Take it, or raise Busy, which names the holder after ``wait_s`` seconds."""
         ends = time.monotonic() + wait_s
         while not self.held:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= ends:
-                    raise HostError(
+                    raise Busy(
                         f"somebody else holds changes to this host: {self._holder()}", "wait until they are done"
                     ) from None
                 time.sleep(_STEP_S)

@@ -124,9 +124,8 @@ def uids_of(group: str) -> frozenset[int]:
     return frozenset(uids)
 
 
-def check_asked(who: Member, described: ClassFile, wanted: tuple[Wanted, ...], cpus: str) -> None:
-    """What a student may ask for at all: the class's hot CPUs, and what it lets them apply. Raises UsageError,
-    HostError."""
+def check_cpus(who: Member, described: ClassFile, cpus: str) -> None:
+    """A student's CPUs are the class's hot ones. Raises UsageError, HostError."""
     if who.instructor:
         return
     try:
@@ -135,6 +134,14 @@ def check_asked(who: Member, described: ClassFile, wanted: tuple[Wanted, ...], c
         raise UsageError("the hot CPUs are no list of CPUs") from None
     if asked != described.hot_cpus:
         raise HostError(f"the hot CPUs of this class are {described.hot_cpus}, not {asked or 'none'}")
+
+
+def check_asked(who: Member, described: ClassFile, wanted: tuple[Wanted, ...], cpus: str) -> None:
+    """What a student may ask for at all: the class's hot CPUs, and what it lets them apply. Raises UsageError,
+    HostError."""
+    check_cpus(who, described, cpus)
+    if who.instructor:
+        return
     for one in wanted:
         if find(one.id).when == "boot":
             raise HostError(f"{one.id} is for the next boot: boot changes are the instructor's")

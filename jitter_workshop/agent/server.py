@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jitter_workshop.agent import helping, policy, protocol
 from jitter_workshop.agent.changes import Changes, Setup
 from jitter_workshop.agent.lines import Gone, Lines
-from jitter_workshop.agent.member import check_asked
+from jitter_workshop.agent.member import check_asked, check_cpus
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.change import ApplyResult, LeftAlone, RestoreResult, Wanted
 from jitter_workshop.model.text import clean
@@ -192,6 +192,10 @@ class Server:
     def _evidence(self, request: dict[str, Any]) -> Any:
         if self._class is not None:
             self._class.need_turn()
+            if request.get("do") == "begin":
+                assert self._setup.member is not None
+                assert self._setup.described is not None
+                check_cpus(self._setup.member, self._setup.described, protocol.text(request, "cpus"))
         if self._trace is None:
             from jitter_workshop.agent.evidence import Evidence
 

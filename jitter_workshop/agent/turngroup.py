@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from jitter_workshop.agent.helping import Held
+from jitter_workshop.agent.helping import Held, owners
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.cpusets import Cpusets, find_cpusets, read_groups
 from jitter_workshop.host.root import HostRoot
@@ -78,10 +78,9 @@ class TurnGroup:
             with contextlib.suppress(HostError):
                 if f"{self._where.where}{self._group_of(client)}" in inside:
                     self._put_back(client, origin)
-        if isolated is not None and uid:
-            mine = frozenset(self._processes_of(frozenset({uid})))
-            if self._end(isolated.folder, lambda pid: pid in mine and pid != client):
-                return f"processes in {isolated.folder} do not end"
+        ours = isolated.folder if isolated is not None and uid else ""
+        if ours and self._end(ours, lambda pid: pid != client and self._of(pid, uid)):
+            return f"processes in {ours} do not end"
         if not self.exists:
             return ""
         if self._end(self.folder, lambda pid: True):
@@ -259,12 +258,14 @@ class TurnGroup:
                 return path.removeprefix(top) or "/"
         raise HostError(f"the control group of process {pid} cannot be told")
 
+    def _of(self, pid: int, uid: int) -> bool:
+        """Whether a process is of a user's, also where it runs as another by a program that lets it."""
+        return uid in owners(self._root, pid)
+
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:
         for name in self._root.list_dir("/proc"):
             if not (name.isascii() and name.isdigit()):
                 continue
-            for line in (self._root.text(f"/proc/{name}/status") or "").splitlines():
-                if line.startswith("Uid:"):
-                    if {int(word) for word in line.split()[1:5] if word.isdigit()} <= uids:
-                        yield int(name)
-                    break
+            found = owners(self._root, int(name))
+            if found and found <= uids:
+                yield int(name)

@@ -19,6 +19,7 @@ from typing import Any
 from jitter_workshop.agent import protocol, turns
 from jitter_workshop.agent.audit import Audit
 from jitter_workshop.agent.helping import Held
+from jitter_workshop.agent.lock import Busy
 from jitter_workshop.agent.member import Member, housekeeping, uids_of
 from jitter_workshop.agent.turnfile import TurnFile, alive, now_s, process
 from jitter_workshop.agent.turngroup import TurnGroup
@@ -30,11 +31,14 @@ from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, T
 
 CONFINE_S = 5.0
 """How often those who have logged in since the turn began are confined, too."""
+AGAIN_S = 1.0
+"""How long after root's own changes kept a machine from being given back it is tried again."""
 _DEATH_S = 10.0
 """How long the death of a process is waited for."""
 
 GiveBack = Callable[[], str]
-"""Gives back everything that students applied; "" or what could not be given back."""
+"""Gives back everything that students applied; "" or what could not be given back. Raises Busy where that has to wait
+for somebody else's changes."""
 
 
 class TurnKeeper:
@@ -63,6 +67,7 @@ class TurnKeeper:
         self._watched: tuple[Process, int] | None = None
         self._mine: Turn | None = None
         self._due_s = float("inf")
+        self._again_s: float | None = None  # when giving back is tried again
         self._confined_s = 0.0
         self.over = ""
         self.later: Any = None
@@ -88,7 +93,8 @@ class TurnKeeper:
 
     def left_s(self) -> float:
         """How long until there is something to see by time alone."""
-        return max(self._due_s - now_s(), 0.0) if self.holds or self.waiting else float("inf")
+        due_s = self._due_s if self.holds or self.waiting else float("inf")
+        return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
     def ended(self) -> bool:
         """Whether this connection's turn is over, seen or not; it changes nothing."""
@@ -141,6 +147,7 @@ class TurnKeeper:
         if turn is not None and not alive(turn.agent):
             return self.look()  # it ended between the look and the hold, which may be on another process now
         if turn is None or turn.agent != self._me:
+            self._again_s = None
             self.waiting = self.waiting and any(one.agent == self._me for one in draft.state.queue)
             if not self.waiting and self.later is not None:
                 self.over = "an instructor took you out of the queue"
@@ -148,7 +155,10 @@ class TurnKeeper:
                 self.finish("somebody took your turn away")
             return None
         if turn.returning:
-            return None  # of somebody else, and what has become of it cannot be written down: it is nobody's to begin
+            if self._again_s is None or now_s() < self._again_s:
+                return None  # what has become of it could not be written down: it is nobody's to begin
+            self._return(turn)
+            return self.look()
         if self.holds and (why := turns.over(turn, now_s())):
             self.finish(why)
             return None
@@ -242,6 +252,7 @@ class TurnKeeper:
     def _return(self, turn: Turn) -> None:
         """Give the machine back; then the next turn begins."""
         troubles = []
+        self._again_s = None
         client = turn.client.pid if alive(turn.client) and turn.client != self._me else None
         # What still measures is ended first: it would measure a machine that changes, and be in the way of rmdir(2).
         steps: tuple[Callable[[], str], ...] = (
@@ -251,6 +262,9 @@ class TurnKeeper:
         for step in steps:
             try:
                 troubles.append(step())
+            except Busy:  # root's changes are no fault of the machine's: it stays ``returning`` until they have ended
+                self._again_s = now_s() + AGAIN_S
+                return
             except WorkshopError as error:
                 troubles.append(error.sentence())
             except Exception as error:

@@ -6,12 +6,15 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent import link, listener
+from jitter_workshop.agent.link import SocketLink
 from jitter_workshop.agent.listener import Listener, inherited
 from jitter_workshop.errors import HostError
 
@@ -132,3 +135,51 @@ def test_only_one_socket_is_taken_over() -> None:
     assert inherited({"LISTEN_PID": me, "LISTEN_FDS": "1"}) == 3
     with pytest.raises(HostError):
         inherited({"LISTEN_PID": me, "LISTEN_FDS": "2"})
+
+
+def test_who_calls_waits_for_a_place_where_the_queue_is_full(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(path)
+        listening.listen(0)
+        fillers = []
+        while True:
+            fillers.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            fillers[-1].setblocking(False)
+            try:
+                fillers[-1].connect(path)
+            except BlockingIOError:
+                break
+        accepting = threading.Timer(0.2, listening.accept)
+        accepting.start()
+        SocketLink(path).close(0.0)
+        accepting.join()
+        for one in fillers:
+            one.close()
+
+
+def test_while_one_floods_others_are_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """50 threads connect and close without end, more than the queue holds; who asks meanwhile is connected."""
+    monkeypatch.setattr(listener, "_BACKLOG", 8)
+    monkeypatch.setattr(link, "CONNECT_LIMIT_S", 60.0)
+    running = Running(tmp_path, echo)
+
+    def flood() -> None:
+        while True:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
+                one.connect(running.path)
+
+    crowd = os.fork()
+    if crowd == 0:
+        for _ in range(49):
+            threading.Thread(target=flood, daemon=True).start()
+        flood()
+    try:
+        until(lambda: len(os.listdir(f"/proc/{crowd}/task")) == 50)  # noqa: PTH208
+        for _ in range(5):
+            SocketLink(running.path).close(0.0)
+        assert os.waitpid(crowd, os.WNOHANG) == (0, 0)
+    finally:
+        os.kill(crowd, signal.SIGKILL)
+        os.waitpid(crowd, 0)
+        assert running.end() == 0

@@ -202,6 +202,29 @@ def test_who_was_placed_on_the_isolated_cpus_measures_on_while_others_join(host:
     assert host.where(placed) == f"/{name}"
 
 
+def test_who_is_forked_while_the_turn_ends_is_ended_too(host: Host) -> None:
+    """Also one that runs a program of another user's; whoever else measures there goes on."""
+    name = isolate(host)
+    first, others = host.process(1001, f"/{name}"), host.process(1002, f"/{name}")
+    kept, forked = host.group._members, []
+
+    def members(folder: str) -> tuple[int, ...]:
+        if not forked:
+            forked.append(host.process(1001, f"/{name}"))
+            status = host.tree / f"proc/{forked[0]}/status"
+            status.write_text("Name:\tsleep\nUid:\t1001\t0\t0\t0\n")
+        return tuple(pid for pid in kept(folder) if _running(host, pid))
+
+    host.group._members = members  # type: ignore[method-assign]
+    assert host.group.close(None, "", 1001) == ""
+    ended = {one.pid: one.poll() for one in host.processes}
+    assert ended == {first: -9, others: None, forked[0]: -9}
+
+
+def _running(host: Host, pid: int) -> bool:
+    return next(one for one in host.processes if one.pid == pid).poll() is None
+
+
 @pytest.mark.parametrize("where", [TURN, LOGINS, "isolated", "user"])
 def test_what_looks_after_turns_leaves_the_groups_of_turns(host: Host, where: str) -> None:
     name = isolate(host) if where == "isolated" else where

@@ -1,0 +1,102 @@
+"""Root changes the host while a class works: turns go on where nothing is to be given back, else they wait, and what a
+student's evidence may look at."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.agent.lock import HostLock
+from jitter_workshop.agent.statedir import StateDir
+from tests import tuned_tree
+from tests.classpeople import People, contents, state, until, waits
+from tests.tuned_tree import journals, planned
+
+WORDS = ("governor",)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path)
+
+
+@pytest.fixture
+def people(tree: Path) -> Iterator[People]:
+    made = People(tree)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def root(tree: Path) -> Iterator[HostLock]:
+    """The host's lock, as root's ``apply --hold`` has it."""
+    folder = StateDir(str(tree), os.geteuid())
+    lock = HostLock(folder, "root")
+    try:
+        yield lock
+    finally:
+        lock.close()
+        folder.close()
+
+
+def test_who_changed_nothing_waits_for_nobody(tree: Path, people: People, root: HostLock) -> None:
+    first, second = people.student("grace"), people.student("alan")
+    root.take()
+    for number, one in enumerate((first, second), 1):
+        one.take()
+        assert one.granted()["ok"]["number"] == number
+        assert one.give() == {}
+        assert (state(tree).turn, state(tree).trouble) == (None, "")
+
+
+def test_what_waits_for_root_is_given_back_after(tree: Path, people: People, root: HostLock) -> None:
+    """An agent dies in its turn, and root takes the host before anybody has given it back."""
+    before = contents(tree)
+    first, second = people.student("grace"), people.student("alan")
+    first.take()
+    assert "ok" in first.granted()
+    assert first.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
+    second.signal(signal.SIGSTOP)
+    agent = state(tree).turn
+    assert agent is not None
+    changed = contents(tree)
+    _stop_watcher(agent.agent.pid)
+    first.signal(signal.SIGKILL)
+    root.take()
+    second.signal(signal.SIGCONT)
+    second.take()
+    waits(tree, 1)
+    until(lambda: (turn := state(tree).turn) is not None and turn.returning)
+    held = state(tree)
+    assert held.turn is not None
+    assert held.trouble == ""
+    assert contents(tree) == changed
+    root.release()
+    assert second.granted()["ok"]["number"] == 2
+    assert contents(tree) == before
+    assert journals(tree) == []
+    assert state(tree).trouble == ""
+
+
+def _stop_watcher(agent: int) -> None:
+    """End the children that would give back at once."""
+    for child in Path(f"/proc/{agent}/task/{agent}/children").read_text().split():
+        os.kill(int(child), signal.SIGKILL)
+
+
+def test_a_students_evidence_is_of_the_classs_hot_cpus(tree: Path, people: People) -> None:
+    one = people.student("grace")
+    one.take()
+    assert "ok" in one.granted()
+    pid = one.client.pid
+    for cpus in ("0", "0-3", "", "x"):
+        told = one.ask("evidence", do="begin", pid=pid, tids=[pid], cpus=cpus, clock="mono", stacks=False)
+        assert "hot CPUs" in told["error"]["message"]
+    told = one.ask("evidence", do="begin", pid=pid, tids=[pid], cpus="2-3", clock="mono", stacks=False)
+    assert "hot CPUs" not in str(told)
