@@ -37,6 +37,16 @@ students = ["*"]
 CHANGED = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow")
 
 
+@pytest.fixture(autouse=True)
+def usual_priority() -> Iterator[None]:
+    """Whoever runs tests with nice(1) would hand it on to students, whom the board then refuses."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, min(before, 0))
+    yield
+    os.setpriority(os.PRIO_PROCESS, 0, before)
+
+
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of 'class bundle', unpacked: what a machine without the internet is given."""
