@@ -78,6 +78,8 @@ def test_what_waits_for_root_is_given_back_after(tree: Path, people: People, roo
     assert held.trouble == ""
     assert contents(tree) == changed
     root.release()
+    until(lambda: state(tree).number == 2 or state(tree).trouble)
+    assert state(tree).trouble == ""
     assert second.granted()["ok"]["number"] == 2
     assert contents(tree) == before
     assert journals(tree) == []
