@@ -171,7 +171,7 @@ def attending_as(setup: Setup, options: Mapping[str, str]) -> Setup:
         who=f"user {uid}",
         described=described,
         member=member,
-        lock_wait_s=5.0,
+        lock_wait_s=float(options.get("wait", 5.0)),
         needs_turn="free" not in options,
     )
 
