@@ -32,6 +32,7 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
             continue
         try:
             writes = tunable.writes_once(host, one.value) if one.once else tunable.writes(host, one.value)
+            stays = tunable.stays(host, one.value)  # reads once more, and a file may be gone by then
         except Unavailable as refusal:
             skipped.append(Skipped(tunable.id, refusal.reason))
             continue
@@ -41,7 +42,6 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
             if change is not None:
                 left[change.kind, change.path] = change.after
                 changes.append(change)
-        stays = tunable.stays(host, one.value)
         if len(changes) == count:
             skipped.append(Skipped(tunable.id, f"nothing to do: {stays or 'it is already so'}"))
         elif stays:

@@ -167,3 +167,18 @@ class Kernel(HostWriter):
         else:
             text += held[len(held.rstrip("\n")) :]
         super().write(path, text)
+
+
+def test_a_file_that_is_gone_when_it_is_read_again_is_a_reason(
+    host_tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = (host_of(host_tree(name)) for name in HOSTS)
+    host, tunable = next((h, one) for h in hosts for one in EVERY if one.changes_host and asked_of(one, h))
+
+    def gone(*_: object) -> str:
+        raise Unavailable("it cannot be read: no such file")
+
+    monkeypatch.setattr(type(tunable), "stays", gone)
+    found = plan(host, (Wanted(tunable.id),))
+    assert found.changes == ()
+    assert [(one.tunable, one.reason) for one in found.skipped] == [(tunable.id, "it cannot be read: no such file")]
