@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import subprocess
+import time
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +58,13 @@ class Serving:
         """Process ids of the sessions' workshops."""
         found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [int(pid) for pid in found]
+
+    def comes_to(self, count: int) -> bool:
+        """Wait until so many workshops run: one that begins may stand beside one that ends."""
+        ends = time.monotonic() + WAIT_S
+        while len(self.workshops()) != count and time.monotonic() < ends:
+            time.sleep(0.02)
+        return len(self.workshops()) == count
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)

@@ -290,6 +290,7 @@ def test_another_class_file_takes_the_place_of_the_old_one(host: OwnRoot) -> Non
         host.path("/etc/jitter-workshop/class.toml").write_text(CLASS)
 
 
+@pytest.mark.soak
 def test_a_damaged_tool_does_not_mend_itself_from_itself(host: OwnRoot, archive: Path, python: str) -> None:
     host.path(f"{TOOL}/tui/app.py").write_text("half")
     try:
@@ -435,6 +436,7 @@ def test_nothing_is_removed_under_the_hands_of_who_has_the_turn(host: OwnRoot) -
         end(host, holding)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("then", ["init", "remove"])
 def test_killed_in_the_middle(bare: OwnRoot, archive: Path, python: str, then: str) -> None:
     """SIGKILL while the tool is copied, and once the class file is there; then again, or away with it."""

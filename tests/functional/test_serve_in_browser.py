@@ -103,7 +103,7 @@ def test_loading_the_page_again_begins_again_without_the_token_in_the_address(pa
     page.call("Page.reload")
     shown(page, b"PATH FOR THIS HOST")
     assert gone(before)
-    assert len(server.workshops()) == 1
+    assert server.comes_to(1)
     assert page.ask("location.href") == f"{server.origin}/"
 
 
