@@ -8,8 +8,8 @@ import os
 import select
 import signal
 import subprocess
-import time
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
