@@ -85,8 +85,9 @@ class JournalFile:
             raise HostError(f"the journal cannot be written: {reason(error)}", "nothing was changed") from error
         return journal
 
-    def intent(self, change: Change) -> None:
-        self._append(
+    def intents(self, changes: Sequence[Change]) -> None:
+        """Announce writes; all of them are on the disk when it returns. Raises OSError; nothing is announced then."""
+        records = [
             {
                 "record": "intent",
                 "n": change.n,
@@ -99,9 +100,10 @@ class JournalFile:
                 "lease": change.lease,
                 "then": change.then,
                 "boot_id": self._boot_id,
-            },
-            sync=True,
-        )
+            }
+            for change in changes
+        ]
+        self._append(*records, sync=True)
 
     def written(self, n: int, read_back: str | None) -> None:
         self._try({"record": "written", "n": n, "read_back": read_back})
@@ -115,6 +117,15 @@ class JournalFile:
     def then(self, name: str) -> None:
         self._try({"record": "then", "name": name})
 
+    def owed(self, n: int, why: str) -> None:
+        """Note that a write was to be given back and could not be yet."""
+        self._try({"record": "owed", "n": n, "why": why[:300]})
+
+    def handed(self, n: int, before: str) -> None:
+        """Note the value that giving write ``n`` back means now: an earlier write below it was given up. Raises
+        OSError."""
+        self._append({"record": "before", "n": n, "before": before}, sync=True)
+
     def close(self) -> None:
         """Sync and close."""
         with contextlib.suppress(OSError):
@@ -127,13 +138,17 @@ class JournalFile:
         except OSError as error:
             self.trouble = reason(error)
 
-    def _append(self, record: dict[str, Any], sync: bool = False) -> None:
-        """Add one line, or nothing at all. Raises OSError."""
-        line = encode(record)
-        if len(line) > MAX_LINE or self._length + len(line) > MAX_BYTES:
+    def _append(self, *records: dict[str, Any], sync: bool = False) -> None:
+        """Add a line for each record, or nothing at all. Raises OSError."""
+        lines = [encode(record) for record in records]
+        data = b"".join(lines)
+        if max(map(len, lines), default=0) > MAX_LINE or self._length + len(data) > MAX_BYTES:
             raise OSError("a value that is too long for the journal")
         try:
-            if os.write(self._file, line) < len(line):
+            rest = memoryview(data)
+            while rest and (taken := os.write(self._file, rest)):
+                rest = rest[taken:]
+            if rest:
                 raise OSError("the disk is full")
             if sync:
                 os.fdatasync(self._file)
@@ -141,7 +156,7 @@ class JournalFile:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._length)
             raise
-        self._length += len(line)
+        self._length += len(data)
 
 
 def open_journals(

@@ -1,6 +1,6 @@
-"""Making the changes of a plan, one after the other: announce, write, read back; at the end read everything back.
+"""Make the changes of a plan: announce all, then write and read back one after the other, then read all once more.
 
-The steps need only a writer and somebody who keeps the journal, so that they run the same on a host and on a made one.
+The steps need only a writer and a journal's keeper, so that they run the same on a host and on a made one.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.aftermath import run_then
 from jitter_workshop.tuning.kinds import Kind, kind_of
+from jitter_workshop.tuning.ordering import cannot_without, facts
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.reasons import reason
+from jitter_workshop.tuning.switched import Switched, read_switched
 from jitter_workshop.tuning.writer import HostWriter
 
 _SHOWN = 80
 
 
 class Keeper(Protocol):
-    """Who keeps the journal. ``intent`` has reached the disk when it returns, and raises OSError where it cannot; the
-    others do not raise."""
+    """The journal's keeper. ``intents`` have reached the disk when it returns; it raises OSError where they cannot, and
+    then nothing was announced. The others do not raise."""
 
-    def intent(self, change: Change) -> None: ...
+    def intents(self, changes: Sequence[Change]) -> None: ...
     def written(self, n: int, read_back: str | None) -> None: ...
     def refused(self, n: int, reason: str) -> None: ...
     def then(self, name: str) -> None: ...
@@ -49,37 +51,163 @@ def apply_changes(
     keeper: Keeper,
     stopped: Callable[[], bool] = lambda: False,
 ) -> ApplyResult:
-    """Make ``changes`` in their order. A write that the host refuses is reported and the others are made; ``stopped``
-    is asked between any two. The result's ``journal_id`` is None: the caller knows it."""
-    made: list[tuple[Change, Kind]] = []
-    refused: list[Refused] = []
-    for position, change in enumerate(changes):
+    """Make ``changes`` in their order, which is that of ``ordering``.
+
+    All of them are announced in the journal before the first is written, because a write may change what another one
+    is to give back. A write that the host refuses is reported, and so are those that cannot be made without it; the
+    others are made. ``stopped`` is asked between any two. The result's ``journal_id`` is None: the caller knows it.
+    """
+    way = _Way(root, writer, keeper, changes)
+    ready = [change for change in changes if way.is_as_planned(change)]
+    try:
+        keeper.intents(ready)
+    except OSError as error:
+        words = f"not written, because the journal cannot be kept: {reason(error)}"
+        refused = [Refused(c.tunable, c.path, words) for c in ready]
+        return ApplyResult(None, (), (*way.refused, *refused), False)
+    way.switched = read_switched(root, ready)
+    for position, change in enumerate(ready):
         if stopped():
-            refused += [Refused(c.tunable, c.path, "stopped before it was written") for c in changes[position:]]
+            for one in ready[position:]:
+                way.refuse(one, "stopped before it was written")
             break
-        kind = kind_of(change.kind)
-        try:
-            if kind.of_task and not kind.exists(root, change.path):
-                continue  # the task has ended since: nothing is left to change
-            why = _make(root, writer, change, kind, keeper, _taken_offline(change for change, _ in made))
-        except JournalLost as lost:
-            words = f"not written, because the journal cannot be kept: {lost}"
-            refused += [Refused(c.tunable, c.path, words) for c in changes[position:]]
-            break
-        if why and kind.of_task and not kind.exists(root, change.path):
-            continue  # it ended while it was written
-        if why:
-            refused.append(Refused(change.tunable, change.path, why))
-        else:
-            made.append((change, kind))
-    failed = _follow(root, writer, [change for change, _ in made], keeper)
-    refused += failed
-    applied = [_settle(root, change, kind, keeper) for change, kind in made]
+        way.make(change)
+    failed = _follow(root, writer, way.made, keeper)
+    way.refused += failed
+    for change in way.made:
+        way.make_again(change)
+    applied = [way.settle(change) for change in way.made]
     # What did not get into the boot loader's menu does not wait for the next boot either.
     out = {one.path for one in failed}
-    waiting = [change for change, kind in made if change.when == "boot" or kind.effect_after_boot]
+    waiting = [change for change in way.made if change.when == "boot" or kind_of(change.kind).effect_after_boot]
     needs_reboot = any(change.then not in out for change in waiting)
-    return ApplyResult(None, tuple(applied), tuple(refused), needs_reboot)
+    return ApplyResult(None, tuple(applied), tuple(way.refused), needs_reboot)
+
+
+class _Way:
+    """One apply on its way.
+
+    ``made``, ``refused``: what became of the changes so far. ``coming``: conditions that the plan makes; ``missing``:
+    those that no write will make any more (``ordering.cannot_without``).
+    """
+
+    def __init__(self, root: HostRoot, writer: HostWriter, keeper: Keeper, changes: Sequence[Change]) -> None:
+        self.root, self.writer, self.keeper = root, writer, keeper
+        self.coming = frozenset().union(*(facts(c.path, c.kind, c.after).makes for c in changes))
+        self.made: list[Change] = []
+        self.refused: list[Refused] = []
+        self.missing: set[str] = set()
+        self.switched = Switched(CpuSet())
+
+    def is_as_planned(self, change: Change) -> bool:
+        """Look whether a setting still says what the plan was made for; report it where it does not."""
+        kind = kind_of(change.kind)
+        if kind.of_task and not kind.exists(self.root, change.path):
+            return False  # the task has ended since: nothing is left to change
+        found = kind.read(self.root, change.path)
+        if found.reason == "no such file" and cannot_without(change.path, change.kind, change.after) & self.coming:
+            return True  # in a group that the plan makes
+        if found.text is None:
+            self._report(change, f"it cannot be read, so it could not be given back: {found.reason}")
+        elif not kind.same(found.text, change.before) and not kind.same(found.text, change.after):
+            was = quoted(change.before)
+            self._report(change, f"it says {quoted(found.text)} by now, where the plan was made for {was}")
+        else:
+            return True
+        return False
+
+    def make(self, change: Change) -> None:
+        """Write one change and say in the journal what became of it."""
+        kind = kind_of(change.kind)
+        lost = cannot_without(change.path, change.kind, change.after) & self.missing
+        if lost:
+            self.refuse(change, "not written: it needs another write of this plan, which was refused")
+            return
+        found = kind.read(self.root, change.path)
+        if kind.of_task and not kind.exists(self.root, change.path):
+            self.keeper.refused(change.n, "ended")
+            return
+        if found.text is None:
+            self.refuse(change, f"it cannot be read, so it could not be given back: {found.reason}")
+            return
+        why = ""
+        if not kind.same(found.text, change.after):
+            if not kind.same(found.text, change.before) and not self._displaced(kind, change, found.text):
+                was = quoted(change.before)
+                self.refuse(change, f"it says {quoted(found.text)} by now, where the plan was made for {was}")
+                return
+            try:
+                kind.write(self.writer, change.path, change.after)
+            except OSError as error:
+                why = reason(error)
+        self._take_stock(change, kind, found.text, why)
+
+    def _take_stock(self, change: Change, kind: Kind, found: str, why: str) -> None:
+        """Look what a write made of a setting that said ``found``; ``why``: the host's refusal, "" for none."""
+        says = kind.read(self.root, change.path).text
+        # What is only noted may stay as another write of ours has made it.
+        ignored = says is not None and kind.same(says, found) and not kind.same(says, change.after) and not kind.always
+        if not why and ignored:
+            why = f"the host took the write and still says {quoted(says or '')}"
+        if not why:
+            self.keeper.written(change.n, says)
+            self.made.append(change)
+            return
+        if kind.of_task and not kind.exists(self.root, change.path):
+            self.keeper.refused(change.n, "ended")
+            return
+        # Where another write of ours has displaced the setting, only restore can give it back.
+        if kind.same(found, change.before):
+            why += self._take_back(change, kind, says)
+        self.refuse(change, why)
+
+    def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
+        """After a refusal: leave the setting as it was before. "" or what is to be said of it."""
+        with contextlib.suppress(OSError):
+            kind.make_sure(self.writer, change.path, change.before)
+        if says is not None and not kind.same(says, change.before):
+            with contextlib.suppress(OSError):  # what stands there then is read below and told
+                kind.write(self.writer, change.path, change.before)
+            says = kind.read(self.root, change.path).text
+        if says is None or kind.same(says, change.before):
+            return ""
+        return f"; it now says {quoted(says)}, and 'restore' tries again to give it back"
+
+    def refuse(self, change: Change, why: str) -> None:
+        """Report a change that was announced and not made. It stays in the journal where the setting is not as it was
+        before: another write of the plan has changed it."""
+        kind = kind_of(change.kind)
+        says = kind.read(self.root, change.path).text
+        if says is None or kind.same(says, change.before):
+            self.keeper.refused(change.n, why)
+        else:
+            self.keeper.written(change.n, says)
+        self.missing |= facts(change.path, change.kind, change.after).makes
+        self._report(change, why)
+
+    def make_again(self, change: Change) -> None:
+        """Write once more what a later write of this plan has displaced."""
+        kind = kind_of(change.kind)
+        says = kind.read(self.root, change.path).text
+        if says is None or kind.same(says, change.after) or not self._displaced(kind, change, says):
+            return
+        with contextlib.suppress(OSError):  # what it says then is told by ``settle``
+            kind.write(self.writer, change.path, change.after)
+
+    def settle(self, change: Change) -> Applied:
+        """Tell what the host says of a change after all of them."""
+        kind = kind_of(change.kind)
+        says = kind.read(self.root, change.path).text
+        if says is not None and not kind.same(says, change.after):
+            self.keeper.written(change.n, says)
+        return Applied(change.n, change.tunable, change.path, change.before, change.after, says)
+
+    def _displaced(self, kind: Kind, change: Change, found: str) -> bool:
+        known = (change.before, change.after)
+        return kind.self_moving or kind.by_kernel(self.root, change.path, found, known, self.switched)
+
+    def _report(self, change: Change, why: str) -> None:
+        self.refused.append(Refused(change.tunable, change.path, why))
 
 
 def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
@@ -89,67 +217,6 @@ def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) ->
     lost = [c for c in shown if (c.path, c.after) not in made and c.path not in told and kind_of(c.kind).of_task]
     ended = sum(1 for change in lost if not kind_of(change.kind).exists(root, change.path))
     return dataclasses.replace(result, ended=ended)
-
-
-class JournalLost(Exception):
-    """An intent could not be written down; the message is the reason. The write did not happen."""
-
-
-def _taken_offline(made: Iterable[Change]) -> CpuSet:
-    """The CPUs that are offline by what was made before: drivers take them out of their masks at once."""
-    parts = [change.path.split("/") for change in made if change.path.endswith("/online") and change.after == "0"]
-    return CpuSet.of(int(part[-2][3:]) for part in parts if part[-2][3:].isdecimal())
-
-
-def _make(root: HostRoot, writer: HostWriter, change: Change, kind: Kind, keeper: Keeper, gone: CpuSet) -> str:
-    """Make one change; "" or why it was refused. ``gone``: CPUs that were there when the plan was made."""
-    found = kind.read(root, change.path)
-    if found.text is None:
-        return f"it cannot be read, so it could not be given back: {found.reason}"
-    as_planned = kind.same(found.text, change.before)
-    if not as_planned and gone:
-        as_planned = kind.same(found.text, kind.without(change.before, gone))
-    there_already = not as_planned and kind.same(found.text, change.after)
-    if not there_already and not as_planned:
-        return f"it says {quoted(found.text)} by now, where the plan was made for {quoted(change.before)}"
-    try:
-        keeper.intent(change)
-    except OSError as error:
-        raise JournalLost(reason(error)) from error
-    why = ""
-    if not there_already:
-        try:
-            kind.write(writer, change.path, change.after)
-        except OSError as error:
-            why = reason(error)
-    read_back = kind.read(root, change.path).text
-    if not why and read_back is not None and _ignored(kind, read_back, change):
-        why = f"the host took the write and still says {quoted(read_back)}"
-    if not why:
-        keeper.written(change.n, read_back)
-        return ""
-    return why + _take_back(root, writer, change, kind, read_back, keeper)
-
-
-def _ignored(kind: Kind, read_back: str, change: Change) -> bool:
-    return kind.same(read_back, change.before) and not kind.same(read_back, change.after)
-
-
-def _take_back(
-    root: HostRoot, writer: HostWriter, change: Change, kind: Kind, read_back: str | None, keeper: Keeper
-) -> str:
-    """After a refusal: leave the setting as it was before. "" or what is to be said of it."""
-    with contextlib.suppress(OSError):
-        kind.make_sure(writer, change.path, change.before)
-    if read_back is not None and not kind.same(read_back, change.before):
-        with contextlib.suppress(OSError):  # what stands there then is read below and told
-            kind.write(writer, change.path, change.before)
-        read_back = kind.read(root, change.path).text
-    if read_back is None or kind.same(read_back, change.before):
-        keeper.refused(change.n, "refused")
-        return ""
-    keeper.written(change.n, read_back)
-    return f"; it now says {quoted(read_back)}, and 'restore' tries again to give it back"
 
 
 def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], keeper: Keeper) -> list[Refused]:
@@ -163,14 +230,6 @@ def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], keeper: 
             first = next(change for change in made if change.then == name)
             refused.append(Refused(first.tunable, name, f"written, but what must follow failed: {reason(error)}"))
     return refused
-
-
-def _settle(root: HostRoot, change: Change, kind: Kind, keeper: Keeper) -> Applied:
-    """What the host says of a change after all of them."""
-    read_back = kind.read(root, change.path).text
-    if read_back is not None and not kind.same(read_back, change.after):
-        keeper.written(change.n, read_back)
-    return Applied(change.n, change.tunable, change.path, change.before, change.after, read_back)
 
 
 def quoted(text: str) -> str:

@@ -129,8 +129,12 @@ class Tunable:
         """The writes that bring it about in the next boot and in no other; raises as ``writes`` does."""
         raise Unavailable("it is not for one boot alone")
 
+    def takes_offline(self, host: Host, value: str | None) -> CpuSet:
+        """Name the CPUs that are offline once ``writes`` are made; the rest of a plan is for those that remain."""
+        return CpuSet()
+
     def stays(self, host: Host, value: str | None) -> str:
-        """What of it ``writes`` leaves as it is, because the host is known to refuse, and why; "" for nothing."""
+        """Writes that are left out because the host is known to refuse them, with the reason; "" for none."""
         return ""
 
     @property

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from jitter_workshop.host.tasks import Task
 
 
+_WHOEVER_IS_ONLINE = (
+    *("identity", "hypervisor", "kernel", "kernel_config", "services", "processes"),
+    *("isolation", "boot_isolation", "one_boot", "own_entry", "boot_loader"),
+)
+"""Readings that do not depend on which CPUs are online."""
+
+
 class Host:
     """One reading of a host: made for one ``status``, ``plan`` or ``apply`` and then thrown away, because everything
     that is read once is kept.
@@ -50,6 +57,13 @@ class Host:
     @cached_property
     def housekeeping(self) -> CpuSet:
         return self.online - self.hot
+
+    def without(self, leaving: CpuSet) -> Host:
+        """The same reading as if the CPUs ``leaving`` were offline."""
+        rest = Host(self.root, self.hot - leaving)
+        kept = {name: value for name, value in self.__dict__.items() if name in _WHOEVER_IS_ONLINE}
+        rest.__dict__ |= kept | {"online": self.online - leaving}
+        return rest
 
     @cached_property
     def identity(self) -> CpuIdentity:

@@ -74,13 +74,22 @@ class Smt(Tunable):
         offline = [Write(_online_path(cpu), "1", "0", "number") for cpu in going]
         return [*displaced(host, going, host.housekeeping - going), *offline]
 
+    def takes_offline(self, host: Host, value: str | None) -> CpuSet:
+        try:
+            planned = self.writes(host, value)
+        except (Unavailable, UsageError):
+            return CpuSet()
+        if not planned:
+            return CpuSet()
+        return _second_threads(host) if value == "off" else _spare_siblings(host)
+
     def _off(self, host: Host) -> list[Write]:
         smt = read_smt(host.root)
         if smt.control == "off":
             return []
         if not smt.can_change:
             raise Unavailable(f"SMT cannot be switched here: {smt.reason or f'the kernel says {smt.control}'}")
-        leaving = CpuSet.of(cpu for core in _cores(host, host.online) for cpu in core.cpus[1:])
+        leaving = _second_threads(host)
         offline = (host.root.cpu_list(f"{CPU_DIR}/present") or host.online) - host.online
         if offline:
             raise Unavailable(f"CPU {offline} are offline already, and switching SMT on again would bring them back")
@@ -175,6 +184,11 @@ def _cores(host: Host, cpus: CpuSet) -> list[CpuSet]:
         threads = host.root.cpu_list(f"{folder}/core_cpus_list") or host.root.cpu_list(f"{folder}/thread_siblings_list")
         found[(threads or CpuSet()) & host.online | CpuSet((cpu,))] = None
     return list(found)
+
+
+def _second_threads(host: Host) -> CpuSet:
+    """All online threads of each core but the first."""
+    return CpuSet.of(cpu for core in _cores(host, host.online) for cpu in core.cpus[1:])
 
 
 def _siblings(host: Host) -> CpuSet:

@@ -25,6 +25,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable, Write
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.interrupts import refuses
+from jitter_workshop.tuning.kinds_tasks import NODE_THREADS, affinity_call
 
 _SETS = "/sys/fs/cgroup/cpuset"
 _MAX_DEPTH = 6
@@ -84,7 +85,13 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
         if task.fixed or (task.kernel and task.name.startswith("irq/")):
             continue
         allowed = read_allowed_cpus(host.root, task)
-        if allowed is not None and _bound(allowed, host, leaving):
+        if allowed is None:
+            continue
+        if task.kernel and task.name.startswith(NODE_THREADS) and allowed & leaving:
+            after = (allowed & host.online) - leaving or stay
+            why = f"'{task.name}' is put on its memory node's CPUs whenever one of these returns."
+            yield Write(affinity_call(task.tid, task.start_ticks), str(allowed), str(after), "affinity-across", why=why)
+        elif _bound(allowed, host, leaving):
             yield Write(
                 f"sched_setaffinity({task.tid}@{task.start_ticks})",
                 str(allowed),
@@ -95,8 +102,8 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 
 
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
-    """Version 1 sets with a CPU that leaves, the inner ones first, each after its tasks whose own affinity writing the
-    set overwrites (see ``kinds_tasks.AffinityAcross``)."""
+    """Version 1 sets with a CPU that leaves, the inner ones first, and their tasks whose own affinity writing the set
+    overwrites (see ``kinds_tasks.AffinityAcross``)."""
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:
         return
@@ -116,11 +123,10 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
             allowed = None if task is None else read_allowed_cpus(host.root, task)
             if task is None or allowed is None or task.fixed or task.ended or allowed == cpus:
                 continue
-            outcomes = dict.fromkeys(map(str, ((allowed - leaving) or left, left, cpus)))
             yield Write(
                 f"sched_setaffinity({task.tid}@{task.start_ticks})",
                 str(allowed),
-                " or ".join(outcomes),
+                str((allowed - leaving) or left),
                 "affinity-across",
                 why=f"'{task.name}' has an affinity of its own, which narrowing its cpuset overwrites.",
             )

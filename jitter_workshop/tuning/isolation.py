@@ -15,6 +15,9 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet, PartitionState
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.kinds_cpu import BOUND
+from jitter_workshop.tuning.switched import Switched
 
 GROUP = "jitter-workshop"
 """The version 2 group; version 1 has two sets, with ``-hot`` and ``-rest`` behind it."""
@@ -46,6 +49,7 @@ class Isolation(Tunable):
         f"{_PLACES[2]}/cpuset.sched_load_balance",
         "sched_setaffinity(*)",
         "cgroup(*)",
+        "sugov(*)",
     )
     order = 100
 
@@ -106,21 +110,20 @@ class Isolation(Tunable):
         own = read_group(root, sets, folder)
         handed = "cpuset" in (root.text(f"{sets.where}/cgroup.subtree_control") or "").split()
         state = root.text(f"{folder}/cpuset.cpus.partition") or "member"
-        threads = [(task, allowed) for task, allowed in _narrow(root, host.online) if state != "isolated"]
         return [
-            *_across(threads, host),
             Write(f"{sets.where}/cgroup.subtree_control", "cpuset" if handed else "", "cpuset", "controllers"),
             Write(folder, "present" if root.is_dir(folder) else "absent", "present", "cgroup"),
             Write(f"{folder}/cpuset.cpus", str(own.cpus) if own else "", str(host.hot), "cgroup-cpus"),
             Write(f"{folder}/cpuset.cpus.partition", state, "isolated", "partition"),
-            *_pinned_again(threads, host),
+            *_kept(_narrow(host), host),
+            *_governor_threads(host),
         ]
 
     # Version 1 ----------------------------------------------------------------------------------------------------
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
-        """The writes of two sets, one of them for everything that can be moved. The top's load balancing goes last and
-        comes back first: without it, tasks outside the sets would stay where they happen to be."""
+        """The writes of two sets, one of them for everything that can be moved. Without the top's load balancing, tasks
+        outside the sets would stay where they happen to be: it goes last and comes back first (``ordering``)."""
         root, where = host.root, sets.where
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
         mems = str(root.cpu_list(f"{where}/cpuset.mems") or "0")
@@ -128,9 +131,8 @@ class Isolation(Tunable):
         narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and host.online - a]
         to_rest = f"/{GROUP}-rest"
         return [
-            *_across(narrow, host),
             Write(hot, _set_text(root, hot), f"cpus {host.hot} mems {mems}", "cpuset"),
-            Write(rest, _set_text(root, rest), f"cpus {host.housekeeping} mems {mems}", "cpuset"),
+            Write(rest, _set_text(root, rest), f"cpus {host.online - host.hot} mems {mems}", "cpuset"),
             *(
                 Write(
                     f"cgroup({task.tid}@{task.start_ticks})",
@@ -142,7 +144,7 @@ class Isolation(Tunable):
                 for task, place in threads
                 if place == "/"
             ),
-            *_pinned_again(narrow, host),
+            *_kept(narrow, host),
             Write(
                 f"{hot}/cpuset.sched_load_balance",
                 root.text(f"{hot}/cpuset.sched_load_balance") or "1",
@@ -184,14 +186,25 @@ def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
     return group if holds else None
 
 
-def _narrow(root: HostRoot, online: CpuSet) -> Iterable[tuple[Task, CpuSet]]:
-    """Threads that may not use every CPU, as far as their mask can be set, with that mask."""
-    for task in each_thread(root):
+def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
+    """Threads whose mask making or ending a partition changes for good, as far as it can be set, with that mask.
+
+    They are those that may not use every CPU. Kernels before 6.2 open the others to the CPUs that are online at that
+    moment: where a CPU is offline, that changes every thread's mask.
+    """
+    present = host.root.cpu_list(f"{CPU_DIR}/present") or host.online
+    old = _overwrites_masks(host)
+    for task in each_thread(host.root):
         if task.fixed:
             continue
-        allowed = read_allowed_cpus(root, task)
-        if allowed and online - allowed:
+        allowed = read_allowed_cpus(host.root, task)
+        if allowed and (host.online - allowed or (old and allowed & present != host.online)):
             yield task, allowed
+
+
+def _overwrites_masks(host: Host) -> bool:
+    """Whether this kernel forgets what a user asked for when a partition comes or goes (before 6.2)."""
+    return version_of(host.kernel.release) < (6, 2)
 
 
 def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
@@ -206,42 +219,35 @@ def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
                 yield task, member.path
 
 
-def _across(threads: Sequence[tuple[Task, CpuSet]], host: Host) -> list[Write]:
-    """Narrowed masks, noted before the kernel overwrites them (see ``kinds_tasks.AffinityAcross``)."""
-    return [
-        Write(
-            f"sched_setaffinity({task.tid}@{task.start_ticks})",
-            str(allowed),
-            _outcomes(allowed, host),
-            "affinity-across",
-            why=f"'{task.name}' may not use every CPU, and making the set overwrites such a limit.",
+def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
+    """Narrowed masks, noted before the kernel overwrites them, and kept without the hot CPUs."""
+    found = []
+    for task, allowed in threads:
+        follows = task.kernel and task.name.startswith("irq/")
+        found.append(
+            Write(
+                f"sched_setaffinity({task.tid}@{task.start_ticks})",
+                str(allowed),
+                str(_off_hot(allowed, host)),
+                "irq-thread" if follows else "affinity-across",
+                why=f"'{task.name}' may not use every CPU, and making the set overwrites such a limit.",
+            )
         )
-        for task, allowed in threads
-    ]
+    return found
 
 
-def _pinned_again(threads: Sequence[tuple[Task, CpuSet]], host: Host) -> list[Write]:
-    """The limits once more, where the kernel will have overwritten them: before 6.2 it does so with all."""
-    if version_of(host.kernel.release) >= (6, 2):
+def _governor_threads(host: Host) -> list[Write]:
+    """Bound threads of the governor schedutil, which kernels before 6.2 open when a partition comes or goes."""
+    if not _overwrites_masks(host):
         return []
+    kind = kind_of("governor-thread")
+    names = [t.name for t in host.processes if t.kernel and t.fixed and t.name.startswith("sugov:")]
+    paths = [f"sugov(policy{name.removeprefix('sugov:')})" for name in names]
     return [
-        Write(
-            f"sched_setaffinity({task.tid}@{task.start_ticks})",
-            _outcomes(allowed, host),
-            str(_off_hot(allowed, host)),
-            "affinity-across",
-            why=f"'{task.name}' gets the limit back that making the set overwrote.",
-        )
-        for task, allowed in threads
+        Write(path, BOUND, BOUND, "governor-thread", why="The kernel opens this thread; the governor is set anew.")
+        for path in paths
+        if kind.read(host.root, path).text == BOUND
     ]
-
-
-def _outcomes(allowed: CpuSet, host: Host) -> str:
-    """What is written, and what the kernel may make of it while the set stands and when it goes: all other CPUs, all
-    CPUs, with or without those that are possible and offline."""
-    possible = host.root.cpu_list(f"{CPU_DIR}/possible") or host.online
-    found = (_off_hot(allowed, host), host.housekeeping, possible - host.hot, host.online, possible)
-    return " or ".join(dict.fromkeys(map(str, found)))
 
 
 def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
@@ -249,7 +255,34 @@ def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
     return (allowed & host.online) - host.hot or host.housekeeping
 
 
-def _set_text(root: HostRoot, folder: str) -> str:
-    from jitter_workshop.tuning.kinds import kind_of
+def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
+    """Threads whose mask the end of a partition takes away, each with the mask that it is to have and the one that it
+    will get: threads that were narrowed since, and, before 6.2, those that might use CPUs which are offline then.
 
+    ``switched``: what we did to CPUs and sets. ``returning``: CPUs that are brought online before the partition ends.
+    """
+    online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
+    present = root.cpu_list(f"{CPU_DIR}/present") or online
+    opened = switched.masks(())
+    old = version_of(root.text("/proc/sys/kernel/osrelease") or "") < (6, 2)
+    found = []
+    for task in each_thread(root):
+        allowed = None if task.fixed or _inside(root, task) else read_allowed_cpus(root, task)
+        if not allowed:
+            continue
+        if allowed in opened or not (online - switched.isolated) - allowed:
+            if old and present - online:
+                found.append((task, present, online))
+        else:
+            found.append((task, allowed, online))
+    return found
+
+
+def _inside(root: HostRoot, task: Task) -> bool:
+    """Whether a task is in the group of the isolated CPUs."""
+    places = parse_memberships(root.text(f"/proc/{task.tid}/cgroup") or "")
+    return any(member.path.strip("/") == GROUP for member in places)
+
+
+def _set_text(root: HostRoot, folder: str) -> str:
     return kind_of("cpuset").read(root, folder).text or "absent"

@@ -4,9 +4,12 @@ One file for each ``apply``, ``/var/lib/jitter-workshop/journal/ID.jsonl``, writ
 ever appended to. Each line is one JSON object whose last field is the CRC-32 of all that stands before it:
 
 ``header``   format, id, boot_id, uid, time, hot_cpus, wanted (``id=value``, in order)
-``intent``   a write that is about to happen, with what stood there before; synced to the disk before the write
+``intent``   a write that is about to happen, with what stood there before; all of an apply are synced to the disk
+             before the first write
 ``written``  the host says ``read_back``; again where another write, or the way back, changed it later
 ``refused``  the write did not happen, or was taken back at once
+``owed``     it was to be given back and could not be yet (``why``): every later restore tries again
+``before``   giving it back means another value: an earlier write to the same setting was given up
 ``undone``   given back, void since a reboot, or gone with its task or device
 ``then``     what follows a group of writes (``update-grub``) was done
 
@@ -41,7 +44,11 @@ _CHECK_LENGTH = len(_CHECK) + 8 + len('"}')
 
 @dataclass(slots=True)
 class Entry:
-    """One write as the journal tells it. ``read_back``: what the host said after it, None while unknown."""
+    """One write as the journal tells it.
+
+    ``read_back``: what the host said after it, None while unknown. ``owed``: why it could not be given back when that
+    was asked for, "" where it was not asked for.
+    """
 
     journal: str
     n: int
@@ -56,6 +63,7 @@ class Entry:
     boot_id: str | None
     state: EntryState = "intent"
     read_back: str | None = None
+    owed: str = ""
 
     @property
     def active(self) -> bool:
@@ -178,12 +186,13 @@ def void(entry: Entry, boot_id: str | None) -> bool:
 
 
 def active(root: HostRoot) -> tuple[Entry, ...]:
-    """What this tool has set on the host and not given back, in the order in which it was written."""
+    """Settings of this tool that stand on the host and that nobody has asked back, in the order in which they were
+    written."""
     journals = read_journals(root)
     if not journals:
         return ()
     boot = current_boot(root)
-    return tuple(e for journal in journals for e in journal.active if e.state == "written" and not void(e, boot))
+    return tuple(e for journal in journals for e in journal.active if _stands(e, boot))
 
 
 def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], ...]:
@@ -196,11 +205,7 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
     boot = current_boot(root)
     found: dict[str, dict[str, str]] = {}
     for journal in journals:
-        standing = {
-            e.tunable
-            for e in journal.active
-            if e.state == "written" and not void(e, boot) and not (in_effect and _waits(root, e, boot))
-        }
+        standing = {e.tunable for e in journal.active if _stands(e, boot) and not (in_effect and _waits(root, e, boot))}
         for word in journal.wanted:
             name, _, value = word.partition("=")
             ident = name.removeprefix(ONCE)
@@ -208,6 +213,10 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
                 found.pop(ident, None)
                 found[ident] = {"id": ident, "value": value, **({"once": "1"} if name != ident else {})}
     return tuple(found.values())
+
+
+def _stands(entry: Entry, boot_id: str | None) -> bool:
+    return entry.state == "written" and not entry.owed and not void(entry, boot_id)
 
 
 def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
@@ -252,6 +261,12 @@ def _take(journal: Journal, record: dict[str, Any]) -> None:
             _due(journal, entry)
         elif not any(e.then == entry.then and e.state != "refused" for e in journal.entries.values()):
             journal.due = [due for due in journal.due if due != entry.then]
+    elif what in ("owed", "before"):
+        entry = journal.entries.get(_integer(record, "n")) or _unknown(record)
+        if what == "owed":
+            entry.owed = _text(record, "why") or "it could not be given back"
+        else:
+            entry.before = _text(record, "before")
     elif what == "then":
         name = _text(record, "name")
         journal.due = [due for due in journal.due if due != name]

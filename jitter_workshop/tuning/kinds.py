@@ -6,9 +6,16 @@ A Change names its kind. Values are compared as what they mean, not as text: ``3
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
 from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.writer import HostWriter
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
 
 
 class Kind:
@@ -16,13 +23,15 @@ class Kind:
 
     ``survives_boot``: what was written is still there after a reboot (files, boot parameters); everything else is void
     then. ``effect_after_boot``: it takes effect only after a reboot. ``always``: the planner keeps it even where it
-    would change nothing yet, because a later write of the same plan changes it and its ``before`` has to be known.
+    would change nothing, because another write of the same plan displaces it and its ``before`` has to be known.
+    ``self_moving``: the kernel changes it by itself at any time, so no other value is somebody's.
     ``fleeting``: only the process that wrote it can tell whether it still stands, so nobody else speaks of drift.
     ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no fault.
     """
 
     name = "value"
     always = False
+    self_moving = False
     fleeting = False
     of_task = False
     survives_boot = False
@@ -41,9 +50,14 @@ class Kind:
         """Make it ``value``. Raises OSError as the kernel gives it."""
         writer.write(path, value)
 
-    def without(self, text: str, gone: CpuSet) -> str:
-        """What the host makes of a value when the CPUs ``gone`` go offline; for most kinds nothing else."""
-        return text
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """Tell whether the kernel itself may have made the setting ``found``, from one of the values ``known``, when
+        CPUs or sets that we switched came or went."""
+        return False
+
+    def waits_for(self, root: HostRoot, path: str, value: str) -> str:
+        """Say what has to happen before the host can keep ``value``, "" where nothing is known to be in the way."""
+        return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
         """After a write that may have been cut short, where ``value`` stands (again): see that nothing of that write is
@@ -96,11 +110,16 @@ class CpuList(Kind):
         except ValueError:
             return super().same(a, b)
 
-    def without(self, text: str, gone: CpuSet) -> str:
-        try:
-            return str(CpuSet.parse_list(text) - gone)
-        except ValueError:
-            return text
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """A list loses the CPU that leaves; an interrupt is opened to every online CPU when its last one leaves."""
+        if not switched.cpus:
+            return False
+        lost = {cpus & online for cpus in _lists(known) for online in switched.online}
+        opened = set(switched.online) if path.startswith("/proc/irq/") else set()
+        return _lists([found]) <= lost | opened
+
+    def waits_for(self, root: HostRoot, path: str, value: str) -> str:
+        return offline_among(root, _lists([value]))
 
 
 class CpuMask(Kind):
@@ -114,11 +133,32 @@ class CpuMask(Kind):
         except ValueError:
             return super().same(a, b)
 
-    def without(self, text: str, gone: CpuSet) -> str:
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """A mask loses the CPU that leaves."""
         try:
-            return (CpuSet.parse_mask(text) - gone).to_mask()
+            now, values = CpuSet.parse_mask(found), [CpuSet.parse_mask(text) for text in known]
         except ValueError:
-            return text
+            return False
+        return switched.cpus and now in {cpus & online for cpus in values for online in switched.online}
+
+
+def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
+    """Name the CPUs of these lists that are there and offline, "" for none."""
+    from jitter_workshop.host.topology import CPU_DIR
+
+    wanted = CpuSet.of(cpu for cpus in lists for cpu in cpus)
+    present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
+    away = (wanted & present) - online if present and online else CpuSet()
+    return f"CPU {away} {'are' if len(away) > 1 else 'is'} offline" if away else ""
+
+
+def _lists(texts: Collection[str]) -> set[CpuSet]:
+    """The CPU lists among these texts."""
+    found = set()
+    for text in texts:
+        with contextlib.suppress(ValueError):
+            found.add(CpuSet.parse_list(text))
+    return found
 
 
 def chosen_word(text: str) -> str | None:

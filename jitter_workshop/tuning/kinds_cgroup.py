@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.cpuset import CpuSet, parse_partition
 from jitter_workshop.tuning.kinds import CpuList, CpuMask, Kind
 from jitter_workshop.tuning.writer import HostWriter
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
 
 ABSENT = "absent"
 PRESENT = "present"
@@ -111,6 +115,15 @@ class CpusetFolder(CgroupFolder):
             writer.make_folder(path)
         writer.write(f"{path}/cpuset.cpus", str(parts[0]))
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """A version 1 set loses a CPU that leaves."""
+        try:
+            now, values = parse_cpuset_text(found), [parse_cpuset_text(text) for text in known]
+        except ValueError:
+            return False
+        lost = {one[0] & online for one in values if one is not None for online in switched.online}
+        return switched.cpus and now is not None and now[0] in lost
 
     def halfway(self, found: str, after: str) -> bool:
         try:

@@ -6,12 +6,22 @@ import errno
 import os
 import sys
 import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
+from jitter_workshop.host.tasks import each_kernel_thread, read_allowed_cpus
+from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.kinds import CpuList, CpuMask, Kind, Number
 from jitter_workshop.tuning.writer import HostWriter
 
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
+
 CYCLED = "0, then 1"
+BOUND, OPENED = "bound", "opened"
+SCHEDUTIL = "schedutil"
 NOT_HELD = "not held"
 
 
@@ -91,12 +101,73 @@ class IrqAcross(CpuList):
     name = "irq-across"
     always = True
 
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        return switched.cpus
+
 
 class MaskAcross(CpuMask):
     """A mask that a driver sets anew whenever a CPU comes or goes (see IrqAcross)."""
 
     name = "mask-across"
     always = True
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        return switched.cpus
+
+
+class GovernorThread(Kind):
+    """``bound`` or ``opened``: the thread of the governor schedutil of ``sugov(policyN)``.
+
+    The kernel binds it to its policy's CPUs and lets nobody bind it again; before 6.2 it opens it when a partition
+    comes or goes. A new thread is bound: the policy takes another governor for a moment, and then schedutil again
+    (kernel/sched/cpufreq_schedutil.c).
+    """
+
+    name = "governor-thread"
+    always = True
+    of_task = True
+    _OTHERS = ("powersave", "ondemand", "conservative", "userspace", "performance")
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        folder = policy_folder(path)
+        governor = root.reading(f"{folder}/scaling_governor")
+        if governor.text is None:
+            return governor
+        if governor.text != SCHEDUTIL:
+            return TextReading(f"governor {governor.text}")
+        name = f"sugov:{folder.rpartition('policy')[2]}"
+        thread = next((task for task in each_kernel_thread(root) if task.name == name), None)
+        allowed = None if thread is None else read_allowed_cpus(root, thread)
+        if allowed is None:
+            return TextReading(None, "no such file")
+        return TextReading(OPENED if allowed - CpuSet.parse_words(root.text(f"{folder}/related_cpus") or "") else BOUND)
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        file = f"{policy_folder(path)}/scaling_governor"
+        if value != BOUND:
+            raise OSError(errno.EINVAL, "a governor's thread is only bound")
+        if writer.reader.text(file) == SCHEDUTIL:
+            offered = (writer.reader.text(f"{policy_folder(path)}/scaling_available_governors") or "").split()
+            other = next((name for name in self._OTHERS if name in offered), None)
+            if other is None:
+                raise OSError(errno.ENOTSUP, "the policy has no other governor to take meanwhile")
+            writer.write(file, other)
+        writer.write(file, SCHEDUTIL)
+
+    def halfway(self, found: str, after: str) -> bool:
+        return found in {f"governor {name}" for name in self._OTHERS[:-1]}
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        return switched.sets and found == OPENED
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        found = self.read(root, path)
+        return found.reason != "no such file" and found.text != "governor performance"
+
+
+def policy_folder(path: str) -> str:
+    """The folder of the policy that ``sugov(policyN)`` names."""
+    return f"{CPU_DIR}/cpufreq/{path.removeprefix('sugov(').removesuffix(')')}"
 
 
 class Held(Kind):
@@ -164,4 +235,12 @@ def effective_limit(path: str) -> int | None:
     return limit if limit >= 0 else None
 
 
-KINDS: tuple[Kind, ...] = (CpuCycle(), IdleDisable(), FrequencyLimit(), IrqAcross(), MaskAcross(), Held())
+KINDS: tuple[Kind, ...] = (
+    CpuCycle(),
+    IdleDisable(),
+    FrequencyLimit(),
+    IrqAcross(),
+    MaskAcross(),
+    GovernorThread(),
+    Held(),
+)

@@ -3,16 +3,25 @@ ticks since boot), so that a number that was given away again is never touched (
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from jitter_workshop.host.root import HostRoot, TextReading
-from jitter_workshop.host.tasks import parse_allowed, parse_stat
+from jitter_workshop.host.tasks import parse_allowed, parse_stat, read_task
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.kinds import CpuList, Kind
+from jitter_workshop.tuning.kinds import CpuList, Kind, offline_among
 from jitter_workshop.tuning.writer import HostWriter
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
 
 GONE = "no such file"
 """The reason that stands for what is not there any more (as ``HostRoot`` says it)."""
+
+NODE_THREADS = ("kswapd", "kcompactd")
+"""Kernel threads that the kernel binds to their memory node's CPUs, again whenever one of these returns."""
 
 _STAT_BYTES = 4_096
 _STATUS_BYTES = 16_384
@@ -101,13 +110,44 @@ class Affinity(_OfTask, CpuList):
             raise OSError(errno.EINVAL, str(error)) from None
         writer.set_affinity(tid, cpus)
 
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        if not switched:
+            return False
+        values: set[CpuSet] = set()
+        for text in known:
+            with contextlib.suppress(ValueError):
+                values |= alternatives(text)
+        try:
+            now = CpuSet.parse_list(found)
+        except ValueError:
+            return False
+        nodes: tuple[CpuSet, ...] = ()
+        if switched.cpus and (task := read_task(root, parse_call(path, self.call)[0])) is not None:
+            from jitter_workshop.tuning.switched import node_cpus
+
+            nodes = node_cpus(root) if task.kernel and task.name.startswith(NODE_THREADS) else ()
+        return now in switched.masks(values, nodes)
+
+    def waits_for(self, root: HostRoot, path: str, value: str) -> str:
+        from jitter_workshop.host.cpusets import find_cpusets, isolated_at_run_time
+
+        try:
+            wanted = alternatives(value)
+        except ValueError:
+            return ""
+        away = offline_among(root, wanted)
+        sets = None if away else find_cpusets(root)
+        held = isolated_at_run_time(root, sets) if sets is not None and sets.version == 2 else CpuSet()
+        inside = CpuSet.of(cpu for cpus in wanted for cpu in cpus) & held
+        return away or (f"CPU {inside} {'are' if len(inside) > 1 else 'is'} in an isolated set" if inside else "")
+
 
 class AffinityAcross(Affinity):
-    """An affinity that a cpuset is about to overwrite: kernels before 6.2 replace every task's mask when a partition is
-    made or dissolved, newer ones those that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
+    """An affinity that is noted because another write of the plan displaces it: kernels before 6.2 replace the mask of
+    every task outside a partition when it is made or dissolved, newer ones those that no user set
+    (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``). It is written once more behind that.
 
-    Noted before the cpuset changes and therefore given back after it is gone. ``after`` is what is written, and what
-    the kernel may make of it while and after the partition stands: ``0 or 0-2 or 0-3``.
+    Journals of earlier versions hold several outcomes in ``after``: ``0 or 0-2 or 0-3``, the first one written.
     """
 
     name = "affinity-across"
@@ -121,6 +161,14 @@ class AffinityAcross(Affinity):
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
         super()._write(writer, tid, value.partition(" or ")[0])
+
+
+class IrqThread(AffinityAcross):
+    """The affinity of an interrupt's thread, which the kernel sets anew whenever the interrupt has moved
+    (kernel/irq/manage.c, ``irq_thread_check_affinity``): it is given back, and may follow its interrupt elsewhere."""
+
+    name = "irq-thread"
+    self_moving = True
 
 
 def alternatives(text: str) -> set[CpuSet]:
@@ -156,4 +204,4 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 20
 
 
-KINDS: tuple[Kind, ...] = (Affinity(), AffinityAcross(), TaskCgroup())
+KINDS: tuple[Kind, ...] = (Affinity(), AffinityAcross(), IrqThread(), TaskCgroup())

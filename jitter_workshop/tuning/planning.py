@@ -2,51 +2,84 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.ordering import Target, ordered
 from jitter_workshop.tuning.registry import find, tunables
 
 
 def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
-    """Every write that brings ``wanted`` about on this host, in the order in which it would happen.
+    """Every write that brings ``wanted`` about on this host, in the order in which it would happen (``ordering``).
 
-    A tunable that needs nothing, or that is not to be had here, is in ``skipped`` with its reason, and so is what is
-    known beforehand to stay as it is. Where two tunables
-    write the same file, the later one starts from what the earlier one will have left. Raises UsageError for values
-    that make no sense.
+    A tunable that needs nothing, or that is not to be had here, is in ``skipped`` with its reason, and so are settings
+    that are known beforehand to stay as they are. What is planned beside CPUs that leave is planned for the CPUs that
+    remain. A setting that several tunables write is written once: the value is the last one's. Raises UsageError for
+    values that make no sense.
     """
-    asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: pair[0].order)
-    changes: list[Change] = []
+    order = {tunable.id: n for n, tunable in enumerate(tunables())}
+    asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])
+    remaining = _remaining(host, asked)
+    found: dict[str, tuple[Tunable, Write]] = {}
     skipped: list[Skipped] = []
-    left: dict[tuple[str, str], str] = {}
     for tunable, one in asked:
         if not tunable.changes_host:
             skipped.append(Skipped(tunable.id, f"it is reported, not changed, by this tool: {tunable.title}"))
             continue
+        seen = host if tunable.takes_offline(host, one.value) else remaining
         try:
-            writes = tunable.writes_once(host, one.value) if one.once else tunable.writes(host, one.value)
-            stays = tunable.stays(host, one.value)  # reads once more, and a file may be gone by then
+            writes = tunable.writes_once(seen, one.value) if one.once else tunable.writes(seen, one.value)
+            stays = tunable.stays(seen, one.value)  # reads once more, and a file may be gone by then
         except Unavailable as refusal:
             skipped.append(Skipped(tunable.id, refusal.reason))
             continue
-        count = len(changes)
+        count = 0
         for write in writes:
-            change = _change(tunable, write, len(changes) + 1, left)
-            if change is not None:
-                left[change.kind, change.path] = change.after
-                changes.append(change)
-        if len(changes) == count:
+            _check_owned(tunable, write)
+            kind = kind_of(write.kind)
+            if kind.same(write.before, write.after) and not kind.always:
+                continue
+            count += 1
+            earlier = found.get(write.path)
+            if earlier is None:
+                found[write.path] = (tunable, write)
+            else:
+                merged = _merged(earlier[1], write)
+                found[write.path] = (earlier[0] if merged.after == earlier[1].after else tunable, merged)
+        if not count:
             skipped.append(Skipped(tunable.id, f"nothing to do: {stays or 'it is already so'}"))
         elif stays:
             skipped.append(Skipped(tunable.id, stays, partly=True))
+    drawn = list(found.values())
+    positions = ordered([Target(write.path, write.kind, write.after) for _, write in drawn])
+    changes = [_change(*drawn[position], n) for n, position in enumerate(positions, start=1)]
     return Plan(host.kernel.boot_id, host.hot.cpus, tuple(changes), tuple(skipped))
+
+
+def _remaining(host: Host, asked: Sequence[tuple[Tunable, Wanted]]) -> Host:
+    """The host with the CPUs that will be online once the plan is made."""
+    leaving = CpuSet()
+    for tunable, one in asked:
+        with contextlib.suppress(Unavailable, UsageError):
+            leaving |= tunable.takes_offline(host, one.value)
+    return host.without(leaving) if leaving else host
+
+
+def _merged(earlier: Write, later: Write) -> Write:
+    """One write for two to the same setting: the later value, unless it only notes what stands there."""
+    kind = earlier.kind if kind_of(earlier.kind).always else later.kind
+    noted = kind_of(later.kind).same(later.before, later.after)
+    after = earlier.after if noted else later.after
+    return replace(later, before=earlier.before, after=after, kind=kind, then=later.then or earlier.then)
 
 
 def wanted_by_status(host: Host) -> tuple[Wanted, ...]:
@@ -75,20 +108,20 @@ def owned(tunable: Tunable, path: str) -> bool:
     return False
 
 
-def _change(tunable: Tunable, write: Write, n: int, left: dict[tuple[str, str], str]) -> Change | None:
-    """The numbered Change of a Write, None where it would change nothing. Raises UsageError where the tunable asks for
-    a path that it does not own: a mistake in the tunable that must not reach a host."""
+def _check_owned(tunable: Tunable, write: Write) -> None:
+    """Raise UsageError where a tunable asks for a path that it does not own: a mistake in the tunable that must not
+    reach a host."""
     if not owned(tunable, write.path):
         raise UsageError(f"{tunable.id} would write {write.path}, which is not among its own files", "please report it")
-    before = left.get((write.kind, write.path), write.before)
-    kind = kind_of(write.kind)
-    if kind.same(before, write.after) and not kind.always:
-        return None
+
+
+def _change(tunable: Tunable, write: Write, n: int) -> Change:
+    """The numbered Change of a Write."""
     return Change(
         n=n,
         tunable=tunable.id,
         path=write.path,
-        before=before,
+        before=write.before,
         after=write.after,
         when=tunable.when,
         risk=write.risk or tunable.risk,

@@ -1,56 +1,54 @@
-"""Giving back what the journals say was changed: the last write first, and never over somebody else's value.
+"""Give back what the journals say was changed, in an order that the host keeps, and never over a stranger's value.
 
-A setting is given back where it says what we wrote (or what the host made of it when we wrote). Where it says what
-stood there before, nothing is to do. Anything else was set by somebody else since: it is left alone and told.
+All writes of ours to one setting are one chain: what is given back is the value before the oldest of them. The order of
+the chains is that of ``ordering``. A setting is given back where it says what we wrote, what the host made of that, or
+what the kernel makes of it when CPUs or sets that we switched come or go (``switched``). Anything else was set by
+somebody else: it is left alone and told.
+
+What the host clamps or refuses is tried again when the rest is given back. What still cannot be given back is owed: it
+stays in the journal with its reason, and every later restore tries again. The journal calls a setting undone only when
+all of them were read once more and what follows them (``update-grub``) has run: until then a kill leaves all to do.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
+from jitter_workshop.host.topology import CPU_DIR
+from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.tuning.aftermath import run_then
 from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, void
 from jitter_workshop.tuning.kinds import Kind, kind_of
+from jitter_workshop.tuning.ordering import Facts, Target, facts, ordered
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.registry import tunables
+from jitter_workshop.tuning.switched import Switched, read_switched
 from jitter_workshop.tuning.writer import HostWriter
+
+_OF_CPUS = (f"{CPU_DIR}/cpu", "/sys/devices/system/machinecheck/machinecheck")
+
+_ROUNDS = 4
+"""How often everything is looked at. One round suffices unless a host changes settings on the side."""
 
 
 class Recorder(Protocol):
-    """Who adds to one journal. Nothing raises: a setting that was given back and could not be written down is found in
+    """A journal open for adding to. ``intents`` and ``handed`` have reached the disk when they return and raise OSError
+    where they cannot. The others do not raise: a setting that was given back and could not be written down is found in
     place the next time."""
 
+    def intents(self, changes: Sequence[Change]) -> None: ...
+    def handed(self, n: int, before: str) -> None: ...
     def undone(self, n: int, how: str) -> None: ...
+    def owed(self, n: int, why: str) -> None: ...
     def written(self, n: int, read_back: str | None) -> None: ...
     def then(self, name: str) -> None: ...
-
-
-@dataclass(slots=True)
-class _Way:
-    """One restore on its way."""
-
-    root: HostRoot
-    writer: HostWriter
-    boot_id: str | None
-    culprit: Callable[[str], str | None]
-    ours: set[tuple[str, int]]
-    restored: list[tuple[Entry, Kind, Recorder, str]] = field(default_factory=list)
-    left: list[LeftAlone] = field(default_factory=list)
-    blocked: set[tuple[str, str]] = field(default_factory=set)
-    needs_reboot: bool = False
-    all: list[Entry] = field(default_factory=list)
-    forget: bool = False
-
-    def first_before(self, entry: Entry) -> str:
-        """What stood there before anything of ours did: several applies may lie on one another."""
-        return next(e.before for e in self.all if (e.kind, e.path) == (entry.kind, entry.path))
 
 
 def restore(
@@ -64,104 +62,398 @@ def restore(
     forget: bool = False,
 ) -> RestoreResult:
     """Undo the active entries of ``journals`` (oldest first, as they were read): all of them, or those of the tunables
-    in ``only``. ``boot_id``: the running kernel's. ``culprit``: who probably changed a tunable's setting, or None.
-    ``forget``: what somebody else has changed is told and struck off, instead of being looked at again the next time.
+    in ``only`` and those that are owed. ``boot_id``: the running kernel's. ``culprit``: the service that probably
+    changed a tunable's setting, or None. ``forget``: what somebody else has changed is told and struck off, instead of
+    being looked at again the next time.
 
     The journals' entries are brought up to date. May be repeated, also after it was killed anywhere.
     """
-    mine = [
-        (journal, recorder, [e for e in journal.active if not only or e.tunable in only])
-        for journal, recorder in journals
-    ]
-    everything = [e for _, _, part in mine for e in part]
-    way = _Way(root, writer, boot_id, culprit, _ours_at_start(root, everything), all=everything, forget=forget)
-    for _, recorder, entries in reversed(mine):
-        for entry in reversed(entries):
-            _undo(way, entry, recorder)
-    _follow(way, journals, only)
-    _check_again(way)
-    return RestoreResult(
-        tuple(Restored(e.tunable, e.path, found, e.before) for e, _, _, found in way.restored),
-        tuple(way.left),
-        way.needs_reboot,
-    )
+    way = _Way(root, writer, journals, boot_id, culprit, forget)
+    way.choose(set(only))
+    way.give_back()
+    return way.finish(bool(only))
 
 
-def _ours_at_start(root: HostRoot, entries: Sequence[Entry]) -> set[tuple[str, int]]:
-    """The entries whose setting says now what we made of it: giving back one setting may change another, which is ours
-    to give back all the same."""
-    ours = set()
-    for entry in entries:
+@dataclass(slots=True)
+class _Chain:
+    """Our writes to one setting, oldest first, and the value that it is to have after them.
+
+    ``holds``: the setting is to stand: it is written again where giving back another one displaces it. ``foreign``:
+    somebody else has changed it since. ``opens``: CPUs that the affinity has to have, whatever others it has.
+    ``sure``: nothing of a write that was cut short is left. ``first``: its value at the start. ``done``: how it was
+    settled, "" while it is not, and then ``why`` not.
+    """
+
+    kind: Kind
+    path: str
+    target: str
+    entries: list[tuple[Entry, Recorder]]
+    holds: bool = False
+    foreign: bool = False
+    opens: CpuSet = field(default_factory=CpuSet)
+    sure: bool = False
+    first: str | None = None
+    done: str = ""
+    why: str = ""
+
+    @property
+    def newest(self) -> Entry:
+        return self.entries[-1][0]
+
+    def settled(self, found: str) -> bool:
+        """Whether ``found`` is what the setting is to say."""
+        if self.opens:
+            with contextlib.suppress(ValueError):
+                return not self.opens - CpuSet.parse_list(found)
+        wanted = (self.target, self.newest.read_back) if self.holds else (self.target,)
+        return any(value is not None and self.kind.same(found, value) for value in wanted)
+
+    def known(self) -> set[str]:
+        """Every value that our own writes gave it."""
+        return _values(entry for entry, _ in self.entries) | {self.target}
+
+
+@dataclass(slots=True)
+class _Way:
+    """One restore on its way."""
+
+    root: HostRoot
+    writer: HostWriter
+    journals: Sequence[tuple[Journal, Recorder]]
+    boot_id: str | None
+    culprit: Callable[[str], str | None]
+    forget: bool
+    chains: list[_Chain] = field(default_factory=list)
+    restored: list[Restored] = field(default_factory=list)
+    left: list[LeftAlone] = field(default_factory=list)
+    struck: list[tuple[Entry, Recorder, str]] = field(default_factory=list)
+    ran: set[str] = field(default_factory=set)
+    switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
+
+    # What is to be given back -----------------------------------------------------------------------------------
+
+    def choose(self, only: set[str]) -> None:
+        """Make the chains of what is to be given back."""
+        by_path: dict[str, list[tuple[Entry, Recorder]]] = {}
+        standing: list[Entry] = []
+        for journal, recorder in self.journals:
+            for entry in journal.active:
+                asked = not only or entry.tunable in only or bool(entry.owed)
+                if void(entry, self.boot_id):
+                    if asked:
+                        self.struck.append((entry, recorder, "void"))
+                    continue
+                standing.append(entry)
+                by_path.setdefault(entry.path, []).append((entry, recorder))
+        self.switched = read_switched(self.root, standing)
+        for entries in by_path.values():
+            self._choose_of(entries, only)
+        self.chains.sort(key=lambda chain: (chain.newest.journal, chain.newest.n), reverse=True)
+        self._widen()
+        for chain in self.chains:
+            if chain.kind.exists(self.root, chain.path):
+                chain.first = chain.kind.read(self.root, chain.path).text
+            if chain.first is not None:
+                chain.foreign = not self._ours(chain, chain.first)
+        self._note_lost()
+
+    def _choose_of(self, entries: list[tuple[Entry, Recorder]], only: set[str]) -> None:
+        """The chain of one setting: the newest writes that are asked back. One that is asked back below another that
+        stays is handed down: giving that one back then means the older value."""
+        asked = [not only or entry.tunable in only or bool(entry.owed) for entry, _ in entries]
         try:
-            kind = kind_of(entry.kind)
-        except ValueError:
-            continue
-        found = kind.read(root, entry.path).text
-        if found is not None and _is_ours(kind, entry, found):
-            ours.add((entry.journal, entry.n))
-    return ours
+            kinds = [_checked(entry) for entry, _ in entries]
+        except ValueError as error:
+            self.left += [
+                LeftAlone(e.tunable, e.path, e.after, None, str(error))
+                for (e, _), wanted in zip(entries, asked, strict=True)
+                if wanted
+            ]
+            return
+        kind = next((k for k in kinds if k.always), kinds[-1])
+        count = len(entries)
+        top = count
+        while top and asked[top - 1]:
+            top -= 1
+        mine = entries[top:]
+        for position in range(top - 1, -1, -1):
+            if asked[position]:
+                self._hand_down(entries[position], entries[top - 1])
+        if not mine:
+            newest = entries[-1][0]
+            if newest.state == "written":
+                self.chains.append(_Chain(kind, newest.path, newest.after, entries[-1:], holds=True))
+            return
+        while len(mine) > 1 and (strangers := self._break_of(kind, mine)):
+            for entry, recorder in mine[:strangers]:
+                self._leave_to_others(entry, recorder, None)
+            mine = mine[strangers:]
+        self.chains.append(_Chain(kind, mine[0][0].path, mine[0][0].before, mine))
 
+    def _break_of(self, kind: Kind, entries: list[tuple[Entry, Recorder]]) -> int:
+        """How many of the oldest entries lie below a value of somebody else's that a later one was written over."""
+        for position in range(len(entries) - 1, 0, -1):
+            newer = entries[position][0]
+            ours = _values(entry for entry, _ in entries[:position])
+            if any(kind.same(newer.before, value) for value in ours) or kind.self_moving:
+                continue
+            if not kind.by_kernel(self.root, newer.path, newer.before, ours, self.switched):
+                return position
+        return 0
 
-def _is_ours(kind: Kind, entry: Entry, found: str) -> bool:
-    return (
-        kind.same(found, entry.after)
-        or (entry.read_back is not None and kind.same(found, entry.read_back))
-        or kind.halfway(found, entry.after)
-    )
+    def _hand_down(self, lower: tuple[Entry, Recorder], upper: tuple[Entry, Recorder]) -> None:
+        entry, recorder = lower
+        above, its = upper
+        try:
+            if above.before != entry.before:
+                its.handed(above.n, entry.before)
+        except OSError as error:
+            self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, reason(error)))
+            return
+        above.before = entry.before
+        self.struck.append((entry, recorder, "handed"))
 
+    def _widen(self) -> None:
+        """Open masks again that were noted while a set of ours stood that ends now, where the kernel had taken nothing
+        but the set's CPUs from a task that might use all."""
+        began = min(((c.entries[0][0].journal) for c in self.chains if not c.holds and _ends_a_set(c)), default=None)
+        if began is None:
+            return
+        online, present = (self.root.cpu_list(f"{CPU_DIR}/{name}") or CpuSet() for name in ("online", "present"))
+        opened = self.switched.masks(())
+        for chain in self.chains:
+            if chain.holds or not chain.path.startswith("sched_setaffinity(") or chain.entries[0][0].journal <= began:
+                continue
+            with contextlib.suppress(ValueError):
+                mask = CpuSet.parse_list(chain.target)
+                if mask in opened or not (online - self.switched.isolated) - mask:
+                    chain.target, chain.opens = str(self.switched.possible), present
 
-def _undo(way: _Way, entry: Entry, recorder: Recorder) -> None:
-    """Give one setting back, or say why not."""
-    if (entry.kind, entry.path) in way.blocked:
-        if way.forget:
-            _done(entry, recorder, "forgotten")
-        return  # a later write to it was left alone and told
-    try:
-        kind = _checked(entry)
-    except ValueError as error:
-        _leave(way, entry, None, str(error))
-        return
-    if void(entry, way.boot_id):
-        _done(entry, recorder, "void")
-        return
-    if not kind.exists(way.root, entry.path):
-        _done(entry, recorder, "gone")
-        return
-    reading = kind.read(way.root, entry.path)
-    found = reading.text
-    if found is None:
-        _leave(way, entry, None, f"it cannot be read: {reading.reason}")
-        return
-    if kind.same(found, entry.before):
-        if entry.state == "intent":
-            with contextlib.suppress(OSError):
-                kind.make_sure(way.writer, entry.path, entry.before)
-        _done(entry, recorder, "same")
-        return
-    if not _is_ours(kind, entry, found) and (entry.journal, entry.n) not in way.ours:
-        who = way.culprit(entry.tunable)
-        by = f", probably {who}, which runs here" if who else ""
-        was = f"somebody changed it since{by}; it was {quoted(way.first_before(entry))} before"
-        _leave(way, entry, found, f"{was}; it stays as it is" if way.forget else was)
-        if way.forget:
-            _done(entry, recorder, "forgotten")
-        return
-    try:
-        kind.write(way.writer, entry.path, entry.before)
-    except OSError as error:
-        if not kind.exists(way.root, entry.path):
-            _done(entry, recorder, "gone")
+    def _note_lost(self) -> None:
+        """Journal the masks that ending a partition of ours takes from tasks that are not in it (see
+        ``isolation.lost_at_the_end``), so that they are given back: those that a task got since the partition was made,
+        and those with CPUs that are offline."""
+        from jitter_workshop.tuning.isolation import lost_at_the_end
+
+        ends = [c for c in self.chains if c.kind.name == "partition" and c.target != "isolated" and not c.holds]
+        if not ends:
+            return
+        known = {chain.path for chain in self.chains if not chain.foreign}
+        entry, recorder = ends[0].entries[-1]
+        journal = next(one for one, its in self.journals if its is recorder)
+        n = max(journal.entries)
+        changes = []
+        for task, mask, rest in lost_at_the_end(self.root, self.switched, self._returning()):
+            path = f"sched_setaffinity({task.tid}@{task.start_ticks})"
+            if path not in known:
+                n += 1
+                why = "Ending the set keeps it off CPUs that are offline."
+                changes.append(
+                    Change(n, entry.tunable, path, str(mask), str(rest), "runtime", "low", why, kind="affinity-across")
+                )
+        if not changes:
+            return
+        with contextlib.suppress(OSError):  # without a place to write it down, the rest is given back all the same
+            recorder.intents(changes)
+        for c in changes:
+            added = Entry(
+                entry.journal, c.n, c.tunable, c.path, c.kind, c.before, c.after, c.when, False, "", entry.boot_id
+            )
+            journal.entries[c.n] = added
+            self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [(added, recorder)]))
+
+    def _returning(self) -> CpuSet:
+        """The CPUs that this restore brings back online."""
+        found: list[int] = []
+        for chain in self.chains:
+            if chain.path == f"{CPU_DIR}/smt/control" and chain.target == "on":
+                found += self.root.cpu_list(f"{CPU_DIR}/present") or ()
+            elif chain.path.startswith(f"{CPU_DIR}/cpu") and chain.path.endswith("/online") and chain.target == "1":
+                found.append(int(chain.path.split("/")[-2][3:]))
+        return CpuSet.of(found)
+
+    # Giving it back ---------------------------------------------------------------------------------------------
+
+    def give_back(self) -> None:
+        """Settle the chains in their order, and look at all of them again until nothing moves any more."""
+        displacing = {group for c in self.chains if not c.holds for group in self._facts(c).displaces}
+        self.chains = [c for c in self.chains if not c.holds or (self._facts(c).group in displacing and not c.foreign)]
+        targets = [Target(c.path, c.kind.name, c.target) for c in self.chains]
+        in_order = [self.chains[position] for position in ordered(targets)]
+        for _ in range(_ROUNDS):
+            if not [chain for chain in in_order if self._settle(chain)]:
+                break
+
+    def _facts(self, chain: _Chain) -> Facts:
+        return facts(chain.path, chain.kind.name, chain.target)
+
+    def _ours(self, chain: _Chain, found: str) -> bool:
+        """Whether a setting says what we made of it, or what the kernel made of that."""
+        kind, known = chain.kind, chain.known()
+        return (
+            any(kind.same(found, value) for value in known)
+            or any(kind.halfway(found, entry.after) for entry, _ in chain.entries)
+            or kind.self_moving
+            or kind.by_kernel(self.root, chain.path, found, known, self.switched)
+        )
+
+    def _settle(self, chain: _Chain) -> bool:
+        """Bring one setting to its target; whether anything moved."""
+        kind, was = chain.kind, (chain.done, chain.why)
+        if chain.foreign or (chain.done and kind.self_moving):
+            return False
+        found = self._look(chain)
+        if found is None:
+            return was != (chain.done, chain.why)
+        try:
+            kind.write(self.writer, chain.path, chain.target)
+        except OSError as error:
+            if not kind.exists(self.root, chain.path):
+                chain.done, chain.why = "gone", ""
+                return True
+            chain.done, chain.why = "", reason(error)
         else:
-            _leave(way, entry, found, reason(error))
-        return
-    says = kind.read(way.root, entry.path).text
-    if says is None or not kind.same(says, entry.before):
-        _leave(way, entry, says, f"{quoted(entry.before)} was written back, but the host did not keep it")
-        return
-    _done(entry, recorder, "restored")
-    way.restored.append((entry, kind, recorder, found))
-    if kind.effect_after_boot and entry.boot_id != way.boot_id and kind.in_effect(way.root, entry.after):
-        way.needs_reboot = True
+            says = kind.read(self.root, chain.path).text
+            kept = says is not None and (chain.settled(says) or kind.self_moving)
+            chain.done = "restored" if kept else ""
+            chain.why = "" if kept else f"{quoted(chain.target)} was written back, but the host did not keep it"
+        return was != (chain.done, chain.why)
+
+    def _look(self, chain: _Chain) -> str | None:
+        """What a setting says, where it has to be written; None where it is settled, or cannot be."""
+        kind = chain.kind
+        if not kind.exists(self.root, chain.path):
+            away = _cpu_offline(self.root, chain.path)
+            chain.done, chain.why = ("", away) if away else ("gone", "")
+            return None
+        reading = kind.read(self.root, chain.path)
+        if reading.text is None:
+            chain.done, chain.why = "", f"it cannot be read: {reading.reason}"
+            return None
+        if chain.first is None and not self._ours(chain, reading.text):
+            chain.foreign, chain.first, chain.done = True, reading.text, ""
+            return None
+        chain.first = chain.first if chain.first is not None else reading.text
+        if chain.settled(reading.text):
+            if not chain.sure and any(entry.state == "intent" for entry, _ in chain.entries):
+                with contextlib.suppress(OSError):
+                    kind.make_sure(self.writer, chain.path, chain.target)
+            chain.sure = True
+            chain.done = chain.done or ("same" if chain.settled(chain.first) else "restored")
+            chain.why = ""
+            return None
+        return reading.text
+
+    # What is said of it, and written down -----------------------------------------------------------------------
+
+    def finish(self, partly: bool) -> RestoreResult:
+        """Run what follows, write down what became of everything, and tell it. ``partly``: not everything was asked
+        back."""
+        needs_reboot = False
+        for chain in self.chains:
+            if chain.foreign:
+                self._tell_foreign(chain)
+            elif not chain.done:
+                self._tell_owed(chain)
+            elif not chain.holds:
+                needs_reboot |= self._tell_done(chain)
+        self._follow(partly)
+        for entry, recorder, how in self.struck:
+            entry.state = "undone"
+            recorder.undone(entry.n, how)
+        for journal, recorder in self.journals:
+            for name in [name for name in journal.due if name in self.ran]:
+                journal.due.remove(name)
+                recorder.then(name)
+        return RestoreResult(tuple(self.restored), tuple(self.left), needs_reboot)
+
+    def _tell_done(self, chain: _Chain) -> bool:
+        """Note a setting that is given back; whether that takes effect with the next boot only."""
+        told: set[str] = set()
+        for entry, recorder in reversed(chain.entries):
+            if chain.done == "restored" and entry.tunable not in told:
+                told.add(entry.tunable)
+                self.restored.append(Restored(entry.tunable, chain.path, chain.first or "", chain.target))
+            self.struck.append((entry, recorder, chain.done))
+        return any(
+            chain.kind.effect_after_boot
+            and chain.done in ("restored", "same")
+            and entry.boot_id != self.boot_id
+            and chain.kind.in_effect(self.root, entry.after)
+            for entry, _ in chain.entries
+        )
+
+    def _tell_owed(self, chain: _Chain) -> None:
+        """Note a setting that could not be given back yet."""
+        says = chain.kind.read(self.root, chain.path).text
+        entry, recorder = chain.entries[-1]
+        waits = chain.kind.waits_for(self.root, chain.path, chain.target)
+        why = f"{waits}: the host does not keep {quoted(chain.target)} before that" if waits else chain.why
+        if chain.holds:
+            words = f"giving back another setting changed it, and it could not be set again: {why}"
+            self.left.append(LeftAlone(entry.tunable, chain.path, chain.target, says, words))
+            return
+        if says is not None and says != entry.read_back:
+            entry.state, entry.read_back = "written", says
+            recorder.written(entry.n, says)
+        for one, its in chain.entries:
+            one.owed = why
+            its.owed(one.n, why)
+        self.left.append(
+            LeftAlone(entry.tunable, chain.path, entry.after, says, f"{why}; 'restore' tries again to give it back")
+        )
+
+    def _tell_foreign(self, chain: _Chain) -> None:
+        for position, (entry, recorder) in enumerate(reversed(chain.entries)):
+            if position == 0:
+                self._leave_to_others(entry, recorder, chain.first, chain.target)
+            elif self.forget:
+                self.struck.append((entry, recorder, "forgotten"))
+
+    def _leave_to_others(self, entry: Entry, recorder: Recorder, found: str | None, before: str | None = None) -> None:
+        """Leave a setting as somebody else set it, and say so."""
+        who = self.culprit(entry.tunable)
+        by = f", probably {who}, which runs here" if who else ""
+        was = f"somebody changed it since{by}; it was {quoted(entry.before if before is None else before)} before"
+        words = f"{was}; it stays as it is" if self.forget else was
+        self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, found, words))
+        if self.forget:
+            self.struck.append((entry, recorder, "forgotten"))
+
+    def _follow(self, partly: bool) -> None:
+        """Run what follows once, for all journals together that it is due in. A setting that is found as before may
+        still be in the boot loader's menu: what follows it is due all the same."""
+        touched = {entry.journal for entry, _, _ in self.struck}
+        due: dict[str, str] = {}
+        for journal, _ in self.journals:
+            for entry, _, how in self.struck:
+                if entry.journal == journal.id and entry.then and how != "forgotten" and entry.then not in journal.due:
+                    journal.due.append(entry.then)
+            if partly and journal.id not in touched:
+                continue
+            for name in journal.due:
+                whose = next((e.tunable for e in journal.entries.values() if e.then == name), "journal")
+                due.setdefault(name, whose)
+        for name, whose in due.items():
+            try:
+                run_then(name, self.root, self.writer)
+            except OSError as error:
+                self.left.append(LeftAlone(whose, name, "done", None, f"what must follow failed: {reason(error)}"))
+            else:
+                self.ran.add(name)
+
+
+def _ends_a_set(chain: _Chain) -> bool:
+    """Whether giving this back ends a set of isolated CPUs."""
+    if chain.kind.name == "cpuset":
+        return chain.target == "absent"
+    return chain.kind.name == "partition" and chain.target != "isolated"
+
+
+def _values(entries: Iterable[Entry]) -> set[str]:
+    """Every value that these writes found, wrote and made."""
+    found = {value for e in entries for value in (e.before, e.after, e.read_back)}
+    return {value for value in found if value is not None}
 
 
 def _checked(entry: Entry) -> Kind:
@@ -174,55 +466,12 @@ def _checked(entry: Entry) -> Kind:
     return kind_of(entry.kind)
 
 
-def _follow(way: _Way, journals: Sequence[tuple[Journal, Recorder]], only: Collection[str]) -> None:
-    """Run what follows once, for all journals together that it is due in."""
-    touched = {entry.journal for entry, *_ in way.restored}
-    due: dict[str, list[tuple[Journal, Recorder]]] = {}
-    for journal, recorder in journals:
-        if only and journal.id not in touched:
-            continue
-        for entry, _, _, _ in way.restored:
-            if entry.journal == journal.id and entry.then and entry.then not in journal.due:
-                journal.due.append(entry.then)
-        for name in journal.due:
-            due.setdefault(name, []).append((journal, recorder))
-    for name, owing in due.items():
-        try:
-            run_then(name, way.root, way.writer)
-        except OSError as error:
-            whose = next((e.tunable for j, _ in owing for e in j.entries.values() if e.then == name), "journal")
-            words = f"what must follow failed: {reason(error)}"
-            way.left.append(LeftAlone(whose, name, "done", None, words))
-            continue
-        for journal, recorder in owing:
-            journal.due.remove(name)
-            recorder.then(name)
-
-
-def _check_again(way: _Way) -> None:
-    """Read all that was given back once more: what another way back changed is written again, and told if it will not
-    stay. Of several writes to one path the first one, undone last, is what counts."""
-    last = {(item[0].kind, item[0].path): item for item in way.restored}
-    for item in last.values():
-        entry, kind, recorder, _ = item
-        says = kind.read(way.root, entry.path).text
-        if says is None or kind.same(says, entry.before):
-            continue
-        with contextlib.suppress(OSError):  # what it says then is read and told below
-            kind.write(way.writer, entry.path, entry.before)
-        says = kind.read(way.root, entry.path).text
-        if says is not None and not kind.same(says, entry.before):
-            entry.state, entry.read_back = "written", says
-            recorder.written(entry.n, says)
-            way.restored.remove(item)
-            _leave(way, entry, says, "it was given back, and giving back another setting changed it again")
-
-
-def _done(entry: Entry, recorder: Recorder, how: str) -> None:
-    entry.state = "undone"
-    recorder.undone(entry.n, how)
-
-
-def _leave(way: _Way, entry: Entry, found: str | None, why: str) -> None:
-    way.blocked.add((entry.kind, entry.path))
-    way.left.append(LeftAlone(entry.tunable, entry.path, entry.after, found, why))
+def _cpu_offline(root: HostRoot, path: str) -> str:
+    """Say that the CPU of a path is offline, so that what the path names is only away; "" for any other path."""
+    present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
+    parts = (part.removeprefix("machinecheck").removeprefix("cpu") for part in path.split("/")[:-1])
+    number = next((part for part in parts if part.isdecimal()), "") if path.startswith(_OF_CPUS) else ""
+    if not number.isdecimal() or present is None or online is None:
+        return ""
+    cpu = int(number)
+    return f"CPU {cpu} is offline" if cpu in present and cpu not in online else ""

@@ -16,6 +16,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import applying
 from jitter_workshop.tuning.applying import apply_changes
 from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.switched import Switched
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 
@@ -52,7 +53,8 @@ LATER = (change(2, LIST, "2-3", "0-1", "cpu-list"), change(3, MASK, "c", "3", "c
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    return hosttrees.write(tmp_path, {ONLINE[1:]: "1\n", LIST[1:]: "2-3\n", MASK[1:]: "c\n"})
+    files = hosttrees.cpu_lists("0-3") | {ONLINE[1:]: "1\n", LIST[1:]: "2-3\n", MASK[1:]: "c\n"}
+    return hosttrees.write(tmp_path, files)
 
 
 def test_masks_that_lost_the_cpu_that_the_plan_took_offline_are_as_planned(tree: Path) -> None:
@@ -80,22 +82,24 @@ def test_without_a_cpu_that_went_offline_a_smaller_mask_is_foreign(tree: Path) -
     assert [one.path for one in done.refused] == [LIST, MASK]
 
 
-@given(sets, sets)
-def test_a_list_and_a_mask_without_some_cpus(some: CpuSet, gone: CpuSet) -> None:
-    assert CpuSet.parse_list(kind_of("cpu-list").without(str(some), gone)) == some - gone
-    assert CpuSet.parse_mask(kind_of("cpu-mask").without(some.to_mask(), gone)) == some - gone
+@given(sets, sets, sets)
+def test_a_list_and_a_mask_lose_the_cpus_that_leave(some: CpuSet, online: CpuSet, other: CpuSet) -> None:
+    root, switched = HostRoot(Path("/nowhere")), Switched(some, (online,), cpus=True)
+    left = some & online
+    list_, mask = kind_of("cpu-list"), kind_of("cpu-mask")
+    assert list_.by_kernel(root, "/x", str(left), {str(some)}, switched)
+    assert mask.by_kernel(root, "/x", left.to_mask(), {some.to_mask()}, switched)
+    assert list_.by_kernel(root, "/x", str(other), {str(some)}, switched) == (other == left)
+    assert mask.by_kernel(root, "/x", other.to_mask(), {some.to_mask()}, switched) == (other == left)
+    assert not list_.by_kernel(root, "/x", str(left), {str(some)}, Switched(some))
 
 
 @pytest.mark.parametrize("text", ["", "3-", "x", "0-3 4", "\x1b[3m", "0-99999999999"])
-def test_what_is_no_set_of_cpus_stays(text: str) -> None:
-    for kind in map(kind_of, ("cpu-list", "cpu-mask")):
-        found = kind.without(text, CpuSet((3,)))
-        assert found == text or kind.same(found, text)
-
-
-@given(st.text(max_size=12), sets)
-def test_other_kinds_do_not_depend_on_what_is_online(text: str, gone: CpuSet) -> None:
-    assert all(kind_of(name).without(text, gone) == text for name in ("number", "choice", "unit"))
+def test_text_that_is_no_set_of_cpus_is_never_the_kernels(text: str) -> None:
+    switched = Switched(CpuSet((0, 1)), (CpuSet((0,)),), cpus=True)
+    for kind in (kind_of("cpu-mask"), kind_of("affinity"), kind_of("cpuset"), kind_of("number"), kind_of("unit")):
+        path = "sched_setaffinity(1@1)" if kind.name == "affinity" else "/x"
+        assert not kind.by_kernel(HostRoot(Path("/nowhere")), path, text or "x", {"5"}, switched)
 
 
 @pytest.mark.parametrize("fails", [True, False])

@@ -21,6 +21,7 @@ from jitter_workshop.tuning.cpu_frequency import (
     MinFrequency,
     UncoreFrequency,
 )
+from jitter_workshop.tuning.ordering import Target, ordered
 from tests.hosttrees import CPU, cpu_lists, cpuinfo, kernel, policy, write
 
 POLICIES = f"/{CPU}/cpufreq"
@@ -59,8 +60,8 @@ def machine(
 def test_a_governor_that_sets_the_preference_too_notes_it_first(tmp_path: Path, driver: str) -> None:
     made = plan(machine(tmp_path, driver, "powersave"), "governor")
     assert writes(made) == [
-        (f"{POLICIES}/policy3/energy_performance_preference", "balance_performance", "performance"),
         (f"{POLICIES}/policy3/scaling_governor", "powersave", "performance"),
+        (f"{POLICIES}/policy3/energy_performance_preference", "balance_performance", "performance"),
     ]
 
 
@@ -69,12 +70,15 @@ def test_a_governor_of_the_kernel_leaves_the_preference_alone(tmp_path: Path) ->
     assert writes(made) == [(f"{POLICIES}/policy3/scaling_governor", "powersave", "performance")]
 
 
-def test_the_preference_is_written_before_the_governor_and_only_once(tmp_path: Path) -> None:
+def test_the_preference_is_written_after_the_governor_that_displaces_it_and_only_once(tmp_path: Path) -> None:
     made = plan(machine(tmp_path, "intel_pstate", "powersave"), "governor", "epp")
     assert [(c.tunable, c.path.rpartition("/")[2]) for c in made.changes] == [
-        ("epp", "energy_performance_preference"),
         ("governor", "scaling_governor"),
+        ("governor", "energy_performance_preference"),
     ]
+    # On the way back the driver takes another preference only under another governor.
+    back = ordered([Target(c.path, c.kind, c.before) for c in reversed(made.changes)])
+    assert made.changes[::-1][back[0]].path.endswith("/scaling_governor")
 
 
 def test_the_preference_that_a_governor_holds_is_not_to_be_changed(tmp_path: Path) -> None:

@@ -1,0 +1,236 @@
+"""The order of writes, derived from what each write needs, makes, ends and overwrites.
+
+One table of facts serves every order there is: applying a plan, giving it back, the end of a lease, and the script of
+``plan --sh``. A write is a setting (its path) and the value that it gets; the facts of the way back are those of the
+value that stood there before.
+
+* A write *needs* a condition: it comes after the writes that make it and before those that end it.
+* A write *displaces* a group of settings: the kernel overwrites them on the side, so writes to these come after it.
+* A write that *vacates* a CPU comes before the CPU leaves, where nothing harder speaks against it.
+
+What the facts leave open keeps the order in which it was given. Sources: Documentation/core-api/cpu_hotplug.rst,
+Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/cpusets.rst, kernel/cgroup/cpuset.c,
+kernel/irq/cpuhotplug.c, drivers/net/virtio_net.c, Documentation/admin-guide/pm/intel_pstate.rst.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jitter_workshop.model.record import dataclass
+
+CPUS = "every CPU is online"
+BALANCED = "the top of the version 1 sets is balanced"
+QUIET = "no service rewrites settings"
+CYCLED = "hot CPUs were offline and are back"
+VACANT = "nothing is bound to the CPUs that leave"
+
+_THERE = "there: "
+"""What begins the conditions without which a write cannot be made at all (a group, a controller, an entry)."""
+
+_NONE: frozenset[str] = frozenset()
+_SWITCH = re.compile(r"/sys/devices/system/cpu/cpu\d+/online|/sys/devices/system/cpu/smt/control")
+_OF_CPU = re.compile(r"/sys/devices/system/(cpu/cpu\d+|cpu/cpufreq/policy\d+|machinecheck/machinecheck\d+)/")
+_ACROSS = ("irq-across", "mask-across")
+_SETS = "/sys/fs/cgroup/cpuset"
+_OWN_SETS = ("jitter-workshop-hot", "jitter-workshop-rest")
+_BY_PARTITIONS = frozenset({"masks", "governors", "workqueues"})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One setting, and the value that it is to get."""
+
+    path: str
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of one write.
+
+    ``group``: the settings that it belongs to. ``needs``, ``makes``, ``ends``: conditions. ``displaces``: groups of
+    settings that the kernel overwrites with it. ``vacates``: whether it takes work off CPUs.
+    """
+
+    group: str = ""
+    needs: frozenset[str] = _NONE
+    makes: frozenset[str] = _NONE
+    ends: frozenset[str] = _NONE
+    displaces: frozenset[str] = _NONE
+    vacates: bool = False
+
+
+def facts(path: str, kind: str, value: str) -> Facts:
+    """The facts of writing ``value`` to a setting."""
+    if kind == "unit":
+        return _condition(Facts("services"), QUIET, value != "active")
+    found = _facts(path, kind, value)
+    there = frozenset({f"{_THERE}{path.rpartition('/')[0]}"}) if path.startswith("/") else _NONE
+    return replace(found, needs=found.needs | there | {QUIET})
+
+
+def _facts(path: str, kind: str, value: str) -> Facts:
+    if _SWITCH.fullmatch(path):
+        return _switch(kind, value)
+    if path.startswith("sched_setaffinity("):
+        return Facts("masks", needs=frozenset({CPUS}), vacates=True)
+    if path.startswith("sugov("):
+        return Facts("governors", needs=frozenset({CPUS}))
+    if path.startswith("cgroup("):
+        target = frozenset({f"{_THERE}{value}", BALANCED})
+        return Facts("places", needs=target, displaces=frozenset({"masks"}))
+    if kind in _ACROSS:
+        return Facts("queues")
+    if path.startswith(("/proc/irq/", "/sys/class/net/")):
+        return Facts("interrupts", needs=frozenset({CPUS}), vacates=True)
+    if "/cgroup/" in path:
+        return _of_groups(path, kind, value)
+    if kind == "folder":
+        return _folder(path, value, "folders")
+    if path.endswith("/scaling_governor"):
+        found = Facts("governors", needs=frozenset({CPUS}), displaces=frozenset({"preferences"}))
+        return _condition(found, _free(path), value != "performance")
+    if path.endswith("/energy_performance_preference"):
+        free = _NONE if value == "performance" else frozenset({_free(path)})
+        return Facts("preferences", needs=free | {CPUS})
+    if path.startswith("/sys/devices/virtual/workqueue/"):
+        return Facts("workqueues")
+    if kind in ("grub-entry", "grub-once", "grub-next"):
+        return _of_entry(path, kind, value)
+    return Facts(needs=frozenset({CPUS}) if _OF_CPU.match(path) else _NONE)
+
+
+def _free(path: str) -> str:
+    """The condition that a policy's driver takes an energy preference: not under the governor performance."""
+    return f"{path.rpartition('/')[0]} takes a preference"
+
+
+def _switch(kind: str, value: str) -> Facts:
+    """A CPU that leaves, returns, or does both."""
+    drivers = frozenset({"queues"})
+    if kind == "cpu-cycle" and value not in ("0", "1"):
+        return Facts("cpus", needs=frozenset({VACANT}), makes=frozenset({CYCLED}), displaces=drivers)
+    if value in ("0", "off", "forceoff"):
+        return Facts("cpus", needs=frozenset({VACANT}), ends=frozenset({CPUS}), displaces=drivers)
+    return Facts("cpus", makes=frozenset({CPUS}), displaces=drivers)
+
+
+def _of_groups(path: str, kind: str, value: str) -> Facts:
+    """Control groups of both versions. A partition is made and ended with every CPU online: kernels before 6.2 set the
+    mask of each task outside it to what is online at that moment, and CPUs that return later are not in it."""
+    folder, _, name = path.rpartition("/")
+    top = folder.rpartition("/")[0]
+    if kind == "controllers":
+        handed = Facts("groups", displaces=frozenset({"masks"}))
+        return _condition(handed, f"{_THERE}controller in {folder}", bool(value))
+    if kind == "cgroup":
+        found = _folder(path, value, "groups")
+        return found if value != "absent" else replace(found, needs=frozenset({CPUS}), displaces=_BY_PARTITIONS)
+    if kind == "cgroup-cpus":
+        # The group may be a partition already: then another list is another partition.
+        needs = frozenset({CPUS, f"{_THERE}controller in {top}"})
+        list_ = Facts("groups", needs=needs, displaces=_BY_PARTITIONS)
+        return _condition(list_, f"{_THERE}list of {folder}", bool(value.strip()))
+    if name == "cpuset.cpus.partition":
+        needs = frozenset({CPUS, CYCLED, f"{_THERE}controller in {top}", f"{_THERE}list of {folder}"})
+        return Facts("partitions", needs=needs, displaces=_BY_PARTITIONS)
+    if kind == "cpuset":
+        set_ = Facts("sets", needs=frozenset({BALANCED, CYCLED}), displaces=frozenset({"masks"}))
+        for condition in (f"{_THERE}{path}", f"{_THERE}/{name}"):
+            set_ = _condition(set_, condition, value != "absent")
+        return set_
+    if name == "cpuset.sched_load_balance" and folder != _SETS:
+        return Facts("balance")
+    if name == "cpuset.sched_load_balance":
+        on = value.strip() == "1"
+        sets = _NONE if on else frozenset({f"{_THERE}/{own}" for own in _OWN_SETS})
+        return _condition(Facts("balance", needs=sets), BALANCED, on)
+    # A version 1 set of somebody else's.
+    return Facts("sets", needs=frozenset({CPUS}), displaces=frozenset({"masks"}), vacates=True)
+
+
+def _of_entry(path: str, kind: str, value: str) -> Facts:
+    """The parts of a menu entry for one boot."""
+    folder = path.partition("(")[0].rpartition("/")[0]
+    entry, words = f"{_THERE}entry in {folder}", f"{_THERE}parameters in {folder}"
+    if kind == "grub-entry":
+        return _condition(Facts(), entry, bool(value))
+    if kind == "grub-once":
+        return _condition(Facts(needs=frozenset({entry})), words, bool(value))
+    return Facts(needs=frozenset({words}))
+
+
+def _folder(path: str, value: str, group: str) -> Facts:
+    return _condition(Facts(group), f"{_THERE}{path}", value != "absent")
+
+
+def _condition(found: Facts, condition: str, on: bool) -> Facts:
+    """The facts of a write that makes a condition, or ends it."""
+    if on:
+        return replace(found, makes=found.makes | {condition})
+    return replace(found, ends=found.ends | {condition})
+
+
+def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
+    """The conditions without which this write cannot be made at all."""
+    return frozenset(need for need in facts(path, kind, value).needs if need.startswith(_THERE))
+
+
+def ordered(targets: Sequence[Target]) -> list[int]:
+    """The positions of ``targets`` in the order in which they have to happen; ties keep the order given."""
+    known = [facts(w.path, w.kind, w.value) for w in targets]
+    for softly in (True, False):
+        found = _sorted(len(targets), _edges(known, softly=softly))
+        if found is not None:
+            return found
+    return list(range(len(targets)))
+
+
+def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:
+    """Pairs (earlier, later) of positions and of the names of conditions and groups, which stand between writes: as
+    many pairs as facts, however many writes there are."""
+    pairs: list[tuple[object, object]] = []
+    for n, found in enumerate(known):
+        for condition in found.needs:
+            pairs += [(("made", condition), n), (n, ("ends", condition))]
+        pairs += [(n, ("made", condition)) for condition in found.makes]
+        pairs += [(("ends", condition), n) for condition in found.ends]
+        pairs += [(n, ("displaced", group)) for group in found.displaces if group != found.group]
+        if found.group:
+            pairs.append((("displaced", found.group), n))
+        if softly and found.vacates:
+            pairs.append((n, ("made", VACANT)))
+    return pairs
+
+
+def _sorted(count: int, pairs: Sequence[tuple[object, object]]) -> list[int] | None:
+    """A topological order (Kahn) that takes the lowest position that is free; None where the pairs are a circle."""
+    import heapq
+
+    later: dict[object, list[object]] = {}
+    waits: dict[object, int] = dict.fromkeys(range(count), 0)
+    for one, other in pairs:
+        later.setdefault(one, []).append(other)
+        waits.setdefault(one, 0)
+        waits[other] = waits.get(other, 0) + 1
+    free = [n for n in range(count) if not waits[n]]
+    names = [node for node in waits if not isinstance(node, int) and not waits[node]]
+    heapq.heapify(free)
+    found: list[int] = []
+    while names or free:
+        # Names cost nothing: they are taken as soon as they are free, so that all writes behind them compete.
+        node: object = names.pop() if names else heapq.heappop(free)
+        if isinstance(node, int):
+            found.append(node)
+        for other in later.get(node, ()):
+            waits[other] -= 1
+            if waits[other] == 0:
+                if isinstance(other, int):
+                    heapq.heappush(free, other)
+                else:
+                    names.append(other)
+    return found if len(found) == count else None

@@ -1,0 +1,710 @@
+"""A model of what Linux does to a host's settings when one of them is written: for tests of apply and restore.
+
+``ModelKernel`` is a ``HostWriter`` for a tree below a folder. It keeps the machine's state in memory, answers writes as
+the kernel does, and writes the files that changed. It models what other settings lose by a write:
+
+* a CPU that leaves or returns: interrupts and tasks that were bound to it, drivers that spread their queues anew,
+  version 1 sets, SMT control, threads of a node (kernel/cpu.c, kernel/irq/cpuhotplug.c, kernel/cgroup/cpuset.c,
+  drivers/net/virtio_net.c, mm/compaction.c);
+* ``sched_setaffinity``: before 6.2 clamped to what the task's set has online, later the wish is kept (user_cpus_ptr);
+* isolated partitions of version 2 and sets of version 1: which tasks' masks are overwritten, with what, and which
+  writes are refused;
+* threads of interrupts on a PREEMPT_RT kernel, which follow their interrupt by themselves;
+* bound threads of the governor schedutil, which 6.1 opens when a partition goes.
+
+``tests/lab/test_lab_model.py`` runs the same writes on real kernels and compares.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jitter_workshop.host.tasks import PF_KTHREAD, PF_NO_SETAFFINITY
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.writer import HostWriter
+from tests import hosttrees
+
+CPU = "/sys/devices/system/cpu"
+V2 = "/sys/fs/cgroup"
+V1 = "/sys/fs/cgroup/cpuset"
+WORKQUEUES = "/sys/devices/virtual/workqueue"
+MACHINECHECK = "/sys/devices/system/machinecheck"
+GOVERNORS = ("performance", "powersave", "schedutil")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a machine is made of. ``kernel``: (6, 1) or (6, 12). ``cgroup``: 2, 1 or 0. ``siblings``: ``pairs`` (0-1,
+    2-3) or ``halves`` (0,2 and 1,3). ``offline``: CPUs that somebody took offline before. ``frequency``: none, own or
+    shared (one policy for each core). ``bound``: a governor's thread is bound to its policy (schedutil)."""
+
+    cpus: int = 4
+    threads: int = 2
+    siblings: str = "pairs"
+    nodes: int = 1
+    kernel: tuple[int, int] = (6, 1)
+    cgroup: int = 2
+    realtime: bool = False
+    offline: tuple[int, ...] = ()
+    frequency: str = "none"
+    bound: bool = False
+    virtio: bool = True
+    name: str = ""
+
+    def cores(self) -> list[tuple[int, ...]]:
+        """The threads of each core."""
+        if self.threads == 1:
+            return [(cpu,) for cpu in range(self.cpus)]
+        half = self.cpus // 2
+        if self.siblings == "halves":
+            return [(cpu, cpu + half) for cpu in range(half)]
+        return [(2 * core, 2 * core + 1) for core in range(half)]
+
+    def node_of(self, cpu: int) -> int:
+        """The NUMA node of a CPU: whole cores, in order."""
+        core = next(n for n, threads in enumerate(self.cores()) if cpu in threads)
+        return core * self.nodes // len(self.cores())
+
+
+@dataclass
+class ModelTask:
+    """One thread. ``mask``: where it may run. ``wish``: what a user asked for, which kernels from 6.2 keep. ``fixed``:
+    it refuses sched_setaffinity. ``per_cpu``: bound to one CPU for good. ``follows``: the interrupt of its thread."""
+
+    tid: int
+    name: str
+    mask: set[int]
+    kernel: bool = False
+    fixed: bool = False
+    per_cpu: bool = False
+    follows: int | None = None
+    wish: set[int] | None = None
+    group: str = "/"
+    node: int | None = None
+    start: int = 100
+
+
+@dataclass
+class ModelGroup:
+    """A control group with CPUs. ``asked``: cpuset.cpus. ``partition``: version 2, as the file says it."""
+
+    asked: set[int] = field(default_factory=set)
+    mems: str = ""
+    balanced: bool = True
+    partition: str = "member"
+
+
+@dataclass
+class ModelIrq:
+    """An interrupt. ``managed``: it refuses every write. ``queue``: a virtio card places it anew at each hotplug.
+    ``moved``: it was moved, and its thread, which follows when it next arrives, has not followed yet."""
+
+    number: int
+    name: str
+    mask: set[int]
+    managed: bool = False
+    queue: int | None = None
+    moved: bool = False
+
+    def move(self, mask: set[int]) -> None:
+        self.mask, self.moved = set(mask), True
+
+
+class ModelKernel(HostWriter):
+    """The machine. ``write``, ``make_folder``, ``remove_folder``, ``set_affinity`` are what the product calls; methods
+    with ``stranger_`` are what somebody else does meanwhile."""
+
+    def __init__(self, top: Path, shape: Shape) -> None:
+        super().__init__(top)
+        self.top, self.shape = top, shape
+        self.new = shape.kernel >= (6, 2)
+        self.possible = set(range(shape.cpus))
+        self.online = set(self.possible)
+        self.groups: dict[str, ModelGroup] = {"/": ModelGroup(set(self.possible), "0")}
+        self.controllers = False
+        self.smt_off: set[int] = set()
+        self.irqs = self._irqs()
+        self.xps = {n: {n % shape.cpus} for n in range(2)} if shape.virtio else {}
+        self.workqueues = {"": set(self.possible), "writeback/": set(self.possible)}
+        self.governors = dict.fromkeys(self._policies(), "schedutil" if shape.bound else "powersave")
+        self.files: dict[str, str] = {}
+        self.tasks: dict[int, ModelTask] = {}
+        self.step: Callable[[str], None] = lambda name: None
+        """Called before and after each write, for whoever wants to die there."""
+        self._clock = 200
+        self._make_tasks()
+        for cpu in shape.offline:
+            self._goes(cpu)
+        self._shown: dict[str, str] = {}
+        hosttrees.write(top, self._fixed_files())
+        for folder in self._folders():
+            (top / folder[1:]).mkdir(parents=True, exist_ok=True)
+        self.show()
+
+    # What the machine is made of --------------------------------------------------------------------------------
+
+    def _irqs(self) -> dict[int, ModelIrq]:
+        every, n = sorted(self.possible), self.shape.cpus
+        found = [
+            ModelIrq(0, "timer", {0}, managed=True),
+            ModelIrq(9, "acpi", set(every)),
+            ModelIrq(24, "ahci[0000:00:1f.2]", set(every)),
+            ModelIrq(25, "eth0-TxRx-0", {every[-1]}),
+            ModelIrq(26, "nvme0q1", {every[-1]}, managed=True),
+        ]
+        if self.shape.virtio:
+            found += [
+                ModelIrq(30 + q, f"virtio0-{'input' if q % 2 == 0 else 'output'}.{q // 2}", {q % n}, queue=q)
+                for q in range(4)
+            ]
+        return {irq.number: irq for irq in found}
+
+    def _policies(self) -> dict[int, tuple[int, ...]]:
+        """Each frequency policy by its first CPU."""
+        if self.shape.frequency == "none":
+            return {}
+        if self.shape.frequency == "shared":
+            return {core[0]: core for core in self.shape.cores()}
+        return {cpu: (cpu,) for cpu in sorted(self.possible)}
+
+    def _make_tasks(self) -> None:
+        every = set(self.possible)
+        last = max(every)
+        self._born(1, "init", every)
+        self._born(2, "kthreadd", every, kernel=True)
+        for cpu in sorted(every):
+            self._born(10 + cpu, f"ksoftirqd/{cpu}", {cpu}, kernel=True, fixed=True, per_cpu=True)
+        self._born(50, "kauditd", every, kernel=True)
+        self._born(51, "rcu_tasks", every, kernel=True)
+        for node in range(self.shape.nodes):
+            mine = {cpu for cpu in every if self.shape.node_of(cpu) == node}
+            self._born(60 + node, f"kswapd{node}", mine, kernel=True)
+            self._born(70 + node, f"kcompactd{node}", mine, kernel=True, node=node)
+        if self.shape.bound:
+            for number, cpus in self._policies().items():
+                self._born(80 + number, f"sugov:{number}", set(cpus), kernel=True, fixed=True)
+        if self.shape.realtime:
+            for irq in self.irqs.values():
+                if not irq.managed:
+                    name = f"irq/{irq.number}-{irq.name[:8]}"
+                    self._born(120 + irq.number, name, set(irq.mask), kernel=True, follows=irq.number)
+        self._born(300, "sh", every)
+        self._born(301, "pinned", {last}, wish={last})
+        self._born(302, "some", {0, last}, wish={0, last})
+
+    def _born(self, tid: int, name: str, mask: set[int], **more: object) -> None:
+        self.tasks[tid] = ModelTask(tid, name, set(mask), **more)  # type: ignore[arg-type]
+
+    # Files ------------------------------------------------------------------------------------------------------
+
+    def _fixed_files(self) -> dict[str, str]:
+        release = "6.1.0-30-rt-amd64" if self.shape.realtime else f"{self.shape.kernel[0]}.{self.shape.kernel[1]}.0"
+        version = "#1 SMP PREEMPT_RT" if self.shape.realtime else "#1 SMP PREEMPT_DYNAMIC"
+        files = hosttrees.kernel("model", release=release, version=version) | hosttrees.clock()
+        files |= {
+            "proc/cpuinfo": hosttrees.cpuinfo(self.shape.cpus, "Intel(R) Xeon(R)"),
+            "proc/stat": hosttrees.stat(sorted(self.online)),
+            "proc/self/cgroup": "0::/\n",
+        }
+        self.files["/proc/sys/vm/stat_interval"] = "1"
+        self.files["/proc/irq/default_smp_affinity"] = _mask(self.possible)
+        mounts = "22 27 0:21 / /proc rw - proc proc rw\n"
+        if self.shape.cgroup == 2:
+            mounts += "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+            files["sys/fs/cgroup/cgroup.controllers"] = "cpuset cpu io\n"
+        elif self.shape.cgroup == 1:
+            mounts += "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+            files["proc/self/cgroup"] = "3:cpuset:/\n"
+        files["proc/self/mountinfo"] = mounts
+        if self.shape.virtio:
+            files |= hosttrees.network_card("eth1", driver="virtio_net", rps=("0", "0"), xps=("0", "0"))
+        for number, cpus in self._policies().items():
+            files |= hosttrees.policy(
+                number,
+                cpus=" ".join(map(str, cpus)),
+                driver="acpi-cpufreq",
+                governor=self.governors[number],
+                low_khz=800_000,
+                high_khz=2_400_000,
+            )
+            files[f"{CPU[1:]}/cpufreq/policy{number}/scaling_available_governors"] = f"{' '.join(GOVERNORS)}\n"
+            self.files[f"{CPU}/cpufreq/policy{number}/scaling_min_freq"] = "800000"
+        for node in range(self.shape.nodes):
+            cpus = {cpu for cpu in self.possible if self.shape.node_of(cpu) == node}
+            files[f"sys/devices/system/node/node{node}/cpulist"] = f"{_list(cpus)}\n"
+        return files
+
+    def _folders(self) -> list[str]:
+        return [f"{WORKQUEUES}/writeback", *([V2] if self.shape.cgroup == 2 else [V1] if self.shape.cgroup else [])]
+
+    def show(self) -> None:
+        """Write the files that say something else now, and remove those that are gone."""
+        wanted = self._texts()
+        for path, text in wanted.items():
+            if self._shown.get(path) != text:
+                place = self.top / path[1:]
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(f"{text}\n")
+        for path in self._shown.keys() - wanted.keys():
+            (self.top / path[1:]).unlink(missing_ok=True)
+        self._shown = wanted
+
+    def _texts(self) -> dict[str, str]:
+        texts = dict(self.files)
+        offline = self.possible - self.online
+        texts |= {
+            f"{CPU}/online": _list(self.online),
+            f"{CPU}/offline": _list(offline),
+            f"{CPU}/possible": _list(self.possible),
+            f"{CPU}/present": _list(self.possible),
+            f"{CPU}/isolated": "",
+        }
+        for cpu in self.possible:
+            if cpu:
+                texts[f"{CPU}/cpu{cpu}/online"] = str(int(cpu in self.online))
+        for core in self.shape.cores():
+            threads = [cpu for cpu in core if cpu in self.online]
+            for cpu in threads:
+                folder = f"{CPU}/cpu{cpu}/topology"
+                node = self.shape.node_of(cpu)
+                texts |= {
+                    f"{folder}/core_cpus_list": _list(set(threads)),
+                    f"{folder}/thread_siblings_list": _list(set(threads)),
+                    f"{folder}/core_id": str(core[0]),
+                    f"{folder}/physical_package_id": str(node),
+                    f"{CPU}/cpu{cpu}/cache/index3/level": "3",
+                    f"{CPU}/cpu{cpu}/cache/index3/type": "Unified",
+                    f"{CPU}/cpu{cpu}/cache/index3/shared_cpu_list": _list(
+                        {c for c in self.online if self.shape.node_of(c) == node}
+                    ),
+                    f"{MACHINECHECK}/machinecheck{cpu}/check_interval": self.files.get("check_interval", "12c"),
+                }
+        texts.pop("check_interval", None)
+        if self.shape.threads > 1:
+            texts[f"{CPU}/smt/control"] = "off" if self.smt_off else "on"
+            seconds = {c for core in self.shape.cores() for c in core[1:]}
+            texts[f"{CPU}/smt/active"] = str(int(bool(seconds & self.online)))
+        rows = {str(irq.number): ([1] * len(self.online), f"IO-APIC 1-edge  {irq.name}") for irq in self.irqs.values()}
+        texts["/proc/interrupts"] = hosttrees.interrupts(sorted(self.online), rows)
+        for irq in self.irqs.values():
+            texts[f"/proc/irq/{irq.number}/smp_affinity_list"] = _list(irq.mask)
+        for queue, mask in self.xps.items():
+            texts[f"/sys/class/net/eth1/queues/tx-{queue}/xps_cpus"] = _mask(mask)
+        isolated = self._isolated()
+        for name, mask in self.workqueues.items():
+            shown = mask - isolated or mask if self.new and not name else mask
+            texts[f"{WORKQUEUES}/{name}cpumask"] = _mask(shown)
+        if self.new:
+            texts[f"{WORKQUEUES}/cpumask_requested"] = _mask(self.workqueues[""])
+        for number in self._policies():
+            texts[f"{CPU}/cpufreq/policy{number}/scaling_governor"] = self.governors[number]
+        texts |= self._group_texts()
+        for task in self.tasks.values():
+            flags = (PF_KTHREAD if task.kernel else 0) | (PF_NO_SETAFFINITY if task.fixed else 0)
+            files = hosttrees.task(task.tid, task.name, flags=flags, allowed=_list(task.mask), start=task.start)
+            texts |= {f"/{path}": text.rstrip("\n") for path, text in files.items()}
+            texts[f"/proc/{task.tid}/cgroup"] = f"{'0:' if self.shape.cgroup == 2 else '3:cpuset'}:{task.group}"
+        return texts
+
+    def _group_texts(self) -> dict[str, str]:
+        texts: dict[str, str] = {}
+        if self.shape.cgroup == 2:
+            texts[f"{V2}/cgroup.subtree_control"] = "cpuset" if self.controllers else ""
+            texts[f"{V2}/cpuset.cpus.effective"] = _list(self.effective("/"))
+            if self.new:
+                texts[f"{V2}/cpuset.cpus.isolated"] = _list(self._isolated())
+        for path, group in self.groups.items():
+            members = "\n".join(str(t.tid) for t in self.tasks.values() if t.group == path)
+            if self.shape.cgroup == 1:
+                folder = V1 + (path if path != "/" else "")
+                texts[f"{folder}/cpuset.cpus"] = _list(self.online if path == "/" else group.asked)
+                texts[f"{folder}/cpuset.mems"] = group.mems
+                texts[f"{folder}/cpuset.sched_load_balance"] = str(int(group.balanced))
+                texts[f"{folder}/cpuset.effective_cpus"] = _list(self.effective(path))
+                texts[f"{folder}/tasks"] = members
+            elif self.shape.cgroup == 2 and path != "/":
+                texts[f"{V2}{path}/cgroup.procs"] = members
+                if self.controllers:
+                    texts[f"{V2}{path}/cpuset.cpus"] = _list(group.asked)
+                    texts[f"{V2}{path}/cpuset.cpus.effective"] = _list(self.effective(path))
+                    texts[f"{V2}{path}/cpuset.cpus.partition"] = group.partition
+                    if self.new:
+                        texts[f"{V2}{path}/cpuset.cpus.exclusive"] = ""
+        return texts
+
+    # What a set has -----------------------------------------------------------------------------------------------
+
+    def _isolated(self) -> set[int]:
+        """CPUs of valid isolated partitions."""
+        return {c for g in self.groups.values() if g.partition == "isolated" for c in g.asked}
+
+    def effective(self, path: str) -> set[int]:
+        """The online CPUs that a set may use."""
+        top = self.online - self._isolated()
+        if path == "/":
+            return top
+        group = self.groups[path]
+        if group.partition == "isolated":
+            return group.asked & self.online
+        return group.asked & top or top
+
+    # Writes -------------------------------------------------------------------------------------------------------
+
+    def write(self, path: str, text: str) -> None:
+        """Answer a write as the kernel does. Raises OSError."""
+        if path not in self._shown and path != f"{V2}/cgroup.procs":
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+        with self._stepping(f"write {path}"):
+            self._write(path, text.strip())
+
+    @contextlib.contextmanager
+    def _stepping(self, name: str) -> Iterator[None]:
+        self.step(name)
+        try:
+            yield
+        finally:
+            self.show()
+        self.step(name)
+
+    def _write(self, path: str, text: str) -> None:
+        parts = path.split("/")
+        name = parts[-1]
+        if path == f"{CPU}/smt/control":
+            self._smt(text)
+        elif name == "online" and path.startswith(f"{CPU}/cpu"):
+            cpu = int(parts[-2][3:])
+            if text == "1":
+                if cpu in self.smt_off:
+                    raise _error(errno.EPERM)
+                self._comes(cpu)
+            else:
+                self._goes(cpu)
+        elif path.startswith("/proc/irq/") and name == "smp_affinity_list":
+            self._irq(self.irqs[int(parts[3])], set(CpuSet.parse_list(text)))
+        elif name == "xps_cpus":
+            self.xps[int(parts[-2][3:])] = set(CpuSet.parse_mask(text))
+        elif path.startswith(WORKQUEUES):
+            inside = path.removeprefix(f"{WORKQUEUES}/").removesuffix("cpumask")
+            self.workqueues[inside] = set(CpuSet.parse_mask(text)) & self.possible
+        elif name == "scaling_governor":
+            self._governor(int(parts[-2][6:]), text)
+        elif path == f"{V2}/cgroup.subtree_control":
+            self._controllers(text)
+        elif name in ("cgroup.procs", "tasks"):
+            self._move(path, int(text))
+        elif name.startswith("cpuset."):
+            self._cpuset(path, name, text)
+        elif name == "check_interval":
+            self.files["check_interval"] = text
+        else:
+            self.files[path] = text
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        raise AssertionError("no boot loader is modelled here")
+
+    def _smt(self, text: str) -> None:
+        if text == "off":
+            going = {c for core in self.shape.cores() for c in core[1:]} & self.online
+            for cpu in sorted(going):
+                self._goes(cpu)
+            self.smt_off = {c for core in self.shape.cores() for c in core[1:]}
+        elif text == "on":
+            coming, self.smt_off = self.smt_off, set()
+            for cpu in sorted(coming - self.online):
+                self._comes(cpu)
+        else:
+            raise _error(errno.EINVAL)
+
+    def _goes(self, cpu: int) -> None:
+        if cpu not in self.online:
+            return
+        if self.online == {cpu}:
+            raise _error(errno.EBUSY)
+        self.online.discard(cpu)
+        for irq in self.irqs.values():
+            if not irq.managed and not irq.mask & self.online:
+                irq.move(self.online)
+        self._partitions_checked()
+        if self.shape.cgroup == 1:
+            self._sets_lose(cpu)
+        for number, cpus in self._policies().items():
+            if not set(cpus) & self.online:
+                self._end_governor(number)
+        for task in self.tasks.values():
+            if not task.per_cpu and not task.mask & self.online:
+                task.mask = set(self.possible)
+        self._sets_follow()
+        self._drivers()
+
+    def _comes(self, cpu: int) -> None:
+        if cpu in self.online:
+            return
+        self.online.add(cpu)
+        for number, cpus in self._policies().items():
+            if self.governors[number] == "schedutil" and set(cpus) & self.online == {cpu}:
+                self._begin_governor(number)
+        self._partitions_checked()
+        self._sets_follow()
+        self._drivers()
+        for task in self.tasks.values():
+            if task.node is not None:
+                task.mask = {c for c in self.possible if self.shape.node_of(c) == task.node}
+
+    def _partitions_checked(self) -> None:
+        """A partition without a CPU is none until one returns; the top has the others meanwhile."""
+        for path, group in self.groups.items():
+            if group.partition == "isolated" and not group.asked & self.online:
+                group.partition = "isolated invalid (Parent unable to distribute cpu downstream)"
+                self._top_changed()
+            elif group.partition.startswith("isolated invalid") and group.asked & self.online:
+                self._try_partition(path)
+
+    def _sets_lose(self, cpu: int) -> None:
+        """Version 1 sets lose a CPU for good; tasks of one that is empty then go to its parent."""
+        for path, group in list(self.groups.items()):
+            if path == "/" or cpu not in group.asked:
+                continue
+            group.asked.discard(cpu)
+            for task in [t for t in self.tasks.values() if t.group == path]:
+                if group.asked:
+                    self._set_mask(task, group.asked & self.online)
+                else:
+                    task.group = "/"
+                    self._set_mask(task, self.possible)
+
+    def _sets_follow(self) -> None:
+        """Tasks of version 2 groups below the top follow what their group has online."""
+        if self.shape.cgroup == 2:
+            for task in self.tasks.values():
+                if task.group != "/":
+                    self._set_mask(task, self.effective(task.group))
+
+    def _drivers(self) -> None:
+        """virtio_net spreads its queues over the CPUs that are online."""
+        online = sorted(self.online)
+        for irq in self.irqs.values():
+            if irq.queue is not None:
+                irq.move({online[irq.queue % len(online)]})
+        for queue in self.xps:
+            self.xps[queue] = {online[queue % len(online)]}
+
+    def _irq(self, irq: ModelIrq, mask: set[int]) -> None:
+        if irq.managed:
+            raise _error(errno.EIO)
+        if not mask & self.online:
+            raise _error(errno.EINVAL)
+        irq.move(mask)
+
+    def _governor(self, number: int, name: str) -> None:
+        if name not in GOVERNORS:
+            raise _error(errno.EINVAL)
+        old, self.governors[number] = self.governors[number], name
+        if old == "schedutil" != name:
+            self._end_governor(number)
+        if name == "schedutil" != old:
+            self._begin_governor(number)
+
+    def _end_governor(self, number: int) -> None:
+        for task in [t for t in self.tasks.values() if t.name == f"sugov:{number}"]:
+            del self.tasks[task.tid]
+
+    def _begin_governor(self, number: int) -> None:
+        self._clock += 1
+        cpus = set(self._policies()[number])
+        self._born(1000 + self._clock, f"sugov:{number}", cpus, kernel=True, fixed=True, start=self._clock)
+
+    # Tasks' masks -------------------------------------------------------------------------------------------------
+
+    def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
+        """``sched_setaffinity(2)``. Raises OSError."""
+        with self._stepping(f"affinity {tid}"):
+            self._set_affinity(tid, cpus)
+
+    def _set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
+        task = self.tasks.get(tid)
+        if task is None:
+            raise _error(errno.ESRCH)
+        if task.fixed:
+            raise _error(errno.EINVAL)
+        asked = set(cpus)
+        allowed = self.effective(task.group)
+        if self.new and task.group == "/":
+            allowed = self.possible - self._isolated()
+            allowed = allowed if allowed & self.online else set(self.possible)
+        mask = asked & allowed
+        if not mask & self.online:
+            raise _error(errno.EINVAL)
+        if self.new:
+            task.wish = asked
+        task.mask = mask
+
+    def _set_mask(self, task: ModelTask, mask: set[int]) -> None:
+        """``set_cpus_allowed_ptr`` by a set: a user's wish narrows it from 6.2 on."""
+        if self.new and task.wish is not None and mask & task.wish:
+            mask = mask & task.wish
+        if mask & self.online:
+            task.mask = set(mask)
+
+    def _top_changed(self) -> None:
+        """A partition came or went: the masks of the top's tasks (``update_tasks_cpumask``)."""
+        for task in self.tasks.values():
+            if task.group != "/" or task.per_cpu or (self.new and task.fixed):
+                continue
+            self._set_mask(task, self.possible - self._isolated() if self.new else self.effective("/"))
+
+    def _move(self, path: str, tid: int) -> None:
+        task = self.tasks.get(tid)
+        if task is None:
+            raise _error(errno.ESRCH)
+        mount = V2 if self.shape.cgroup == 2 else V1
+        target = path.rpartition("/")[0].removeprefix(mount) or "/"
+        if self.shape.cgroup == 1 and target != "/":
+            group = self.groups[target]
+            if not group.asked or not group.mems:
+                raise _error(errno.ENOSPC)
+        if task.fixed or (tid == 2 and target != "/"):
+            raise _error(errno.EINVAL)
+        task.group = target
+        if target == "/":
+            self._set_mask(task, self.possible - self._isolated())
+        else:
+            self._set_mask(task, self.effective(target))
+
+    # Control groups -----------------------------------------------------------------------------------------------
+
+    def make_folder(self, path: str) -> None:
+        """Make a group. Raises OSError."""
+        mount = V2 if self.shape.cgroup == 2 else V1
+        if not path.startswith(f"{mount}/"):
+            super().make_folder(path)
+            return
+        name = path.removeprefix(mount)
+        if name in self.groups:
+            raise _error(errno.EEXIST)
+        with self._stepping(f"mkdir {path}"):
+            super().make_folder(path)
+            self.groups[name] = ModelGroup()
+
+    def remove_folder(self, path: str) -> None:
+        """Remove an empty group. Raises OSError."""
+        mount = V2 if self.shape.cgroup == 2 else V1
+        if not path.startswith(f"{mount}/"):
+            super().remove_folder(path)
+            return
+        name = path.removeprefix(mount)
+        if name not in self.groups:
+            raise _error(errno.ENOENT)
+        if any(task.group == name for task in self.tasks.values()):
+            raise _error(errno.EBUSY)
+        with self._stepping(f"rmdir {path}"):
+            group = self.groups.pop(name)
+            if group.partition == "isolated":
+                self._top_changed()
+            self.show()
+            (self.top / path[1:]).rmdir()
+
+    def _controllers(self, text: str) -> None:
+        on = text == "+cpuset"
+        if self.controllers and not on:
+            for group in self.groups.values():
+                if group.partition != "member":
+                    group.partition = "member"
+                    self._top_changed()
+        self.controllers = on
+
+    def _cpuset(self, path: str, name: str, text: str) -> None:
+        mount = V2 if self.shape.cgroup == 2 else V1
+        where = path.rpartition("/")[0].removeprefix(mount) or "/"
+        group = self.groups[where]
+        inside = [task for task in self.tasks.values() if task.group == where]
+        if name == "cpuset.cpus":
+            asked = set(CpuSet.parse_list(text))
+            if self.shape.cgroup == 1 and (where == "/" or asked - self.online):
+                raise _error(errno.EACCES if where == "/" else errno.EINVAL)
+            if not asked and inside:
+                raise _error(errno.ENOSPC)
+            group.asked = asked
+            if group.partition.startswith("isolated"):
+                self._try_partition(where)
+            for task in inside:
+                self._set_mask(task, self.effective(where))
+        elif name == "cpuset.mems":
+            group.mems = text
+        elif name == "cpuset.sched_load_balance":
+            group.balanced = text == "1"
+        elif name == "cpuset.cpus.partition":
+            if text == "isolated":
+                self._try_partition(where)
+            elif text == "member":
+                was, group.partition = group.partition, "member"
+                if was == "isolated":
+                    self._top_changed()
+            else:
+                raise _error(errno.EINVAL)
+
+    def _try_partition(self, where: str) -> None:
+        group = self.groups[where]
+        others = {c for path, g in self.groups.items() if path not in ("/", where) for c in g.asked}
+        group.partition = "member"
+        if not group.asked & self.online:
+            group.partition = "isolated invalid (Cpu list in cpuset.cpus is empty)"
+        elif group.asked & others and not self.new:
+            group.partition = "isolated invalid (Cpu list in cpuset.cpus not exclusive)"
+        elif not self.online - group.asked:
+            group.partition = "isolated invalid (Parent unable to distribute cpu downstream)"
+        else:
+            group.partition = "isolated"
+            self._top_changed()
+            for task in self.tasks.values():
+                if task.group == where:
+                    self._set_mask(task, self.effective(where))
+
+    # What others do -----------------------------------------------------------------------------------------------
+
+    def threads_follow(self) -> None:
+        """Each interrupt arrives: the thread of one that was moved takes its CPUs (``irq_thread_check_affinity``)."""
+        for task in self.tasks.values():
+            irq = self.irqs[task.follows] if task.follows is not None else None
+            if irq is not None and irq.moved and irq.mask & self.online:
+                task.mask = irq.mask & self.online
+                irq.moved = False
+        self.show()
+
+    def stranger_ends(self, tid: int) -> None:
+        """A task ends."""
+        del self.tasks[tid]
+        self.show()
+
+    def snapshot(self) -> dict[str, str]:
+        """All that must be as before: every file, tasks' masks, policies and groups."""
+        left_out = ("/proc/", "tasks", "cgroup.procs")
+        found = {p: t for p, t in self._shown.items() if not p.startswith("/proc/") and not p.endswith(left_out)}
+        found |= {p: t for p, t in self._shown.items() if p.startswith("/proc/irq/")}
+        found |= {f"task {t.name}": f"{_list(t.mask)} in {t.group}" for t in self.tasks.values()}
+        return found
+
+
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """One line for each difference; tasks that have ended are none."""
+    return [
+        f"{path}: {before.get(path, '(was not there)')!r} -> {after.get(path, '(is gone)')!r}"
+        for path in sorted(before.keys() | after.keys())
+        if before.get(path) != after.get(path) and not (path.startswith("task ") and path not in after)
+    ]
+
+
+def _error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+def _list(cpus: set[int]) -> str:
+    return str(CpuSet.of(cpus))
+
+
+def _mask(cpus: set[int]) -> str:
+    return CpuSet.of(cpus).to_mask()

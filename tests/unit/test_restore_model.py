@@ -1,0 +1,256 @@
+"""Apply and restore on modelled machines: whatever was applied, killed, restored in part and changed by others in
+between, the machine is as before afterwards, or each difference is named truthfully."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import strategies as st
+
+from jitter_workshop.model.change import RestoreResult
+from tests.modelkernel import CPU, Shape, differences
+from tests.modelworld import World
+
+WORDS = (
+    *("smt", "smt=off", "hotplug", "isolation", "kernel-threads", "irq-affinity", "workqueue-mask"),
+    *("governor=performance", "governor=powersave", "min-frequency", "stat-interval"),
+)
+MANY = int(os.environ.get("MODEL_EXAMPLES", "60"))
+PHASES = [phase for phase in Phase if phase is not Phase.explain]
+SOMEBODY = "somebody changed it"
+
+
+@contextmanager
+def world(shape: Shape) -> Iterator[World]:
+    """A machine in memory."""
+    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    top = Path(tempfile.mkdtemp(prefix="model-", dir=place))
+    try:
+        yield World(top, shape)
+    finally:
+        shutil.rmtree(top)
+
+
+def named(name: str, **more: Any) -> Shape:
+    return Shape(name=name, **more)
+
+
+SHAPES = (
+    named("6.1, SMT"),
+    named("6.1, SMT numbered in halves", siblings="halves"),
+    named("6.12, SMT", kernel=(6, 12)),
+    named("6.1, version 1", cgroup=1),
+    named("6.12, version 1", cgroup=1, kernel=(6, 12)),
+    named("6.1, no cgroup", cgroup=0),
+    named("6.1, two nodes", cpus=8, nodes=2),
+    named("6.12, two nodes", cpus=8, nodes=2, kernel=(6, 12)),
+    named("6.1, shared frequency domains", frequency="shared", bound=True),
+    named("6.1, own frequency domains, no SMT", threads=1, frequency="own", bound=True),
+    named("6.1, PREEMPT_RT", realtime=True),
+    named("6.12, PREEMPT_RT", realtime=True, kernel=(6, 12)),
+    named("6.1, one CPU offline", cpus=6, threads=1, offline=(5,)),
+    named("6.12, one CPU offline", cpus=6, threads=1, offline=(5,), kernel=(6, 12)),
+    named("6.1, version 1, one CPU offline", cpus=6, threads=1, offline=(5,), cgroup=1),
+)
+
+
+def shapes() -> st.SearchStrategy[Shape]:
+    return st.sampled_from(SHAPES)
+
+
+ALL = ("smt", "isolation", "kernel-threads", "irq-affinity", "workqueue-mask", "governor=performance", "min-frequency")
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["at once", "one by one"])
+@pytest.mark.parametrize("shape", [one for one in SHAPES if not one.offline], ids=lambda one: one.name)
+def test_everything_comes_back(shape: Shape, split: bool) -> None:
+    with world(shape) as made:
+        before = made.kernel.snapshot()
+        for words in [(word,) for word in ALL] if split else [ALL]:
+            applied = made.apply(words, "2")
+            assert applied is not None
+            assert applied.refused == (), applied.refused
+        made.kernel.threads_follow()
+        back = made.restore()
+        assert back is not None
+        assert back.left_alone == ()
+        assert made.active() == []
+        made.kernel.threads_follow()
+        assert differences(before, made.kernel.snapshot()) == []
+
+
+@dataclass
+class Others:
+    """What others did meanwhile. ``values``: by the name of a snapshot, each value that it may have afterwards.
+    ``touched``: paths that others set."""
+
+    values: dict[str, set[str]] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+
+
+def stranger(made: World, others: Others, before: dict[str, str], what: str, cpus: frozenset[int]) -> None:
+    """Somebody sets a task's affinity, an interrupt's, a number, or ends a task."""
+    kernel = made.kernel
+    if what == "ends" and 301 in kernel.tasks:
+        kernel.stranger_ends(301)
+    elif what in ("sh", "some", "pinned"):
+        task = next((t for t in kernel.tasks.values() if t.name == what), None)
+        asked = set(cpus) & kernel.effective(task.group) if task is not None else set()
+        if task is None or not asked or task.group not in ("/", "/jitter-workshop-rest"):
+            return
+        same = asked == task.mask
+        kernel.step, step = (lambda name: None), kernel.step
+        kernel.set_affinity(task.tid, asked)
+        kernel.step = step
+        name = f"task {what}"
+        others.touched.add(f"sched_setaffinity({task.tid}@{task.start})")
+        # What we wrote ourselves, or the kernel gives by itself, cannot be told from a stranger's.
+        older = others.values.get(name, set()) | {before[name]} if same or _ambiguous(made, asked) else set()
+        others.values[name] = {kernel.snapshot()[name].replace("/jitter-workshop-rest", "/")} | older
+    elif what == "irq" and set(cpus) & kernel.online:
+        kernel.irqs[24].mask = set(cpus) & kernel.online
+        path = "/proc/irq/24/smp_affinity_list"
+        others.touched.add(path)
+        kernel.show()
+        others.values[path] = {kernel.snapshot()[path], before[path]}
+    elif what == "number":
+        kernel.files["/proc/sys/vm/stat_interval"] = "7"
+        kernel.show()
+        others.touched.add("/proc/sys/vm/stat_interval")
+
+
+def _ambiguous(made: World, mask: set[int]) -> bool:
+    """Whether the kernel itself gives tasks such a mask here: it then cannot be told from a stranger's."""
+    return made.kernel.effective("/") - {1, 2, 3} <= mask or len(mask) <= 2
+
+
+@st.composite
+def actions(draw: st.DrawFn) -> list[tuple[Any, ...]]:
+    """What happens to a machine, in order."""
+    hot = st.sampled_from(("1", "2", "3", "2-3", "1,3"))
+    kill = st.one_of(st.none(), st.integers(0, 120))
+    words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5, unique_by=lambda word: word.partition("=")[0])
+    some = st.lists(st.sampled_from(("smt", "isolation", "kernel-threads", "irq-affinity")), max_size=2, unique=True)
+    return draw(
+        st.lists(
+            st.one_of(
+                st.tuples(st.just("apply"), words, hot, kill),
+                st.tuples(st.just("apply"), words, hot, st.none()),
+                st.tuples(st.just("restore"), some, kill),
+                st.tuples(st.just("follow")),
+            ),
+            min_size=1,
+            max_size=5,
+        )
+    )
+
+
+def act(made: World, one: tuple[Any, ...]) -> RestoreResult | None:
+    """One of ``actions``."""
+    if one[0] == "apply":
+        if made.host(one[2]).hot:
+            made.apply(one[1], one[2], one[3])
+    elif one[0] == "restore":
+        return made.restore(one[1], kill_at=one[2])
+    elif made.kernel.shape.realtime:
+        made.kernel.threads_follow()
+    return None
+
+
+@settings(
+    max_examples=MANY,
+    deadline=None,
+    phases=PHASES,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(shape=shapes(), doings=actions())
+def test_whatever_was_done_and_killed_all_comes_back(shape: Shape, doings: list[tuple[Any, ...]]) -> None:
+    with world(shape) as made:
+        before = made.kernel.snapshot()
+        for one in doings:
+            result = act(made, one)
+            for left in result.left_alone if result is not None else ():
+                assert SOMEBODY not in left.reason, left
+        back = made.restore()
+        assert back is not None
+        for left in back.left_alone:
+            assert SOMEBODY not in left.reason, left
+        made.kernel.threads_follow()
+        lines = differences(before, made.kernel.snapshot())
+        if not shape.offline:
+            assert [(left.path, left.reason) for left in back.left_alone] == []
+            assert made.active() == []
+            assert lines == []
+            return
+        # A CPU that was offline before: kernels before 6.2 forget that tasks may use it. Each such task is named.
+        named = {left.path for left in back.left_alone}
+        told = {
+            f"task {task.name}"
+            for task in made.kernel.tasks.values()
+            if f"sched_setaffinity({task.tid}@{task.start})" in named
+        }
+        assert {line.partition(":")[0] for line in lines} <= told, lines
+        event(f"{len(lines)} masks wait for a CPU")
+        made.kernel.write(f"{CPU}/cpu{shape.offline[0]}/online", "1")
+        again = made.restore()
+        assert again is not None
+        assert again.left_alone == ()
+        with world(shape) as untouched:
+            untouched.kernel.write(f"{CPU}/cpu{shape.offline[0]}/online", "1")
+            assert differences(untouched.kernel.snapshot(), made.kernel.snapshot()) == []
+
+
+@settings(
+    max_examples=MANY,
+    deadline=None,
+    phases=PHASES,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    shape=shapes().filter(lambda one: not one.offline),
+    doings=actions(),
+    meanwhile=st.lists(
+        st.tuples(
+            st.integers(0, 5),
+            st.sampled_from(("sh", "some", "pinned", "irq", "number", "ends")),
+            st.frozensets(st.integers(0, 7), min_size=1),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_what_others_set_is_left_to_them_and_nothing_else(
+    shape: Shape, doings: list[tuple[Any, ...]], meanwhile: list[tuple[int, str, frozenset[int]]]
+) -> None:
+    with world(shape) as made:
+        before = made.kernel.snapshot()
+        others = Others()
+        results = []
+        for position, one in enumerate(doings):
+            results.append(act(made, one))
+            for when, what, cpus in meanwhile:
+                if when == position:
+                    stranger(made, others, before, what, cpus)
+        results += [made.restore(), made.restore(forget=True), made.restore()]
+        for result in results:
+            for left in result.left_alone if result is not None else ():
+                if SOMEBODY in left.reason:
+                    assert left.path in others.touched, left
+        last = results[-1]
+        assert last is not None
+        assert last.left_alone == ()
+        assert made.active() == []
+        made.kernel.threads_follow()
+        after = made.kernel.snapshot()
+        for line in differences(before, after):
+            name = line.partition(":")[0]
+            assert after[name] in others.values.get(name, set()), line
