@@ -1,8 +1,14 @@
 """Which CPUs the measured threads run on, and why (DESIGN §4).
 
-A pure function of the topology: nothing is read or set here. What is wished for, best first: two CPUs that the kernel
-was told to leave alone (``isolcpus``), on different cores, that share their last-level cache, of one core type, away
-from CPU 0 (which boots the machine and keeps much of its housekeeping), and one CPU left for everybody else.
+A pure function of the topology: nothing is read or set here. What is wished for, best first: two CPUs on different
+cores that the kernel was told to leave alone (``isolcpus``); on one memory node; on different cores; with a core left
+for everybody else; that share their last-level cache; of one core type; and away from the core of CPU 0, which boots the
+machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller runs on the same
+node and never on CPU 0's core, or not at all.
+
+Where a host is too small for that, what is wished for first wins: of two nodes with one core each it is the two threads
+of the second core, because they share a node and leave the first core to everybody else; of two cores on one node it is
+one thread of each, and their siblings do the housekeeping.
 """
 
 from __future__ import annotations
@@ -183,13 +189,15 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
 
 def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[object, ...]:
     """Smaller is better; the order of the wishes in this module's docstring, then the lowest numbers."""
+    together, quiet = _same_core(a, b), a.id in isolated and b.id in isolated
     return (
-        _same_core(a, b),
-        not (a.id in isolated and b.id in isolated),
+        together or not quiet,
+        a.node != b.node or (together and 0 in a.smt_siblings),
+        together,
+        not quiet,
         not _housekeeping_left(topology, a, b),
         not _share_cache(topology, a, b),
         a.package != b.package,
-        a.node != b.node,
         a.core_type != b.core_type,
         (a.id == 0) + (b.id == 0),
         (0 in a.smt_siblings) + (0 in b.smt_siblings),
@@ -200,7 +208,8 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
-    """The journaller's CPU: on a core of its own with one CPU left for housekeeping, else None (it stays off)."""
+    """The journaller's CPU: on a core of its own, on the pair's node, not CPU 0's core unless that is isolated, and with
+    one CPU left for housekeeping; else None (it stays off)."""
     if wish.journaller is not None or wish.no_journaller or wish.workload == "ack":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)
@@ -208,7 +217,10 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
     fits = [
         c
         for c in (_cpu(topology, n) for n in topology.allowed - busy)
-        if (wish.within is None or c.id in wish.within) and topology.allowed - busy - CpuSet.of([c.id]) - c.smt_siblings
+        if (wish.within is None or c.id in wish.within)
+        and c.node in (first.node, second.node)
+        and (c.id in isolated or 0 not in c.smt_siblings)
+        and topology.allowed - busy - CpuSet.of([c.id]) - c.smt_siblings
     ]
 
     def rank(c: Cpu) -> tuple[object, ...]:
@@ -217,7 +229,6 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
             not _share_cache(topology, c, second),
             c.package != second.package,
             c.core_type != first.core_type,
-            c.id == 0,
             0 in c.smt_siblings,
             c.id < producer,
             c.id,
@@ -245,6 +256,8 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         why = f"The {who} runs on CPU {number}: not CPU 0, which keeps most of the housekeeping."
     else:
         why = f"The {who} runs on CPU {number}."
+    if left and not quiet_left:
+        why += f" Housekeeping (CPU {left}) shares its core: no other core is left."
     if not left:
         why += " It is the only CPU: no housekeeping CPU is left, so everything else that runs shows up as stalls."
     return Placement(
@@ -319,7 +332,10 @@ def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if wish.within is not None:
         return f" Journaller off: CPU {wish.within} leaves no core for it."
     count = len(topology.allowed)
-    return f" Journaller off: {count} CPUs leave no core for it." if count < 4 else " Journaller off: no core is left."
+    if count < 4:
+        return f" Journaller off: {count} CPUs leave no core for it."
+    nodes = {_cpu(topology, cpu).node for cpu in topology.allowed}
+    return " Journaller off: no core is left" + (" for it on their node." if len(nodes) > 1 else ".")
 
 
 def _why_ring(
@@ -329,13 +345,7 @@ def _why_ring(
     a, b = _cpu(topology, producer), _cpu(topology, accumulator)
     used = [c for c in (producer, accumulator, journaller) if c is not None]
     left = topology.allowed - CpuSet.of(used)
-    parts: list[str] = []
-    if _same_core(a, b):
-        parts.append("two hardware threads of one core, which slow each other down")
-    elif _share_cache(topology, a, b):
-        parts.append("different cores that share their last-level cache")
-    else:
-        parts.append("different cores without a common cache: every message crosses between them")
+    parts = [_how_near(topology, a, b)]
     if a.core_type != b.core_type:
         parts.append("of different core types")
     elif a.core_type == "efficiency":
@@ -355,5 +365,33 @@ def _why_ring(
     if not left:
         text += f" No housekeeping CPU is left; CPU {accumulator} is the one to keep quiet."
     elif not quiet_left:
-        text += f" Housekeeping (CPU {left}) shares cores with the run."
+        text += f" Housekeeping (CPU {left}) shares cores with the run: no other core is left."
     return text
+
+
+def _how_near(topology: Topology, a: Cpu, b: Cpu) -> str:
+    """How far a message between two CPUs goes."""
+    if _same_core(a, b):
+        return "two hardware threads of one core, which slow each other down"
+    if a.node != b.node:
+        return f"cores of the memory nodes {a.node} and {b.node}: every message crosses between them"
+    if _share_cache(topology, a, b):
+        return "different cores that share their last-level cache"
+    return "different cores without a common cache: every message crosses between them"
+
+
+def how_near(topology: Topology, cpus: CpuSet) -> str:
+    """What is true of all these online CPUs, in a few words; "" for fewer than two of them."""
+    members = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
+    pairs = [(a, b) for a in members for b in members if a.id < b.id]
+    nodes = sorted({cpu.node for cpu in members})
+    if not pairs:
+        return ""
+    if len(nodes) > 1:
+        return f"cores of the memory nodes {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
+    if any(_same_core(a, b) for a, b in pairs):
+        alike = all(_same_core(a, b) for a, b in pairs)
+        return "threads of one core, which slow each other down" if alike else "some of them threads of one core"
+    if all(_share_cache(topology, a, b) for a, b in pairs):
+        return "cores that share a cache"
+    return "cores without a common cache"

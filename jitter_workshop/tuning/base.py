@@ -85,8 +85,9 @@ class Setting:
 
 
 def left_for_the_rest(host: Host) -> CpuSet:
-    """The CPUs for everything that is not latency-critical. Raises Unavailable where none would be left: the last one
-    is never taken offline, isolated or left without interrupts."""
+    """The CPUs for everything that is not latency-critical, which are those that are neither hot nor siblings of hot
+    ones (see ``context.Host``). Raises Unavailable where none would be left: the last one is never taken offline,
+    isolated or left without interrupts."""
     if not host.hot:
         raise Unavailable("no CPU is named hot", info=True)
     if not host.housekeeping:

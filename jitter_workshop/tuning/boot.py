@@ -119,16 +119,16 @@ class IrqAffinityAtBoot(BootParameter):
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         asked = host.command_line.cpus("irqaffinity", last_cpu(host.root))
-        if asked is not None and not set(asked) & set(host.hot):
+        if asked is not None and not asked & host.kept_clear:
             return True, "new interrupts start on housekeeping CPUs"
         mask = host.root.text(_DEFAULT_IRQ_MASK)
         try:
             allowed = CpuSet.parse_mask(mask) if mask is not None else None
         except ValueError:
             allowed = None
-        if allowed is not None and not set(allowed) & set(host.hot):
+        if allowed is not None and not allowed & host.kept_clear:
             return True, "new interrupts start on housekeeping CPUs (set since boot)"
-        return False, "new interrupts may start on hot CPUs; irq-affinity moves them at run time"
+        return False, f"new interrupts may start on {host.clear_words}; irq-affinity moves them at run time"
 
 
 class SkewTick(BootParameter):

@@ -200,7 +200,7 @@ class BootParameter(Tunable):
         return str(host.hot)
 
     def housekeeping_list(self, host: Host) -> str:
-        """The other CPUs as a list. Raises Unavailable where there are none."""
+        """The housekeeping CPUs as a list. Raises Unavailable where there are none."""
         self._some_left(host)
         return str(host.housekeeping)
 
