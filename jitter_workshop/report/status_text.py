@@ -64,7 +64,9 @@ def _head(page: Page, style: Style) -> list[str]:
     lines = [style.paint(first[0], "strong"), *first[1:]] if first else []
     if page.recorded:
         lines.append(style.paint("A recorded host, not this machine.", "attention"))
-    lines += wrap(f"{sorts_of_cpus(page.hot, page.siblings, page.housekeeping)}: {clean(page.why_hot, 400)}", style.width)
+    lines += wrap(
+        f"{sorts_of_cpus(page.hot, page.siblings, page.housekeeping)}: {clean(page.why_hot, 400)}", style.width
+    )
     if page.note:
         lines += [style.paint(line, "attention") for line in wrap(f"▲ {clean(page.note, 300)}", style.width)]
     return lines

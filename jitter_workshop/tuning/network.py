@@ -44,7 +44,9 @@ class PacketSteering(Settings):
         return found
 
     def differs(self, setting: Setting) -> str:
-        return f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU or a sibling of one"
+        return (
+            f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU or a sibling of one"
+        )
 
 
 class BusyPolling(Tunable):

@@ -75,8 +75,24 @@ def planned(host: Host, *names: str) -> list[Change]:
         ((((0,), (1,)),), (), "1", "", "0", "CPU 0 sends", ""),
         (ONE_CORE, (), "1", "", "0", "CPU 0 sends", "every other CPU is a sibling"),
         (UNIFORM, (), "1-3", "", "0", "cores that share a cache, away from CPU 0", ""),
-        (NEIGHBOURS, (), "1-2", "", "0,3", "cores that share a cache, not CPU 0, but beside it", "housekeeping on CPU 0,3"),
-        (FAR_APART, (), "1-2", "", "0,3", "cores that share a cache, not CPU 0, but beside it", "housekeeping on CPU 0,3"),
+        (
+            NEIGHBOURS,
+            (),
+            "1-2",
+            "",
+            "0,3",
+            "cores that share a cache, not CPU 0, but beside it",
+            "housekeeping on CPU 0,3",
+        ),
+        (
+            FAR_APART,
+            (),
+            "1-2",
+            "",
+            "0,3",
+            "cores that share a cache, not CPU 0, but beside it",
+            "housekeeping on CPU 0,3",
+        ),
         (TWO_BY_TWO, (), "2-3", "", "0-1", "threads of one core, which slow each other down, away from CPU 0", ""),
         (TWO_BY_FOUR, (), "4,6", "5,7", "0-3", "cores that share a cache, away from CPU 0", ""),
         (TWO_BY_FOUR_FAR, (), "2-3", "6-7", "0-1,4-5", "cores that share a cache, away from CPU 0", ""),
@@ -165,7 +181,12 @@ def busy(tmp_path: Path) -> Host:
     files |= network_card("eth0", rps=("20", "f0"), xps=("30",))
     files |= {"proc/sys/kernel/watchdog_cpumask": "0-7\n", "proc/sys/kernel/watchdog": "1\n"}
     files |= {"proc/sys/kernel/soft_watchdog": "1\n", "proc/sys/kernel/nmi_watchdog": "0\n"}
-    for tid, name, allowed in ((50, "kswapd0", "0-3"), (51, "kswapd1", "4-7"), (52, "kcompactd1", "4-7"), (53, "x", "4")):
+    for tid, name, allowed in (
+        (50, "kswapd0", "0-3"),
+        (51, "kswapd1", "4-7"),
+        (52, "kcompactd1", "4-7"),
+        (53, "x", "4"),
+    ):
         files |= task(tid, name, flags=KTHREAD, allowed=allowed)
     return looked_at(machine(tmp_path, TWO_BY_FOUR, more=files), "4")[0]
 
