@@ -2,9 +2,9 @@
 
 A pure function of the topology: nothing is read or set here. What is wished for, best first: two CPUs on different
 cores that the kernel was told to leave alone (``isolcpus``); on one memory node; on different cores; with a core left
-for everybody else; that share their last-level cache; of one core type; and away from the core of CPU 0, which boots the
-machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller runs on the same
-node and never on CPU 0's core, or not at all.
+for everybody else; that share their last-level cache; of one core type; and away from the core of CPU 0, which boots
+the machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller runs on the
+same node and never on CPU 0's core, or not at all.
 
 Where a host is too small for that, what is wished for first wins: of two nodes with one core each it is the two threads
 of the second core, because they share a node and leave the first core to everybody else; of two cores on one node it is
@@ -208,8 +208,8 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
-    """The journaller's CPU: on a core of its own, on the pair's node, not CPU 0's core unless that is isolated, and with
-    one CPU left for housekeeping; else None (it stays off)."""
+    """The journaller's CPU: on a core of its own, on the pair's node, not on CPU 0's core unless that is isolated, and
+    with one CPU left for housekeeping; else None (it stays off)."""
     if wish.journaller is not None or wish.no_journaller or wish.workload == "ack":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)

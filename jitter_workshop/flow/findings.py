@@ -29,8 +29,8 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Findings:
     """All checks of a host in the order of ``status``. ``hot``, ``housekeeping``, ``siblings`` (of hot CPUs, that work
-    is kept off): CPU lists; ``why_hot``: how the hot ones came to be; ``note``: what is wrong with them, "" for nothing.
-    ``summary``: how many checks are in each state."""
+    is kept off): CPU lists; ``why_hot``: how the hot ones came to be; ``note``: what is wrong with them, "" for
+    nothing. ``summary``: how many checks are in each state."""
 
     checks: tuple[Finding, ...]
     recorded: bool

@@ -31,8 +31,8 @@ _SENTENCES = 1_000
 @dataclass(frozen=True, slots=True)
 class Page:
     """What stands above the checks. ``host``: name, kernel and the host in a line. ``hot``, ``housekeeping``,
-    ``siblings`` (of hot CPUs, that work is kept off): CPU lists. ``note``: what is wrong with the choice of hot CPUs, ""
-    for nothing."""
+    ``siblings`` (of hot CPUs, that work is kept off): CPU lists. ``note``: what is wrong with the choice of hot CPUs,
+    "" for nothing."""
 
     host: str
     recorded: bool

@@ -95,6 +95,13 @@ def left_for_the_rest(host: Host) -> CpuSet:
     return host.housekeeping
 
 
+def only_on_x86(host: Host) -> None:
+    """Raise Unavailable on a processor that is known to be no x86 one, for what only those have. It comes before any
+    word on guests: there is nothing that the hypervisor's owner could do about it."""
+    if host.other_than_x86:
+        raise Unavailable(f"x86 only: this processor is {host.other_than_x86}")
+
+
 class Tunable:
     """One thing about a host that matters for jitter. Subclasses are stateless; one instance serves all hosts.
 
@@ -163,6 +170,14 @@ class Tunable:
         return Assessment(
             self.id, self.title, state, value, wanted, reason, self.when, tuple(paths), fix, only_host=only_host
         )
+
+    def off_x86(self, host: Host) -> Assessment | None:
+        """The Assessment of what only x86 processors have, on any other; None on theirs."""
+        try:
+            only_on_x86(host)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        return None
 
     def missing(self, refusal: Unavailable, paths: Sequence[str] = ()) -> Assessment:
         """The Assessment of what is not to be had here."""

@@ -160,6 +160,7 @@ class MaxCstate(BootParameter):
     danger = "power and heat of all CPUs, and with it less turbo"
     risk = "medium"
     contested = True
+    x86_only = True
     values = "0 to 9"
     document = "Documentation/admin-guide/pm/intel_idle.rst"
     order = 310
@@ -211,6 +212,7 @@ class IdlePoll(BootParameter):
     danger = "full power always, less turbo, and a polling CPU takes half of its core from its sibling"
     risk = "high"
     contested = True
+    x86_only = True
     document = "Documentation/admin-guide/pm/cpuidle.rst"
     order = 314
 
@@ -234,6 +236,7 @@ class TscReliable(BootParameter):
     danger = "if the counters do go apart, time jumps and nobody notices"
     risk = "medium"
     contested = True
+    x86_only = True
     default = "reliable"
     values = "reliable or nowatchdog"
     order = 316
@@ -329,6 +332,7 @@ class MceIgnoreCe(BootParameter):
     danger = "a failing memory module is noticed only when it fails for good"
     risk = "high"
     contested = True
+    x86_only = True
     document = "Documentation/arch/x86/x86_64/boot-options.rst"
     order = 324
 
@@ -349,6 +353,7 @@ class IommuPassThrough(BootParameter):
     danger = "a misbehaving device of the host can reach all memory"
     risk = "medium"
     contested = True
+    x86_only = True
     order = 326
 
     def parameters(self, host: Host, value: str | None) -> str:

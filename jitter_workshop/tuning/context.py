@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.hypervisor import Hypervisor, read_hypervisor
-from jitter_workshop.host.kernel import Kernel, KernelConfig, read_kernel, read_kernel_config
+from jitter_workshop.host.kernel import (
+    UNKNOWN_ARCHITECTURE,
+    Kernel,
+    KernelConfig,
+    read_kernel,
+    read_kernel_config,
+)
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import CPU_DIR, online_cpus, read_topology
 from jitter_workshop.model.cpuset import CpuSet
@@ -21,6 +27,9 @@ if TYPE_CHECKING:
     from jitter_workshop.host.oneboot import OneBoot
     from jitter_workshop.host.services import Services
     from jitter_workshop.host.tasks import Task
+
+
+_X86 = ("x86_64", "i386", "i486", "i586", "i686", "x86", "amd64")
 
 
 class Host:
@@ -126,6 +135,14 @@ class Host:
     @cached_property
     def kernel(self) -> Kernel:
         return read_kernel(self.root, self.identity)
+
+    @property
+    def other_than_x86(self) -> str:
+        """The processor's architecture where it is known and is not x86; "" otherwise."""
+        if self.identity.flags is not None:
+            return ""
+        name = self.kernel.architecture
+        return "" if name in _X86 or name == UNKNOWN_ARCHITECTURE else name
 
     @cached_property
     def kernel_config(self) -> KernelConfig:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.single import Contested, OneFile, not_permitted, number_of, one_of, read_value, whole_number
 
@@ -97,6 +97,7 @@ class MceInterval(Settings):
     good = "the banks are polled at most once an hour"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        only_on_x86(host)
         folders = host.root.numbered(MACHINE_CHECKS, "machinecheck")
         if not folders:
             raise Unavailable(

@@ -1,5 +1,5 @@
-"""Hot CPUs, their siblings and housekeeping CPUs: which are chosen on hosts of many shapes, what is said of it, and what
-is kept off which of them."""
+"""Hot CPUs, their siblings and housekeeping CPUs: which are chosen on hosts of many shapes, what is said of it, and
+what is kept off which of them."""
 
 from __future__ import annotations
 
