@@ -376,7 +376,8 @@ def _how_near(topology: Topology, a: Cpu, b: Cpu) -> str:
     if a.node != b.node:
         return f"cores of the memory nodes {a.node} and {b.node}: every message crosses between them"
     if _share_cache(topology, a, b):
-        return "different cores that share their last-level cache"
+        known = topology.last_level_cache(a.id) is not None
+        return f"different cores {'that share their last-level cache' if known else 'of one package'}"
     return "different cores without a common cache: every message crosses between them"
 
 
@@ -393,5 +394,6 @@ def how_near(topology: Topology, cpus: CpuSet) -> str:
         alike = all(_same_core(a, b) for a, b in pairs)
         return "threads of one core, which slow each other down" if alike else "some of them threads of one core"
     if all(_share_cache(topology, a, b) for a, b in pairs):
-        return "cores that share a cache"
+        known = all(topology.last_level_cache(cpu.id) is not None for cpu in members)
+        return "cores that share a cache" if known else "cores of one package"
     return "cores without a common cache"

@@ -38,6 +38,7 @@ from jitter_workshop.model.walk import (
     SettingChange,
     StepView,
 )
+from jitter_workshop.tuning.planning import digest
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
 
@@ -178,10 +179,17 @@ class Walk:
             plan = dataclasses.replace(plan, text=f"A recorded host: no thread is bound. {plan.text}")
         return plan
 
-    def apply(self) -> ApplyView:
-        """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. Raises
-        HostError where root's rights are not to be had, or the chapter is taught on a recording."""
-        view = self._side.apply()
+    def is_still(self, shown: PlanView | None) -> bool:
+        """Whether :meth:`plan` would now show the same writes as ``shown`` (None: nothing was), by their digests. Where
+        it would not, nobody has agreed to it yet. Raises HostError when this host cannot do it any more."""
+        now = [digest(one) for one in self.plan().changes]
+        return shown is not None and [digest(one) for one in shown.changes] == now
+
+    def apply(self, shown: PlanView | None = None) -> ApplyView:
+        """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. With
+        ``shown`` its writes are made and no others, whatever the plan would be by now. Raises HostError where root's
+        rights are not to be had, or the chapter is taught on a recording."""
+        view = self._side.apply(shown)
         progress = self.progress
         if view.needs_reboot:
             progress = dataclasses.replace(progress, reboot_from=self._side.boot_id)

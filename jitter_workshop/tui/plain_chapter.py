@@ -22,6 +22,7 @@ from jitter_workshop.tui.plain_help import chapter_help, tell_help
 from jitter_workshop.tui.plain_input import parse_cpus, parse_time_ns
 from jitter_workshop.tui.plain_run import run_plainly
 from jitter_workshop.tui.plain_talk import Talk
+from jitter_workshop.tui.settings_words import PLAN_IS_ANOTHER
 
 _LETTERS = "abcdefghi"
 
@@ -122,7 +123,9 @@ class PlainChapter:
         if self._is_open(step):
             self._measure(step)
             return True
-        if step == "apply" and self._sets and not settings.apply_chapter(self._workshop, walk, talk):
+        if self._to_agree_anew(step):
+            return True
+        if step == "apply" and self._sets and not settings.apply_chapter(self._workshop, walk, talk, self._shown):
             return True
         if walk.next() is not None:
             return True
@@ -212,7 +215,9 @@ class PlainChapter:
     def _jump(self, number: int) -> None:
         steps = [s.name for s in self._walk.steps() if s.state != "left_out"]
         if 1 <= number <= len(steps):
-            self._walk.go(steps[number - 1])
+            wanted = steps[number - 1]
+            if wanted != "again" or not self._to_agree_anew(self._walk.current):
+                self._walk.go(wanted)
         else:
             self._talk.tell(f"The steps are 1 to {len(steps)}.")
 
@@ -249,12 +254,29 @@ class PlainChapter:
         elif step == "explain":
             self._show_evidence()
 
+    def _to_agree_anew(self, step: StepName) -> bool:
+        """Whether going on from ``apply`` would agree to a plan that was not shown; it is shown then. Of settings what
+        was shown is written and nothing else, so there it is enough that something was. Where no plan can be made there
+        is nothing to agree to."""
+        if step != "apply" or self._walk.rehearsed or self._walk.chapter.changes == "nothing":
+            return False
+        if self._sets and self._shown is not None:
+            return False
+        try:
+            if self._walk.is_still(self._shown):
+                return False
+            self._talk.say("", *self._plan(step), "")
+        except WorkshopError:
+            return False
+        self._talk.tell(PLAN_IS_ANOTHER)
+        return True
+
     def _plan(self, step: StepName) -> list[str]:
         """The plan; at ``apply`` no second time what was shown just now and is the same still."""
         plan, width = self._walk.plan(), self._talk.width
+        before, self._shown = self._shown, plan
         if self._walk.chapter.changes != "tunables":
             return views.plan_lines(plan, width)
-        before, self._shown = self._shown, plan
         if step == "apply" and plan.changes and plan == before:
             return views.wrap(f"The plan is the one above: {settings.writes(plan)}. b shows it again.", width)
         return settings.plan_lines(plan, width)

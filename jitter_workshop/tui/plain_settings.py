@@ -106,9 +106,9 @@ def tell_rights(workshop: Workshop, walk: Walk, talk: Talk) -> None:
         talk.tell(f"Enter writes this, {as_root(workshop)}.")
 
 
-def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
-    """Make a chapter's plan and say what became of it; whether to go on. Where it cannot be made there is a way out:
-    the plan as a script for somebody who has the rights."""
+def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk, shown: PlanView | None) -> bool:
+    """Make the plan that was shown and say what became of it; whether to go on. Where it cannot be made there is a way
+    out: the plan as a script for somebody who has the rights."""
     if walk.rehearsed or walk.awaits_reboot:
         return True
     if barred(workshop, walk):
@@ -117,7 +117,7 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
         return False
     talk.tell("Applying.")
     try:
-        view = walk.apply()
+        view = walk.apply(shown)
     except WorkshopError as error:
         talk.refused(error)
         _hand_over(walk.plan().words or walk.chapter.tunables, talk)

@@ -147,7 +147,8 @@ def test_performance_cores_are_hot_before_efficiency_cores(tmp_path: Path) -> No
 
 def test_cpus_that_show_no_topology_are_taken_for_cores_of_their_own(tmp_path: Path) -> None:
     root = HostRoot(write(tmp_path, kernel("box") | cpu_lists("0-3")))
-    host, _, note = looked_at(root)
+    host, why, note = looked_at(root)
+    assert "cores of one package, away from CPU 0" in why, "of caches nothing is known"
     assert (str(host.hot), str(host.siblings), str(host.housekeeping), note) == ("1-3", "", "0", "")
 
 

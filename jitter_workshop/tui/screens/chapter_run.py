@@ -36,6 +36,8 @@ class ChapterRun(ChapterShow):
             self._tell("This chapter's runs are made. To make one anew, go to its step and press m there.")
             return
         try:
+            if missing[0] == "again" and self._to_agree_anew():
+                return
             self.walk.go(missing[0])
         except WorkshopError as error:
             self._tell(error.sentence())
