@@ -23,6 +23,9 @@ from jitter_workshop.model.topology import Cpu, Topology
 
 NO_CPUS = CpuSet()
 
+BESIDE_CPU_0 = "not on CPU 0, but beside it on its core"
+"""What is said of CPUs one of which is CPU 0's sibling."""
+
 _ALIKE = 3
 """Of cores that are alike in all that matters here, this many are looked at: hosts have hundreds of them."""
 
@@ -352,7 +355,9 @@ def _why_ring(
         parts.append("efficiency cores both")
     if all(c in isolated for c in (producer, accumulator)):
         parts.append("isolated from the scheduler")
-    if 0 not in used and 0 in topology.allowed:
+    if 0 in _siblings(topology, used):
+        parts.append(BESIDE_CPU_0)
+    elif 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
     asked = wish.producer is not None or wish.accumulator is not None or wish.journaller is not None
     first, second = ("Sender", "receiver") if wish.workload == "ack" else ("Producer", "accumulator")
@@ -391,9 +396,20 @@ def how_near(topology: Topology, cpus: CpuSet) -> str:
     if len(nodes) > 1:
         return f"cores of the memory nodes {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
     if any(_same_core(a, b) for a, b in pairs):
-        alike = all(_same_core(a, b) for a, b in pairs)
-        return "threads of one core, which slow each other down" if alike else "some of them threads of one core"
-    if all(_share_cache(topology, a, b) for a, b in pairs):
+        if not all(_same_core(a, b) for a, b in pairs):
+            return "some of them threads of one core"
+        others = (
+            "the other cores are on other nodes"
+            if topology.online - _on_node(topology, nodes[0])
+            else "there is no other"
+        )
+        return f"threads of one core, which slow each other down: {others}"
+    shared = [_share_cache(topology, a, b) for a, b in pairs]
+    if all(shared):
         known = all(topology.last_level_cache(cpu.id) is not None for cpu in members)
         return "cores that share a cache" if known else "cores of one package"
-    return "cores without a common cache"
+    return "cores of which some share a cache" if any(shared) else "cores without a common cache"
+
+
+def _on_node(topology: Topology, node: int) -> CpuSet:
+    return CpuSet.of(cpu.id for cpu in topology.cpus if cpu.online and cpu.node == node)

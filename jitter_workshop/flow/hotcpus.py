@@ -87,7 +87,7 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 def _placed(machine: Topology) -> tuple[CpuSet, str]:
     """What the ring's placement keeps quiet; on one CPU, or where only one may be used, what ``spin`` would use."""
-    from jitter_workshop.bench.placement import Wish, choose, how_near
+    from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
 
     allowed = machine.allowed or machine.online
     placement = choose(machine, Wish(workload="ring" if len(allowed) > 1 else "spin"))
@@ -99,7 +99,7 @@ def _placed(machine: Topology) -> tuple[CpuSet, str]:
     if placement.producer not in hot:
         return hot, f"the workshop measures there; CPU {placement.producer} sends, and does everything else, too"
     beside_0 = 0 in machine.siblings_of(hot)
-    away = "not CPU 0, but beside it on its core" if beside_0 else "away from CPU 0" if 0 not in hot else ""
+    away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in hot else ""
     return hot, f"the workshop would place its threads there: {', '.join(filter(None, (how_near(machine, hot), away)))}"
 
 
@@ -111,5 +111,7 @@ def _note(machine: Topology, hot: CpuSet) -> str:
     if 0 in hot and len(online) > 1:
         notes.append("CPU 0 is among them: it boots the machine and keeps work that cannot be moved")
     if not online - hot - machine.siblings_of(hot):
-        notes.append(f"every other CPU is a sibling of a hot one: housekeeping on CPU {online - hot} slows them down")
+        rest, slowed = online - hot, "it" if len(hot) == 1 else "them"
+        spare = "; 'status smt' says which of them can be spared" if len(rest) > 1 else ""
+        notes.append(f"every other CPU is a sibling of a hot one: what runs on CPU {rest} slows {slowed} down{spare}")
     return "; ".join(notes)
