@@ -13,8 +13,7 @@ one thread of each, and their siblings do the housekeeping.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from jitter_workshop.bench.nearness import BESIDE_CPU_0, pair_in_words, same_core, share_cache
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
@@ -22,9 +21,6 @@ from jitter_workshop.model.spec import TWO_THREADS, Placement
 from jitter_workshop.model.topology import Cpu, Topology
 
 NO_CPUS = CpuSet()
-
-BESIDE_CPU_0 = "not on CPU 0, but beside it on its core"
-"""What is said of CPUs one of which is CPU 0's sibling."""
 
 _ALIKE = 3
 """Of cores that are alike in all that matters here, this many are looked at: hosts have hundreds of them."""
@@ -157,7 +153,7 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         return Placement(mode="none", journaller_on=on, why=_why_none(topology, wish, on))
     used = [c for c in (producer, accumulator, journaller) if c is not None]
     left = allowed - CpuSet.of(used)
-    quiet_left = left - _siblings(topology, used)
+    quiet_left = left - topology.siblings_of(CpuSet.of(used))
     hot = CpuSet.of(used) if left else CpuSet.of([accumulator])
     return Placement(
         mode="chosen" if explicit else "auto",
@@ -192,14 +188,14 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
 
 def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[object, ...]:
     """Smaller is better; the order of the wishes in this module's docstring, then the lowest numbers."""
-    together, quiet = _same_core(a, b), a.id in isolated and b.id in isolated
+    together, quiet = same_core(a, b), a.id in isolated and b.id in isolated
     return (
         together or not quiet,
         a.node != b.node or (together and 0 in a.smt_siblings),
         together,
         not quiet,
         not _housekeeping_left(topology, a, b),
-        not _share_cache(topology, a, b),
+        not share_cache(topology, a, b),
         a.package != b.package,
         a.core_type != b.core_type,
         (a.id == 0) + (b.id == 0),
@@ -216,7 +212,7 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
     if wish.journaller is not None or wish.no_journaller or wish.workload == "ack":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)
-    busy = _siblings(topology, [producer, accumulator]) | CpuSet.of([producer, accumulator])
+    busy = topology.siblings_of(CpuSet.of([producer, accumulator])) | CpuSet.of([producer, accumulator])
     fits = [
         c
         for c in (_cpu(topology, n) for n in topology.allowed - busy)
@@ -229,7 +225,7 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
     def rank(c: Cpu) -> tuple[object, ...]:
         return (
             c.id not in isolated,
-            not _share_cache(topology, c, second),
+            not share_cache(topology, c, second),
             c.package != second.package,
             c.core_type != first.core_type,
             0 in c.smt_siblings,
@@ -250,7 +246,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     if number is None:
         number = min(_candidates(topology, isolated, wish), key=lambda c: _rank_single(topology, isolated, c)).id
     left = allowed - CpuSet.of([number])
-    quiet_left = left - _siblings(topology, [number])
+    quiet_left = left - topology.siblings_of(CpuSet.of([number]))
     if wish.cpu is not None:
         why = f"The {who} runs on CPU {number}, as asked."
     elif number in isolated:
@@ -298,25 +294,6 @@ def _cpu(topology: Topology, number: int) -> Cpu:
     return found
 
 
-def _siblings(topology: Topology, numbers: Iterable[int]) -> CpuSet:
-    """Other hardware threads of the cores of these CPUs."""
-    mine = tuple(numbers)
-    found = CpuSet()
-    for number in mine:
-        found = found | _cpu(topology, number).smt_siblings
-    return found - CpuSet.of(mine)
-
-
-def _same_core(a: Cpu, b: Cpu) -> bool:
-    return b.id in a.smt_siblings
-
-
-def _share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    """Do both have the same last-level cache; where the kernel shows no caches, the same package stands in."""
-    cache = topology.last_level_cache(a.id)
-    return b.id in cache.cpus if cache else a.package == b.package
-
-
 def _housekeeping_left(topology: Topology, a: Cpu, b: Cpu) -> bool:
     return bool(topology.allowed - a.smt_siblings - b.smt_siblings - CpuSet.of([a.id, b.id]))
 
@@ -348,14 +325,14 @@ def _why_ring(
     a, b = _cpu(topology, producer), _cpu(topology, accumulator)
     used = [c for c in (producer, accumulator, journaller) if c is not None]
     left = topology.allowed - CpuSet.of(used)
-    parts = [_how_near(topology, a, b)]
+    parts = [pair_in_words(topology, a, b)]
     if a.core_type != b.core_type:
         parts.append("of different core types")
     elif a.core_type == "efficiency":
         parts.append("efficiency cores both")
     if all(c in isolated for c in (producer, accumulator)):
         parts.append("isolated from the scheduler")
-    if 0 in _siblings(topology, used):
+    if 0 in topology.siblings_of(CpuSet.of(used)):
         parts.append(BESIDE_CPU_0)
     elif 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
@@ -366,50 +343,9 @@ def _why_ring(
     text += (", as asked: " if asked else ": ") + ", ".join(parts) + "."
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
-    quiet_left = left - _siblings(topology, used)
+    quiet_left = left - topology.siblings_of(CpuSet.of(used))
     if not left:
         text += f" No housekeeping CPU is left; CPU {accumulator} is the one to keep quiet."
     elif not quiet_left:
         text += f" Housekeeping (CPU {left}) shares cores with the run: no other core is left."
     return text
-
-
-def _how_near(topology: Topology, a: Cpu, b: Cpu) -> str:
-    """How far a message between two CPUs goes."""
-    if _same_core(a, b):
-        return "two hardware threads of one core, which slow each other down"
-    if a.node != b.node:
-        return f"cores of the memory nodes {a.node} and {b.node}: every message crosses between them"
-    if _share_cache(topology, a, b):
-        known = topology.last_level_cache(a.id) is not None
-        return f"different cores {'that share their last-level cache' if known else 'of one package'}"
-    return "different cores without a common cache: every message crosses between them"
-
-
-def how_near(topology: Topology, cpus: CpuSet) -> str:
-    """What is true of all these online CPUs, in a few words; "" for fewer than two of them."""
-    members = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
-    pairs = [(a, b) for a in members for b in members if a.id < b.id]
-    nodes = sorted({cpu.node for cpu in members})
-    if not pairs:
-        return ""
-    if len(nodes) > 1:
-        return f"cores of the memory nodes {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
-    if any(_same_core(a, b) for a, b in pairs):
-        if not all(_same_core(a, b) for a, b in pairs):
-            return "some of them threads of one core"
-        others = (
-            "the other cores are on other nodes"
-            if topology.online - _on_node(topology, nodes[0])
-            else "there is no other"
-        )
-        return f"threads of one core, which slow each other down: {others}"
-    shared = [_share_cache(topology, a, b) for a, b in pairs]
-    if all(shared):
-        known = all(topology.last_level_cache(cpu.id) is not None for cpu in members)
-        return "cores that share a cache" if known else "cores of one package"
-    return "cores of which some share a cache" if any(shared) else "cores without a common cache"
-
-
-def _on_node(topology: Topology, node: int) -> CpuSet:
-    return CpuSet.of(cpu.id for cpu in topology.cpus if cpu.online and cpu.node == node)

@@ -87,7 +87,8 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 def _placed(machine: Topology) -> tuple[CpuSet, str]:
     """What the ring's placement keeps quiet; on one CPU, or where only one may be used, what ``spin`` would use."""
-    from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
+    from jitter_workshop.bench.nearness import BESIDE_CPU_0, how_near
+    from jitter_workshop.bench.placement import Wish, choose
 
     allowed = machine.allowed or machine.online
     placement = choose(machine, Wish(workload="ring" if len(allowed) > 1 else "spin"))

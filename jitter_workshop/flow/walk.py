@@ -38,7 +38,6 @@ from jitter_workshop.model.walk import (
     SettingChange,
     StepView,
 )
-from jitter_workshop.tuning.planning import digest
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
 
@@ -178,12 +177,6 @@ class Walk:
         if self.rehearsed:
             plan = dataclasses.replace(plan, text=f"A recorded host: no thread is bound. {plan.text}")
         return plan
-
-    def is_still(self, shown: PlanView | None) -> bool:
-        """Whether :meth:`plan` would now show the same writes as ``shown`` (None: nothing was), by their digests. Where
-        it would not, nobody has agreed to it yet. Raises HostError when this host cannot do it any more."""
-        now = [digest(one) for one in self.plan().changes]
-        return shown is not None and [digest(one) for one in shown.changes] == now
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. With

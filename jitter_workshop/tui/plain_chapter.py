@@ -130,23 +130,10 @@ class PlainChapter:
         if walk.next() is not None:
             return True
         talk.say("")
-        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{self._earned()}. What you take along:")
+        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{settings.earned(walk)}. What you take along:")
         for sentence in walk.chapter.learnt:
             talk.tell(sentence, "  - ", "    ")
         return False
-
-    def _earned(self) -> str:
-        """The chapter's marks, in words."""
-        walk = self._walk
-        if walk.rehearsed:
-            return ", on a recording"
-        marks = walk.progress.marks
-        words = []
-        if walk.chapter.tunables:
-            words.append("setting verified" if marks.get("setting") else "setting not verified")
-        if walk.chapter.measurements:
-            words.append("curve measured" if marks.get("curve") else "curve not measured")
-        return f" ({', '.join(words)})" if words else ""
 
     def _command(self, step: StepName, answer: str) -> bool:
         """One typed command; True when the step should be shown again."""
@@ -255,19 +242,10 @@ class PlainChapter:
             self._show_evidence()
 
     def _to_agree_anew(self, step: StepName) -> bool:
-        """Whether going on from ``apply`` would agree to a plan that was not shown; it is shown then. Of settings what
-        was shown is written and nothing else, so there it is enough that something was. Where no plan can be made there
-        is nothing to agree to."""
-        if step != "apply" or self._walk.rehearsed or self._walk.chapter.changes == "nothing":
+        """Whether going on would agree to a plan that was not shown; it is shown then."""
+        if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
-        if self._sets and self._shown is not None:
-            return False
-        try:
-            if self._walk.is_still(self._shown):
-                return False
-            self._talk.say("", *self._plan(step), "")
-        except WorkshopError:
-            return False
+        self._talk.say("", *self._plan(step), "")
         self._talk.tell(PLAN_IS_ANOTHER)
         return True
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.plan import same_writes
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.change import RestoreResult
@@ -104,6 +105,33 @@ def tell_rights(workshop: Workshop, walk: Walk, talk: Talk) -> None:
         _hand_over(walk.plan().words or walk.chapter.tunables, talk)
     elif walk.plan().changes:
         talk.tell(f"Enter writes this, {as_root(workshop)}.")
+
+
+def unseen(walk: Walk, shown: PlanView | None) -> bool:
+    """Whether going on from ``apply`` would agree to something that was not shown. Of settings what was shown is
+    written and nothing else, so there it is enough that something was. Where no plan can be made there is nothing to
+    agree to."""
+    if walk.rehearsed or walk.chapter.changes == "nothing":
+        return False
+    if walk.chapter.changes == "tunables":
+        return shown is None
+    try:
+        return not same_writes(walk.plan(), shown)
+    except WorkshopError:
+        return False
+
+
+def earned(walk: Walk) -> str:
+    """The chapter's marks, in words."""
+    if walk.rehearsed:
+        return ", on a recording"
+    marks = walk.progress.marks
+    words = []
+    if walk.chapter.tunables:
+        words.append("setting verified" if marks.get("setting") else "setting not verified")
+    if walk.chapter.measurements:
+        words.append("curve measured" if marks.get("curve") else "curve not measured")
+    return f" ({', '.join(words)})" if words else ""
 
 
 def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk, shown: PlanView | None) -> bool:

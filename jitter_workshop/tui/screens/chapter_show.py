@@ -19,7 +19,7 @@ from jitter_workshop.tui.screens import chapter_views as views
 from jitter_workshop.tui.screens import settings_views
 from jitter_workshop.tui.screens.base import TALL
 from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS, ChapterState
-from jitter_workshop.tui.settings_words import NO_RIGHTS, PLAN_IS_ANOTHER, as_root
+from jitter_workshop.tui.settings_words import NO_RIGHTS, as_root
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.figures import percentile_table
@@ -83,27 +83,6 @@ class ChapterShow(ChapterState):
     def _tell(self, text: str) -> None:
         self._message = text
         self._show()
-
-    def _to_agree_anew(self) -> bool:
-        """Whether going on from ``apply`` would agree to a placement that is not the one on the screen. It is on the
-        screen then, and the next key agrees to it. Where no plan can be made there is nothing to agree to."""
-        if self.step != "apply" or not self._places:
-            return False
-        try:
-            if self.walk.is_still(self._planned):
-                return False
-        except WorkshopError:
-            return False
-        self._show_plan_anew(PLAN_IS_ANOTHER)
-        return True
-
-    def _show_plan_anew(self, told: str) -> None:
-        """Draw the plan anew, and bring it into view where a page stands above it."""
-        self._planned = None
-        self._view = "work"
-        self._tell(told)
-        if self.step in ("plan", "apply") and not self.wide:
-            self.query_one("#data", Pane).scroll_end(animate=False)
 
     # -- what is shown ---------------------------------------------------------------------------------------------
 
