@@ -122,7 +122,7 @@ class FakeKernel(HostWriter):
 def journal_type(steps: Steps) -> type[JournalFile]:
     class CountedJournal(JournalFile):
         def _append(self, *records: dict[str, Any], sync: bool = False) -> None:
-            with steps(f"journal {records[0]["record"] if records else "nothing"}"):
+            with steps(f"journal {records[0]['record'] if records else 'nothing'}"):
                 super()._append(*records, sync=sync)
 
     return CountedJournal

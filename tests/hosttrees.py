@@ -401,6 +401,24 @@ def arm_server(root: Path) -> Path:
     return write(root, files)
 
 
+def arm_guest(root: Path) -> Path:
+    """An arm64 guest of QEMU's with 4 CPUs and a device tree, of which nothing tells whether QEMU emulates them."""
+    files = kernel("virt", arch="aarch64") | cpu_lists("0-3") | clock("arch_sys_counter", "arch_sys_counter")
+    files["proc/cpuinfo"] = "".join(
+        f"processor\t: {n}\nBogoMIPS\t: 125.00\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd07\n\n"
+        for n in range(4)
+    )
+    files |= {
+        "proc/device-tree/model": "linux,dummy-virt\0",
+        "proc/device-tree/compatible": "linux,dummy-virt\0",
+        "proc/device-tree/psci/method": "hvc\0",
+        "proc/stat": stat(range(4)),
+    }
+    for n in range(4):
+        files |= cpu_files(n, package_cpus=range(4))
+    return write(root, files)
+
+
 EVERY: dict[str, Callable[[Path], Path]] = {
     "guest": guest,
     "server64": server64,
@@ -409,6 +427,7 @@ EVERY: dict[str, Callable[[Path], Path]] = {
     "small3": lambda root: small(root, 3),
     "offline": offline,
     "arm_server": arm_server,
+    "arm_guest": arm_guest,
 }
 
 

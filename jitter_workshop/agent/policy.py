@@ -42,7 +42,7 @@ def permitted(host: Host, changes: Sequence[Change]) -> tuple[list[Change], list
     """The changes that may be made, and the others with the reason.
 
     At least one CPU that is not hot stays online, outside every isolated set, and open to every interrupt and workqueue
-    that is moved.
+    that is moved; a sibling of a hot CPU will do, for on a small host there may be no other (``Host.crowded``).
     """
     allowed: list[Change] = []
     refused: list[Refused] = []
@@ -50,9 +50,9 @@ def permitted(host: Host, changes: Sequence[Change]) -> tuple[list[Change], list
     for change in changes:
         why = "" if owned(find(change.tunable), change.path) else f"it is not among the files of {change.tunable}"
         going = _taken_offline(host, change)
-        if not why and going and not host.housekeeping - offline - going:
+        if not why and going and not host.not_hot - offline - going:
             why = "it would take the last housekeeping CPU offline"
-        why = why or _takes_away(host, change, host.housekeeping - offline)
+        why = why or _takes_away(host, change, host.not_hot - offline)
         if why:
             refused.append(Refused(change.tunable, change.path, f"{why}: not allowed"))
         else:
@@ -86,7 +86,8 @@ def _second_threads(host: Host) -> CpuSet:
 
 
 def _takes_away(host: Host, change: Change, housekeeping: CpuSet) -> str:
-    """Why the CPUs that a change names may not be named so, "" where they may."""
+    """Why the CPUs that a change names may not be named so, "" where they may. ``housekeeping``: those that are not hot
+    and stay online."""
     if change.tunable in ISOLATING and not housekeeping:
         return "no housekeeping CPU would be left outside the isolated ones"
     last = change.path.rpartition("/")[2]

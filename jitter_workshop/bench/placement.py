@@ -1,14 +1,19 @@
 """Which CPUs the measured threads run on, and why (DESIGN §4).
 
-A pure function of the topology: nothing is read or set here. What is wished for, best first: two CPUs that the kernel
-was told to leave alone (``isolcpus``), on different cores, that share their last-level cache, of one core type, away
-from CPU 0 (which boots the machine and keeps much of its housekeeping), and one CPU left for everybody else.
+A pure function of the topology: nothing is read or set here. What is wished for, best first: two CPUs on different
+cores that the kernel was told to leave alone (``isolcpus``); on one memory node; on different cores; with a core left
+for everybody else; that share their last-level cache; of one core type; and away from the core of CPU 0, which boots
+the machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller runs on the
+same node and never on CPU 0's core, or not at all.
+
+Where a host is too small for that, what is wished for first wins: of two nodes with one core each it is the two threads
+of the second core, because they share a node and leave the first core to everybody else; of two cores on one node it is
+one thread of each, and their siblings do the housekeeping.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from jitter_workshop.bench.nearness import BESIDE_CPU_0, pair_in_words, same_core, share_cache
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
@@ -148,7 +153,7 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         return Placement(mode="none", journaller_on=on, why=_why_none(topology, wish, on))
     used = [c for c in (producer, accumulator, journaller) if c is not None]
     left = allowed - CpuSet.of(used)
-    quiet_left = left - _siblings(topology, used)
+    quiet_left = left - topology.siblings_of(CpuSet.of(used))
     hot = CpuSet.of(used) if left else CpuSet.of([accumulator])
     return Placement(
         mode="chosen" if explicit else "auto",
@@ -183,13 +188,15 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
 
 def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[object, ...]:
     """Smaller is better; the order of the wishes in this module's docstring, then the lowest numbers."""
+    together, quiet = same_core(a, b), a.id in isolated and b.id in isolated
     return (
-        _same_core(a, b),
-        not (a.id in isolated and b.id in isolated),
+        together or not quiet,
+        a.node != b.node or (together and 0 in a.smt_siblings),
+        together,
+        not quiet,
         not _housekeeping_left(topology, a, b),
-        not _share_cache(topology, a, b),
+        not share_cache(topology, a, b),
         a.package != b.package,
-        a.node != b.node,
         a.core_type != b.core_type,
         (a.id == 0) + (b.id == 0),
         (0 in a.smt_siblings) + (0 in b.smt_siblings),
@@ -200,24 +207,27 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
-    """The journaller's CPU: on a core of its own with one CPU left for housekeeping, else None (it stays off)."""
+    """The journaller's CPU: on a core of its own, on the pair's node, not on CPU 0's core unless that is isolated, and
+    with one CPU left for housekeeping; else None (it stays off)."""
     if wish.journaller is not None or wish.no_journaller or wish.workload == "ack":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)
-    busy = _siblings(topology, [producer, accumulator]) | CpuSet.of([producer, accumulator])
+    busy = topology.siblings_of(CpuSet.of([producer, accumulator])) | CpuSet.of([producer, accumulator])
     fits = [
         c
         for c in (_cpu(topology, n) for n in topology.allowed - busy)
-        if (wish.within is None or c.id in wish.within) and topology.allowed - busy - CpuSet.of([c.id]) - c.smt_siblings
+        if (wish.within is None or c.id in wish.within)
+        and c.node in (first.node, second.node)
+        and (c.id in isolated or 0 not in c.smt_siblings)
+        and topology.allowed - busy - CpuSet.of([c.id]) - c.smt_siblings
     ]
 
     def rank(c: Cpu) -> tuple[object, ...]:
         return (
             c.id not in isolated,
-            not _share_cache(topology, c, second),
+            not share_cache(topology, c, second),
             c.package != second.package,
             c.core_type != first.core_type,
-            c.id == 0,
             0 in c.smt_siblings,
             c.id < producer,
             c.id,
@@ -236,7 +246,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     if number is None:
         number = min(_candidates(topology, isolated, wish), key=lambda c: _rank_single(topology, isolated, c)).id
     left = allowed - CpuSet.of([number])
-    quiet_left = left - _siblings(topology, [number])
+    quiet_left = left - topology.siblings_of(CpuSet.of([number]))
     if wish.cpu is not None:
         why = f"The {who} runs on CPU {number}, as asked."
     elif number in isolated:
@@ -245,6 +255,8 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         why = f"The {who} runs on CPU {number}: not CPU 0, which keeps most of the housekeeping."
     else:
         why = f"The {who} runs on CPU {number}."
+    if left and not quiet_left:
+        why += f" Housekeeping (CPU {left}) shares its core: no other core is left."
     if not left:
         why += " It is the only CPU: no housekeeping CPU is left, so everything else that runs shows up as stalls."
     return Placement(
@@ -282,25 +294,6 @@ def _cpu(topology: Topology, number: int) -> Cpu:
     return found
 
 
-def _siblings(topology: Topology, numbers: Iterable[int]) -> CpuSet:
-    """Other hardware threads of the cores of these CPUs."""
-    mine = tuple(numbers)
-    found = CpuSet()
-    for number in mine:
-        found = found | _cpu(topology, number).smt_siblings
-    return found - CpuSet.of(mine)
-
-
-def _same_core(a: Cpu, b: Cpu) -> bool:
-    return b.id in a.smt_siblings
-
-
-def _share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    """Do both have the same last-level cache; where the kernel shows no caches, the same package stands in."""
-    cache = topology.last_level_cache(a.id)
-    return b.id in cache.cpus if cache else a.package == b.package
-
-
 def _housekeeping_left(topology: Topology, a: Cpu, b: Cpu) -> bool:
     return bool(topology.allowed - a.smt_siblings - b.smt_siblings - CpuSet.of([a.id, b.id]))
 
@@ -319,7 +312,10 @@ def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if wish.within is not None:
         return f" Journaller off: CPU {wish.within} leaves no core for it."
     count = len(topology.allowed)
-    return f" Journaller off: {count} CPUs leave no core for it." if count < 4 else " Journaller off: no core is left."
+    if count < 4:
+        return f" Journaller off: {count} CPUs leave no core for it."
+    nodes = {_cpu(topology, cpu).node for cpu in topology.allowed}
+    return " Journaller off: no core is left" + (" for it on their node." if len(nodes) > 1 else ".")
 
 
 def _why_ring(
@@ -329,20 +325,16 @@ def _why_ring(
     a, b = _cpu(topology, producer), _cpu(topology, accumulator)
     used = [c for c in (producer, accumulator, journaller) if c is not None]
     left = topology.allowed - CpuSet.of(used)
-    parts: list[str] = []
-    if _same_core(a, b):
-        parts.append("two hardware threads of one core, which slow each other down")
-    elif _share_cache(topology, a, b):
-        parts.append("different cores that share their last-level cache")
-    else:
-        parts.append("different cores without a common cache: every message crosses between them")
+    parts = [pair_in_words(topology, a, b)]
     if a.core_type != b.core_type:
         parts.append("of different core types")
     elif a.core_type == "efficiency":
         parts.append("efficiency cores both")
     if all(c in isolated for c in (producer, accumulator)):
         parts.append("isolated from the scheduler")
-    if 0 not in used and 0 in topology.allowed:
+    if 0 in topology.siblings_of(CpuSet.of(used)):
+        parts.append(BESIDE_CPU_0)
+    elif 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
     asked = wish.producer is not None or wish.accumulator is not None or wish.journaller is not None
     first, second = ("Sender", "receiver") if wish.workload == "ack" else ("Producer", "accumulator")
@@ -351,9 +343,9 @@ def _why_ring(
     text += (", as asked: " if asked else ": ") + ", ".join(parts) + "."
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
-    quiet_left = left - _siblings(topology, used)
+    quiet_left = left - topology.siblings_of(CpuSet.of(used))
     if not left:
         text += f" No housekeeping CPU is left; CPU {accumulator} is the one to keep quiet."
     elif not quiet_left:
-        text += f" Housekeeping (CPU {left}) shares cores with the run."
+        text += f" Housekeeping (CPU {left}) shares cores with the run: no other core is left."
     return text

@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
     drawn = draw_up(args.root, args.wanted, args.cpus, once=args.once)
     if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
         advice = "root does it by 'jitter-workshop apply --once'"
-        raise UsageError("a script cannot copy GRUB's default entry as it will be when it runs", advice)
+        from jitter_workshop.report.plan_shell import NOT_BY_A_SCRIPT
+
+        raise UsageError(NOT_BY_A_SCRIPT["grub-once"], advice)
     if args.json:
         print_json(drawn.plan)
     elif args.sh:

@@ -80,6 +80,7 @@ def _text(args: argparse.Namespace, checkup: Checkup) -> str:
         housekeeping=str(checkup.host.housekeeping),
         why_hot=checkup.hot.why,
         note=checkup.hot.note,
+        siblings=str(checkup.host.clear_siblings),
     )
     return status_text.render(page, checkup.groups(), style, brief=not args.ids)
 
@@ -89,6 +90,7 @@ def _plain(args: argparse.Namespace, checkup: Checkup) -> dict[str, object]:
         "host": checkup.summarise(),
         "hot_cpus": checkup.hot.cpus.cpus,
         "housekeeping_cpus": checkup.host.housekeeping.cpus,
+        "sibling_cpus": checkup.host.clear_siblings.cpus,
         "hot_cpus_why": checkup.hot.why,
         "checks": checkup.checks,
         "summary": checkup.summary,

@@ -28,6 +28,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.paths import CLASS_FILE, RUN_DIR
+from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import STATE_DIR
 from jitter_workshop.tuning.registry import find
 
@@ -66,7 +67,7 @@ def wish(file: Path | None) -> Wish:
     missing = described.hot_cpus - topology.online
     if missing:
         raise UsageError(f"hot_cpus names CPU {missing}, which is not online here", f"online: {topology.online}")
-    housekeeping = topology.online - described.hot_cpus
+    housekeeping = Host(HostRoot(), described.hot_cpus, topology).housekeeping
     return Wish(data, housekeeping, hoststeps.runs_systemd(), install.interpreter())
 
 

@@ -28,9 +28,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All checks of a host in the order of ``status``. ``hot``, ``housekeeping``: CPU lists; ``why_hot``: how the hot
-    ones came to be; ``note``: what is wrong with them, "" for nothing. ``summary``: how many checks are in each state.
-    """
+    """All checks of a host in the order of ``status``. ``hot``, ``housekeeping``, ``siblings`` (of hot CPUs, that work
+    is kept off): CPU lists; ``why_hot``: how the hot ones came to be; ``note``: what is wrong with them, "" for
+    nothing. ``summary``: how many checks are in each state."""
 
     checks: tuple[Finding, ...]
     recorded: bool
@@ -39,6 +39,7 @@ class Findings:
     why_hot: str
     note: str
     summary: dict[str, int]
+    siblings: str = ""
 
     @property
     def improvable(self) -> tuple[Finding, ...]:
@@ -66,6 +67,7 @@ def find(root: Path, course: Course) -> Findings:
         why_hot=checkup.hot.why,
         note=checkup.hot.note,
         summary=checkup.summary,
+        siblings=str(checkup.host.clear_siblings),
     )
 
 

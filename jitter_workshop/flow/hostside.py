@@ -100,17 +100,21 @@ class HostSide:
         recorded = seen.host.root.recorded
         return plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
 
-    def apply(self) -> ApplyView:
-        """Make the plan. Raises HostError."""
+    def apply(self, shown: PlanView | None = None) -> ApplyView:
+        """Make the writes of ``shown`` and no others, all of the plan where that is None. What has changed on the host
+        since it was shown the agent refuses, with the reason. Raises HostError."""
         desk, chapter = self._desk, self._chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
         seen, words, way = self._seen(), self.boots.words(), self.boots.way()
-        drawn = self.boots.drawn() or planned(seen, words)
+        if shown is not None:
+            words, changes = shown.words or words, shown.changes
+        else:
+            changes = (self.boots.drawn() or planned(seen, words)).changes
         result = ApplyResult(None, (), (), False)
-        if drawn.changes:
+        if changes:
             with desk.hands.diary.during(chapter=chapter.id):
-                result = desk.hands.apply(words, seen.hot.cpus, drawn.changes)
+                result = desk.hands.apply(words, seen.hot.cpus, changes)
                 if result.needs_reboot and result.journal_id is not None:
                     desk.hands.keep_for_the_boot(words, result.journal_id)
             desk.note_stack()

@@ -44,20 +44,20 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
         )
     if asked is not None:
         hot = _asked(asked, machine)
-        return HotCpus(hot, "as asked with --cpus", "asked", _note(online, hot))
+        return HotCpus(hot, "as asked with --cpus", "asked", _note(machine, hot))
     of_class = class_cpus(root) & online
     if of_class:
-        return HotCpus(of_class, f"{paths.CLASS_FILE} says so", "class", _note(online, of_class))
+        return HotCpus(of_class, f"{paths.CLASS_FILE} says so", "class", _note(machine, of_class))
     isolation = read_isolation(root)
     isolated = isolation.isolated & online
     if isolated:
         by = "isolcpus" if isolated == (isolation.boot or CpuSet()) & online else "a cgroup partition"
-        return HotCpus(isolated, f"they are isolated from the scheduler by {by}", "isolated", _note(online, isolated))
+        return HotCpus(isolated, f"they are isolated from the scheduler by {by}", "isolated", _note(machine, isolated))
     tickless = (isolation.nohz_full or CpuSet()) & online
     if tickless:
-        return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", _note(online, tickless))
+        return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", _note(machine, tickless))
     hot, why = _placed(machine)
-    return HotCpus(hot, why, "placement", _note(online, hot))
+    return HotCpus(hot, why, "placement", _note(machine, hot))
 
 
 def class_cpus(root: HostRoot) -> CpuSet:
@@ -87,6 +87,7 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 def _placed(machine: Topology) -> tuple[CpuSet, str]:
     """What the ring's placement keeps quiet; on one CPU, or where only one may be used, what ``spin`` would use."""
+    from jitter_workshop.bench.nearness import BESIDE_CPU_0, how_near
     from jitter_workshop.bench.placement import Wish, choose
 
     allowed = machine.allowed or machine.online
@@ -98,12 +99,20 @@ def _placed(machine: Topology) -> tuple[CpuSet, str]:
         return hot, "it is the only CPU that this process may use"
     if placement.producer not in hot:
         return hot, f"the workshop measures there; CPU {placement.producer} sends, and does everything else, too"
-    return hot, "the workshop would place its threads there: cores that share a cache, away from CPU 0 where it can be"
+    beside_0 = 0 in machine.siblings_of(hot)
+    away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in hot else ""
+    return hot, f"the workshop would place its threads there: {', '.join(filter(None, (how_near(machine, hot), away)))}"
 
 
-def _note(online: CpuSet, hot: CpuSet) -> str:
+def _note(machine: Topology, hot: CpuSet) -> str:
+    online = machine.online
     if hot == online:
         return "every online CPU is hot: none is left for housekeeping, so nothing can be moved away from them"
+    notes = []
     if 0 in hot and len(online) > 1:
-        return "CPU 0 is among them: it boots the machine and keeps work that cannot be moved"
-    return ""
+        notes.append("CPU 0 is among them: it boots the machine and keeps work that cannot be moved")
+    if not online - hot - machine.siblings_of(hot):
+        rest, slowed = online - hot, "it" if len(hot) == 1 else "them"
+        spare = "; 'status smt' says which of them can be spared" if len(rest) > 1 else ""
+        notes.append(f"every other CPU is a sibling of a hot one: what runs on CPU {rest} slows {slowed} down{spare}")
+    return "; ".join(notes)

@@ -263,6 +263,11 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
             "These CPUs seem to be emulated (QEMU without KVM): settings and counters are real, but times that are "
             "measured here mean nothing."
         )
+    elif host.hypervisor == "QEMU":
+        said.append(
+            "These CPUs may be emulated: it cannot be told here whether QEMU runs with KVM. Without it settings and "
+            "counters are real, but times that are measured here mean nothing."
+        )
     limit = cpu_limit(host)
     if limit:
         said.append(limit)

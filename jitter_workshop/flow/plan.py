@@ -17,6 +17,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.model.walk import PlanView
+from jitter_workshop.tuning.planning import digest
 
 THREADS = ("producer", "accumulator", "journaller", "sampler")
 _ROLES = {
@@ -141,3 +142,9 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
         "thread. No file of this host is written, and no rights are needed."
     )
     return PlanView(changes, 0, text)
+
+
+def same_writes(now: PlanView, shown: PlanView | None) -> bool:
+    """Whether a plan has the writes that were shown (None: nothing was), by their digests. Where it has not, nobody has
+    agreed to it yet."""
+    return shown is not None and [digest(one) for one in now.changes] == [digest(one) for one in shown.changes]

@@ -178,10 +178,11 @@ class Walk:
             plan = dataclasses.replace(plan, text=f"A recorded host: no thread is bound. {plan.text}")
         return plan
 
-    def apply(self) -> ApplyView:
-        """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. Raises
-        HostError where root's rights are not to be had, or the chapter is taught on a recording."""
-        view = self._side.apply()
+    def apply(self, shown: PlanView | None = None) -> ApplyView:
+        """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. With
+        ``shown`` its writes are made and no others, whatever the plan would be by now. Raises HostError where root's
+        rights are not to be had, or the chapter is taught on a recording."""
+        view = self._side.apply(shown)
         progress = self.progress
         if view.needs_reboot:
             progress = dataclasses.replace(progress, reboot_from=self._side.boot_id)

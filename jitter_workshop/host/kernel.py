@@ -11,6 +11,7 @@ from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.model.record import dataclass
 
 _PREEMPT_RT = re.compile(r"PREEMPT[_ ]RT\b")
+UNKNOWN_ARCHITECTURE = "unknown"
 _CONFIG_BYTES = 2 << 20
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -137,4 +138,4 @@ def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
     if not root.recorded:
         return os.uname().machine
     cpu = identity if identity is not None else read_cpu_identity(root)
-    return cpu.architecture or "unknown"
+    return cpu.architecture or UNKNOWN_ARCHITECTURE

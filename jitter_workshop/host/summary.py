@@ -156,6 +156,8 @@ def _notes(
             "no virtual machine" if hypervisor.guest is False else "cannot be told whether this is a virtual machine"
         )
         notes["hypervisor"] = f"{known}: {hypervisor.source}"
+    elif hypervisor.doubt:
+        notes["hypervisor"] = hypervisor.doubt
     if summary.steal_percent is None:
         notes["steal_percent"] = _no_steal(stat, hypervisor)
     if summary.cpu_max_quota_us is None:

@@ -56,6 +56,14 @@ class Topology:
         """Online CPUs that this process may use (affinity mask and cgroup)."""
         return CpuSet.of(c.id for c in self.cpus if c.online and c.allowed)
 
+    def siblings_of(self, cpus: CpuSet) -> CpuSet:
+        """The other online threads of the cores of ``cpus``; none of ``cpus`` themselves."""
+        found = CpuSet()
+        for number in cpus:
+            cpu = self.cpu(number)
+            found |= cpu.smt_siblings if cpu is not None else CpuSet()
+        return (found & self.online) - cpus
+
     def cpu(self, number: int) -> Cpu | None:
         """The CPU of that number; None where there is none."""
         if 0 <= number < len(self.cpus) and self.cpus[number].id == number:

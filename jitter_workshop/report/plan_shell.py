@@ -53,6 +53,32 @@ file() { # KIND PATH FROM TO [PLACE]: the file is to say TO where it says FROM; 
     fi
 }
 """,
+    "limit": """
+limit() { # PATH FROM TO: a kernel worker takes the limit up a moment after the write, so that is waited for
+    if [ ! -r "$ROOT$1" ]; then
+        fail "left alone: $1 cannot be read"
+        return 0
+    fi
+    if ! comes_to_say "$1" 10 "$2" "$3"; then
+        fail "left alone: $1 says '$found', not '$2'"
+        return 0
+    fi
+    if same number "$found" "$3"; then return 0; fi
+    tenths=10
+    write "$1" "$3" || tenths=0
+    comes_to_say "$1" "$tenths" "$3" "$3" || fail "refused: $1 says '$found' after '$3' was written"
+}
+comes_to_say() { # PATH TENTHS TEXT TEXT: whether the file says either within so many tenths of a second
+    tenths=$2
+    while :; do
+        found=$(cat "$ROOT$1" 2>/dev/null || true)
+        if same number "$found" "$3" || same number "$found" "$4"; then return 0; fi
+        if [ "$tenths" -le 0 ]; then return 1; fi
+        tenths=$((tenths - 1))
+        sleep 0.1 2>/dev/null || { sleep 1 && tenths=0; } # not every sleep takes a fraction
+    done
+}
+""",
     "started": """
 # Tasks and services belong to this machine: with JITTER_ROOT they are only named.
 trial() { # WHAT
@@ -188,6 +214,7 @@ then_do() { # COMMAND
 
 NEEDS = {
     "file": ("meaning",),
+    "limit": ("meaning",),
     "task": ("started",),
     "place": ("started",),
     "folder": ("meaning",),
@@ -201,13 +228,23 @@ NEEDS = {
 }
 
 
+NOT_BY_A_SCRIPT = {
+    "held": "its limit lasts only while a process keeps the file open, and a script ends",
+    **dict.fromkeys(
+        ("grub-entry", "grub-once", "grub-next"), "a script cannot copy GRUB's default entry as it will be when it runs"
+    ),
+}
+"""Kinds that no script can do, and why; every other kind has its line."""
+
+
 def quote(text: str) -> str:
     """``text`` as one word of the shell, whatever is in it; a NUL, which no word can hold, becomes a blank."""
     return "'" + text.replace("\0", " ").replace("'", "'\\''") + "'"
 
 
 def step(change: Change, *, undo: bool) -> str:
-    """One line that makes the change, or takes it back; a kind that a script cannot do well is said when it runs."""
+    """One line that makes the change, or takes it back; what a script cannot do is said when it runs, with the reason
+    and the command that can."""
     first, last = (change.after, change.before) if undo else (change.before, change.after)
     line = _line(change, first, last, undo=undo)
     if line is not None:
@@ -215,8 +252,10 @@ def step(change: Change, *, undo: bool) -> str:
     if undo:
         return "true"
     hold = " --hold" if change.lease else ""
-    what = f"{clean(change.tunable, 40)} ({clean(change.path, 120)}); jitter-workshop apply {clean(change.tunable, 40)}"
-    return f"fail {quote(f'not in this script: {what}{hold}')}"
+    why = NOT_BY_A_SCRIPT.get(change.kind, "a script cannot tell what is meant")
+    tunable = clean(change.tunable, 40)
+    command = f"'jitter-workshop apply {tunable}{hold}' does it"
+    return f"fail {quote(f'left alone: {tunable} ({clean(change.path, 120)}): {why}; {command}')}"
 
 
 def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
@@ -225,6 +264,8 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
     if kind in _FILES:
         form = "value" if kind == "partition" else kind
         return f"file {form} {path} {quote(_listed(kind, first))} {quote(_listed(kind, last))}"
+    if kind == "frequency-limit":
+        return f"limit {path} {quote(first)} {quote(last)}"
     if kind in ("irq-across", "mask-across"):
         form = "cpu-list" if kind == "irq-across" else "cpu-mask"
         return f"file {form} {path} {quote(_listed(form, first))} {quote(_listed(form, last))}"

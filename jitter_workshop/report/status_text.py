@@ -30,8 +30,9 @@ _SENTENCES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What stands above the checks. ``host``: name, kernel and the host in a line. ``hot``, ``housekeeping``: CPU
-    lists. ``note``: what is wrong with the choice of hot CPUs, "" for nothing."""
+    """What stands above the checks. ``host``: name, kernel and the host in a line. ``hot``, ``housekeeping``,
+    ``siblings`` (of hot CPUs, that work is kept off): CPU lists. ``note``: what is wrong with the choice of hot CPUs,
+    "" for nothing."""
 
     host: str
     recorded: bool
@@ -40,6 +41,7 @@ class Page:
     housekeeping: str
     why_hot: str
     note: str = ""
+    siblings: str = ""
 
 
 def render(page: Page, groups: Sequence[tuple[str, Sequence[Assessment]]], style: Style, *, brief: bool = True) -> str:
@@ -62,14 +64,21 @@ def _head(page: Page, style: Style) -> list[str]:
     lines = [style.paint(first[0], "strong"), *first[1:]] if first else []
     if page.recorded:
         lines.append(style.paint("A recorded host, not this machine.", "attention"))
-    housekeeping = f"housekeeping {page.housekeeping}" if page.housekeeping else "no housekeeping CPU"
     lines += wrap(
-        f"Hot {'CPU' if page.hot.isdigit() else 'CPUs'} {page.hot}, {housekeeping}: {clean(page.why_hot, 400)}",
-        style.width,
+        f"{sorts_of_cpus(page.hot, page.siblings, page.housekeeping)}: {clean(page.why_hot, 400)}", style.width
     )
     if page.note:
         lines += [style.paint(line, "attention") for line in wrap(f"▲ {clean(page.note, 300)}", style.width)]
     return lines
+
+
+def sorts_of_cpus(hot: str, siblings: str, housekeeping: str) -> str:
+    """``Hot CPUs 2-3, their siblings 6-7, housekeeping 0-1,4-5``; siblings are told where work is kept off them."""
+    parts = [f"Hot {'CPU' if hot.isdigit() else 'CPUs'} {hot}"]
+    if siblings:
+        parts.append(f"{'its sibling' if hot.isdigit() and siblings.isdigit() else 'their siblings'} {siblings}")
+    parts.append(f"housekeeping {housekeeping}" if housekeeping else "no housekeeping CPU")
+    return ", ".join(parts)
 
 
 def _check(check: Assessment, style: Style, brief: bool, before: str) -> list[str]:

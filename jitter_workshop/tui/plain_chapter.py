@@ -22,6 +22,7 @@ from jitter_workshop.tui.plain_help import chapter_help, tell_help
 from jitter_workshop.tui.plain_input import parse_cpus, parse_time_ns
 from jitter_workshop.tui.plain_run import run_plainly
 from jitter_workshop.tui.plain_talk import Talk
+from jitter_workshop.tui.settings_words import PLAN_IS_ANOTHER
 
 _LETTERS = "abcdefghi"
 
@@ -122,28 +123,17 @@ class PlainChapter:
         if self._is_open(step):
             self._measure(step)
             return True
-        if step == "apply" and self._sets and not settings.apply_chapter(self._workshop, walk, talk):
+        if self._to_agree_anew(step):
+            return True
+        if step == "apply" and self._sets and not settings.apply_chapter(self._workshop, walk, talk, self._shown):
             return True
         if walk.next() is not None:
             return True
         talk.say("")
-        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{self._earned()}. What you take along:")
+        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{settings.earned(walk)}. What you take along:")
         for sentence in walk.chapter.learnt:
             talk.tell(sentence, "  - ", "    ")
         return False
-
-    def _earned(self) -> str:
-        """The chapter's marks, in words."""
-        walk = self._walk
-        if walk.rehearsed:
-            return ", on a recording"
-        marks = walk.progress.marks
-        words = []
-        if walk.chapter.tunables:
-            words.append("setting verified" if marks.get("setting") else "setting not verified")
-        if walk.chapter.measurements:
-            words.append("curve measured" if marks.get("curve") else "curve not measured")
-        return f" ({', '.join(words)})" if words else ""
 
     def _command(self, step: StepName, answer: str) -> bool:
         """One typed command; True when the step should be shown again."""
@@ -212,7 +202,9 @@ class PlainChapter:
     def _jump(self, number: int) -> None:
         steps = [s.name for s in self._walk.steps() if s.state != "left_out"]
         if 1 <= number <= len(steps):
-            self._walk.go(steps[number - 1])
+            wanted = steps[number - 1]
+            if wanted != "again" or not self._to_agree_anew(self._walk.current):
+                self._walk.go(wanted)
         else:
             self._talk.tell(f"The steps are 1 to {len(steps)}.")
 
@@ -249,12 +241,20 @@ class PlainChapter:
         elif step == "explain":
             self._show_evidence()
 
+    def _to_agree_anew(self, step: StepName) -> bool:
+        """Whether going on would agree to a plan that was not shown; it is shown then."""
+        if step != "apply" or not settings.unseen(self._walk, self._shown):
+            return False
+        self._talk.say("", *self._plan(step), "")
+        self._talk.tell(PLAN_IS_ANOTHER)
+        return True
+
     def _plan(self, step: StepName) -> list[str]:
         """The plan; at ``apply`` no second time what was shown just now and is the same still."""
         plan, width = self._walk.plan(), self._talk.width
+        before, self._shown = self._shown, plan
         if self._walk.chapter.changes != "tunables":
             return views.plan_lines(plan, width)
-        before, self._shown = self._shown, plan
         if step == "apply" and plan.changes and plan == before:
             return views.wrap(f"The plan is the one above: {settings.writes(plan)}. b shows it again.", width)
         return settings.plan_lines(plan, width)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.plan import same_writes
 from jitter_workshop.flow.walk import Walk
 from jitter_workshop.flow.workshop import Workshop
 from jitter_workshop.model.change import RestoreResult
@@ -106,9 +107,36 @@ def tell_rights(workshop: Workshop, walk: Walk, talk: Talk) -> None:
         talk.tell(f"Enter writes this, {as_root(workshop)}.")
 
 
-def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
-    """Make a chapter's plan and say what became of it; whether to go on. Where it cannot be made there is a way out:
-    the plan as a script for somebody who has the rights."""
+def unseen(walk: Walk, shown: PlanView | None) -> bool:
+    """Whether going on from ``apply`` would agree to something that was not shown. Of settings what was shown is
+    written and nothing else, so there it is enough that something was. Where no plan can be made there is nothing to
+    agree to."""
+    if walk.rehearsed or walk.chapter.changes == "nothing":
+        return False
+    if walk.chapter.changes == "tunables":
+        return shown is None
+    try:
+        return not same_writes(walk.plan(), shown)
+    except WorkshopError:
+        return False
+
+
+def earned(walk: Walk) -> str:
+    """The chapter's marks, in words."""
+    if walk.rehearsed:
+        return ", on a recording"
+    marks = walk.progress.marks
+    words = []
+    if walk.chapter.tunables:
+        words.append("setting verified" if marks.get("setting") else "setting not verified")
+    if walk.chapter.measurements:
+        words.append("curve measured" if marks.get("curve") else "curve not measured")
+    return f" ({', '.join(words)})" if words else ""
+
+
+def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk, shown: PlanView | None) -> bool:
+    """Make the plan that was shown and say what became of it; whether to go on. Where it cannot be made there is a way
+    out: the plan as a script for somebody who has the rights."""
     if walk.rehearsed or walk.awaits_reboot:
         return True
     if barred(workshop, walk):
@@ -117,7 +145,7 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
         return False
     talk.tell("Applying.")
     try:
-        view = walk.apply()
+        view = walk.apply(shown)
     except WorkshopError as error:
         talk.refused(error)
         _hand_over(walk.plan().words or walk.chapter.tunables, talk)

@@ -15,6 +15,9 @@ _MOST_NAMED = 6
 
 NO_RIGHTS = "You are not root, and sudo is not to be had: nothing can be written."
 
+PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you pick others."
+PLAN_IS_ANOTHER = "The plan is another one by now: this is it. Enter agrees to it."
+
 GIVEN_BACK_MEANWHILE = "What was applied has been given back: this workshop stood still too long, or root's side ended."
 GONE_ALREADY = "What was applied had been given back already."
 

@@ -85,13 +85,21 @@ class Setting:
 
 
 def left_for_the_rest(host: Host) -> CpuSet:
-    """The CPUs for everything that is not latency-critical. Raises Unavailable where none would be left: the last one
-    is never taken offline, isolated or left without interrupts."""
+    """The CPUs for everything that is not latency-critical, which are those that are neither hot nor siblings of hot
+    ones (see ``context.Host``). Raises Unavailable where none would be left: the last one is never taken offline,
+    isolated or left without interrupts."""
     if not host.hot:
         raise Unavailable("no CPU is named hot", info=True)
     if not host.housekeeping:
         raise Unavailable("every CPU is hot: none would be left for everything else", info=True)
     return host.housekeeping
+
+
+def only_on_x86(host: Host) -> None:
+    """Raise Unavailable on a processor that is known to be no x86 one, for what only those have. It comes before any
+    word on guests: there is nothing that the hypervisor's owner could do about it."""
+    if host.other_than_x86:
+        raise Unavailable(f"x86 only: this processor is {host.other_than_x86}")
 
 
 class Tunable:
@@ -166,6 +174,14 @@ class Tunable:
         return Assessment(
             self.id, self.title, state, value, wanted, reason, self.when, tuple(paths), fix, only_host=only_host
         )
+
+    def off_x86(self, host: Host) -> Assessment | None:
+        """The Assessment of what only x86 processors have, on any other; None on theirs."""
+        try:
+            only_on_x86(host)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        return None
 
     def missing(self, refusal: Unavailable, paths: Sequence[str] = ()) -> Assessment:
         """The Assessment of what is not to be had here."""

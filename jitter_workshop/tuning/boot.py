@@ -119,16 +119,16 @@ class IrqAffinityAtBoot(BootParameter):
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
         asked = host.command_line.cpus("irqaffinity", last_cpu(host.root))
-        if asked is not None and not set(asked) & set(host.hot):
+        if asked is not None and not asked & host.kept_clear:
             return True, "new interrupts start on housekeeping CPUs"
         mask = host.root.text(_DEFAULT_IRQ_MASK)
         try:
             allowed = CpuSet.parse_mask(mask) if mask is not None else None
         except ValueError:
             allowed = None
-        if allowed is not None and not set(allowed) & set(host.hot):
+        if allowed is not None and not allowed & host.kept_clear:
             return True, "new interrupts start on housekeeping CPUs (set since boot)"
-        return False, "new interrupts may start on hot CPUs; irq-affinity moves them at run time"
+        return False, f"new interrupts may start on {host.clear_words}; irq-affinity moves them at run time"
 
 
 class SkewTick(BootParameter):
@@ -160,6 +160,7 @@ class MaxCstate(BootParameter):
     danger = "power and heat of all CPUs, and with it less turbo"
     risk = "medium"
     contested = True
+    x86_only = True
     values = "0 to 9"
     document = "Documentation/admin-guide/pm/intel_idle.rst"
     order = 310
@@ -211,6 +212,7 @@ class IdlePoll(BootParameter):
     danger = "full power always, less turbo, and a polling CPU takes half of its core from its sibling"
     risk = "high"
     contested = True
+    x86_only = True
     document = "Documentation/admin-guide/pm/cpuidle.rst"
     order = 314
 
@@ -234,6 +236,7 @@ class TscReliable(BootParameter):
     danger = "if the counters do go apart, time jumps and nobody notices"
     risk = "medium"
     contested = True
+    x86_only = True
     default = "reliable"
     values = "reliable or nowatchdog"
     order = 316
@@ -329,6 +332,7 @@ class MceIgnoreCe(BootParameter):
     danger = "a failing memory module is noticed only when it fails for good"
     risk = "high"
     contested = True
+    x86_only = True
     document = "Documentation/arch/x86/x86_64/boot-options.rst"
     order = 324
 
@@ -349,6 +353,7 @@ class IommuPassThrough(BootParameter):
     danger = "a misbehaving device of the host can reach all memory"
     risk = "medium"
     contested = True
+    x86_only = True
     order = 326
 
     def parameters(self, host: Host, value: str | None) -> str:

@@ -13,7 +13,7 @@ from jitter_workshop.host.root import printable
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.assessment import Assessment, State
 from jitter_workshop.model.change import When
-from jitter_workshop.tuning.base import Tunable, Unavailable, Write
+from jitter_workshop.tuning.base import Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
 
@@ -36,12 +36,14 @@ class BootParameter(Tunable):
 
     ``names``: of the parameters. ``parameters`` says what they should be on this host; ``in_effect`` whether the
     running kernel is good already. ``contested``: it is never counted against a host, and planned only by name.
+    ``x86_only``: kernels for other processors do not know it.
     """
 
     when: ClassVar[When] = "boot"
     document: ClassVar[str] = "Documentation/admin-guide/kernel-parameters.txt"
     names: ClassVar[tuple[str, ...]]
     contested: ClassVar[bool] = False
+    x86_only: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -67,6 +69,8 @@ class BootParameter(Tunable):
 
     def assess(self, host: Host) -> Assessment:
         line = host.command_line
+        if self.x86_only and (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
         if line.text is None:
             return self.answer("unavailable", None, line.reason, paths=(_PATH,))
         given = self.given(line)
@@ -101,7 +105,7 @@ class BootParameter(Tunable):
         return self.answer("improve", given, said, wanted=wanted, paths=(_PATH,), fix=how)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
-        wanted = self.parameters(host, value)
+        wanted = self._known(host, value)
         if self._has(host, value, wanted) and not self._staged(host) and not self.once(host):
             return ()
         loader = host.boot_loader
@@ -120,7 +124,7 @@ class BootParameter(Tunable):
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
         """An entry of our own in GRUB's menu, which it boots next and then forgets."""
-        wanted = self.parameters(host, value)
+        wanted = self._known(host, value)
         if self._has(host, value, wanted) or self._staged(host) == wanted:
             return ()
         offer = host.one_boot
@@ -149,6 +153,12 @@ class BootParameter(Tunable):
         """Whether the running kernel has these parameters from our entry for one boot, and from nothing that stays."""
         once = self.once(host)
         return bool(once) and once == self.given(host.command_line) and not self._staged(host)
+
+    def _known(self, host: Host, value: str | None) -> str:
+        """``parameters``, where a kernel for this processor knows them at all. Raises as that does."""
+        if self.x86_only:
+            only_on_x86(host)
+        return self.parameters(host, value)
 
     def _has(self, host: Host, value: str | None, wanted: str) -> bool:
         """Whether the running kernel has what is wanted."""
@@ -200,7 +210,7 @@ class BootParameter(Tunable):
         return str(host.hot)
 
     def housekeeping_list(self, host: Host) -> str:
-        """The other CPUs as a list. Raises Unavailable where there are none."""
+        """The housekeeping CPUs as a list. Raises Unavailable where there are none."""
         self._some_left(host)
         return str(host.housekeeping)
 

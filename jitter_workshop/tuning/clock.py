@@ -79,6 +79,8 @@ class TscWatchdog(Tunable):
     def assess(self, host: Host) -> Assessment:
         from jitter_workshop.host.cmdline import read_command_line
 
+        if (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
         clock = read_clocksource(host.root, host.identity)
         if clock.constant_tsc is None:
             return self.answer("unavailable", None, "this processor has no TSC, nor its watchdog")

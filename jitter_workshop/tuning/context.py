@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.hypervisor import Hypervisor, read_hypervisor
-from jitter_workshop.host.kernel import Kernel, KernelConfig, read_kernel, read_kernel_config
+from jitter_workshop.host.kernel import (
+    UNKNOWN_ARCHITECTURE,
+    Kernel,
+    KernelConfig,
+    read_kernel,
+    read_kernel_config,
+)
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import CPU_DIR, online_cpus, read_topology
 from jitter_workshop.model.cpuset import CpuSet
@@ -28,14 +34,23 @@ _WHOEVER_IS_ONLINE = (
     *("isolation", "boot_isolation", "one_boot", "own_entry", "boot_loader"),
 )
 """Readings that do not depend on which CPUs are online."""
+_X86 = ("x86_64", "i386", "i486", "i586", "i686", "x86", "amd64")
 
 
 class Host:
     """One reading of a host: made for one ``status``, ``plan`` or ``apply`` and then thrown away, because everything
     that is read once is kept.
 
-    ``hot``: the CPUs that run the latency-critical threads (online ones). ``housekeeping``: the other online CPUs;
-    empty where every CPU is hot.
+    Every online CPU is one of three:
+
+    * ``hot``: it runs a latency-critical thread;
+    * a sibling (``siblings``): it is not hot, and shares a core with a hot one. A thread there takes execution units
+      and first-level cache from the hot CPU, so work is kept off it as off the hot one;
+    * ``housekeeping``: neither. Interrupts, workqueues, kernel threads and everything else belong there.
+
+    Where every other CPU is a sibling, the siblings are the housekeeping CPUs, because somebody has to do the work;
+    ``crowded`` says so. Where every CPU is hot, there is no housekeeping CPU. ``kept_clear`` are all that work is kept
+    off: the online CPUs without ``housekeeping``.
     """
 
     def __init__(self, root: HostRoot, hot: CpuSet, topology: Topology | None = None) -> None:
@@ -55,15 +70,67 @@ class Host:
         return online_cpus(self.root, dict(self.root.numbered(CPU_DIR, "cpu")))
 
     @cached_property
+    def siblings(self) -> CpuSet:
+        """Online CPUs that share a core with a hot one and are not hot themselves."""
+        return self.topology.siblings_of(self.hot)
+
+    @cached_property
     def housekeeping(self) -> CpuSet:
+        """The CPUs for everything that is not latency-critical; none where every CPU is hot."""
+        return self.not_hot - self.siblings or self.not_hot
+
+    @property
+    def not_hot(self) -> CpuSet:
+        """Online CPUs that are not hot: housekeeping CPUs and siblings."""
         return self.online - self.hot
 
     def without(self, leaving: CpuSet) -> Host:
         """The same reading as if the CPUs ``leaving`` were offline."""
         rest = Host(self.root, self.hot - leaving)
         kept = {name: value for name, value in self.__dict__.items() if name in _WHOEVER_IS_ONLINE}
-        rest.__dict__ |= kept | {"online": self.online - leaving}
+        near = {node: cpus - leaving for node, cpus in self.nodes.items() if cpus - leaving}
+        rest.__dict__ |= kept | {"online": self.online - leaving, "siblings": self.siblings - leaving, "nodes": near}
         return rest
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the housekeeping CPUs are siblings of hot ones, for want of others."""
+        return bool(self.housekeeping & self.siblings)
+
+    @cached_property
+    def kept_clear(self) -> CpuSet:
+        """The CPUs that work is kept off: the hot ones and, where others are left for it, their siblings."""
+        return self.hot | self.clear_siblings
+
+    @property
+    def clear_siblings(self) -> CpuSet:
+        """The siblings that work is kept off, which are all of them or, where the host is ``crowded``, none."""
+        return self.siblings - self.housekeeping
+
+    @property
+    def clear_words(self) -> str:
+        """What ``kept_clear`` is."""
+        return "hot CPUs or their siblings" if self.clear_siblings else "hot CPUs"
+
+    def instead_of(self, cpus: CpuSet) -> CpuSet:
+        """The housekeeping CPUs for what may run on ``cpus`` now: those among them; else those of the same memory
+        nodes, so that what belongs to a node stays there; else all."""
+        among = cpus & self.housekeeping
+        if among or len(self.nodes) < 2:
+            return among or self.housekeeping
+        near = CpuSet()
+        for on_node in self.nodes.values():
+            near |= on_node if on_node & cpus else CpuSet()
+        return near & self.housekeeping or self.housekeeping
+
+    @cached_property
+    def nodes(self) -> dict[int, CpuSet]:
+        """The online CPUs of each memory node that has any, by the node's number."""
+        found: dict[int, list[int]] = {}
+        for cpu in self.topology.cpus:
+            if cpu.online:
+                found.setdefault(cpu.node, []).append(cpu.id)
+        return {node: CpuSet.of(cpus) for node, cpus in sorted(found.items())}
 
     @cached_property
     def identity(self) -> CpuIdentity:
@@ -81,6 +148,14 @@ class Host:
     @cached_property
     def kernel(self) -> Kernel:
         return read_kernel(self.root, self.identity)
+
+    @property
+    def other_than_x86(self) -> str:
+        """The processor's architecture where it is known and is not x86; "" otherwise."""
+        if self.identity.flags is not None:
+            return ""
+        name = self.kernel.architecture
+        return "" if name in _X86 or name == UNKNOWN_ARCHITECTURE else name
 
     @cached_property
     def kernel_config(self) -> KernelConfig:

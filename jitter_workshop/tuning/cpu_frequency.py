@@ -16,7 +16,7 @@ from jitter_workshop.host.root import parse_integer
 from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.text import clean
-from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 
 _POLICY = "/sys/devices/system/cpu/cpufreq/policy*"
@@ -99,8 +99,9 @@ class EnergyPreference(Settings):
     good = "the processor is told to favour speed"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
-        policies = [p for p in hot_policies(host) if p.epp is not None]
+        policies = [p for p in host.hot_policies if p.epp is not None]
         if not policies:
+            only_on_x86(host)  # drivers of other processors have their own preference, or none
             raise Unavailable(
                 f"the driver {hot_policies(host)[0].driver or 'here'} takes no energy preference: "
                 "intel_pstate does on processors with HWP, amd-pstate in its active mode"
@@ -133,6 +134,7 @@ class EnergyBias(Settings):
     good = "the hot CPUs' bias is towards speed"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        only_on_x86(host)
         wanted = str(whole_number(self, self.default if value is None else value, 0, 15))
         known = {cpu: read_epb(host.root, cpu) for cpu in host.hot}
         if all(bias is None for bias in known.values()):
@@ -249,6 +251,7 @@ class UncoreFrequency(Settings):
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         from jitter_workshop.host.uncore import read_uncore
 
+        only_on_x86(host)
         domains = read_uncore(host.root)
         if not domains and host.guest:
             raise Unavailable("a guest cannot see the mesh's clock; the hypervisor's host has it", only_host=True)

@@ -61,6 +61,8 @@ class Throttling(Tunable):
                 f"{found.package_events:,} times{how_long}; a run during which that grows is void"
             )
             return self.answer("info", f"{found.events:,} events", reason, wanted="0 events")
+        if (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
         if host.guest:
             reason = "a guest is not told of throttling: ask the owner of the hypervisor"
             return self.answer("unavailable", None, reason, only_host=True)
@@ -81,6 +83,8 @@ class Smi(Tunable):
     document = "Documentation/trace/hwlat_detector.rst"
 
     def assess(self, host: Host) -> Assessment:
+        if (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
         support = read_smi_support(host.root)
         if support.event is not None:
             reason = (

@@ -47,13 +47,14 @@ class IrqBalance(Tunable):
         settings = read_irqbalance_settings(host.root)
         paths = (settings.path,) if settings.path else ()
         banned = self._banned(host)
-        wanted = "not running, or the hot CPUs banned"
-        if host.hot and not host.hot - banned:
-            reason = f"it runs, and leaves CPU {host.hot} alone"
+        wanted = f"not running, or the {host.clear_words} banned"
+        clear = host.kept_clear
+        if clear and not clear - banned:
+            reason = f"it runs, and leaves CPU {clear} alone"
             return self.answer("ok", f"running, bans {banned}", reason, wanted=wanted, paths=paths)
-        reason = settings.reason or f"it runs and may move interrupts to CPU {host.hot - banned}"
+        reason = settings.reason or f"it runs and may move interrupts to CPU {clear - banned}"
         value = f"running, bans {banned}" if banned else "running"
-        ban = f"IRQBALANCE_BANNED_CPULIST={host.hot}"
+        ban = f"IRQBALANCE_BANNED_CPULIST={clear}"
         if service.unit_active:
             fix = f"jitter-workshop apply {self.id}; or for good: {ban} in {settings.path or '/etc/default/irqbalance'}"
             return self.answer("improve", value, reason, wanted=wanted, paths=paths, fix=fix)
@@ -69,7 +70,7 @@ class IrqBalance(Tunable):
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         service = host.services.find("irqbalance")
-        if service is None or (host.hot and not host.hot - self._banned(host)):
+        if service is None or (host.kept_clear and not host.kept_clear - self._banned(host)):
             return ()
         if not service.unit_active:
             raise Unavailable("it runs, but systemd does not run it here: stop it as it was started")
@@ -103,17 +104,17 @@ class IrqAffinity(Settings):
         stay = [s for s in settings if s.refuses]
         movable = [s for s in settings if not s.refuses]
         why = ", or ".join(dict.fromkeys(s.refuses for s in stay))
-        there = sum(1 for s in stay if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.hot)
+        there = sum(1 for s in stay if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
         arrive = f", {there} of them {'arrives' if there == 1 else 'arrive'} there" if there else ""
         refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
         devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
-        value, wanted = f"{len(devices) + len(stay)} may use hot CPUs", f"all on CPU {host.housekeeping}"
+        value, wanted = f"{len(devices) + len(stay)} may use {host.clear_words}", f"all on CPU {host.housekeeping}"
         if not movable:
             return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
-        now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.hot)
-        reason = f"{len(devices)} of them can be moved off CPU {host.hot}, {now} of these arrive there now"
+        now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
+        reason = f"{len(devices)} of them can be moved off CPU {host.kept_clear}, {now} of these arrive there now"
         if not devices:
-            reason = f"interrupts of new devices would arrive on CPU {host.hot}"
+            reason = f"interrupts of new devices would arrive on CPU {host.kept_clear}"
         return self.answer(
             "improve",
             value,
@@ -123,7 +124,7 @@ class IrqAffinity(Settings):
         )
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
-        rest = left_for_the_rest(host)
+        left_for_the_rest(host)
         irqs = read_irqs(host.root)
         default = read_default_affinity(host.root)
         if not irqs and default is None:
@@ -132,8 +133,8 @@ class IrqAffinity(Settings):
         # Newer kernels show what they keep in place as read-only: then the names need not be asked.
         movable = {irq.number: read_movable(host.root, irq.number) for irq in irqs if irq.name}
         marked = False in movable.values()
-        if default is not None and default & host.hot:
-            mask = mask_like((default - host.hot) or rest, host.root.text(DEFAULT_AFFINITY) or "")
+        if default is not None and default & host.kept_clear:
+            mask = mask_like(default - host.kept_clear or host.housekeeping, host.root.text(DEFAULT_AFFINITY) or "")
             found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
         told: dict[CpuSet, tuple[str, str] | None] = {}
         for irq in irqs:
@@ -142,8 +143,7 @@ class IrqAffinity(Settings):
                 continue
             if allowed not in told:
                 # Thousands of interrupts have the same few masks.
-                wanted = (allowed & host.online) - host.hot or rest
-                told[allowed] = (str(allowed), str(wanted)) if allowed & host.hot else None
+                told[allowed] = (str(allowed), str(host.instead_of(allowed))) if allowed & host.kept_clear else None
             if (texts := told[allowed]) is not None:
                 stays = FIXED if movable[irq.number] is False else "" if marked else refuses(irq)
                 found.append(Setting(irq.path, texts[0], texts[1], "cpu-list", refuses=stays))

@@ -169,13 +169,9 @@ class HypervisorState(Tunable):
             return self.answer("info", None, f"it cannot be told whether this is a guest: {found.source}", paths=paths)
         if not found.guest:
             return self.answer("ok", "bare metal", "nobody but this kernel schedules these CPUs", paths=paths)
-        return self.answer(
-            "info",
-            found.name,
-            "its owner can pin this guest's CPUs, keep others off them and back them with huge pages; the guest cannot",
-            paths=paths,
-            only_host=True,
-        )
+        owner = "its owner can pin this guest's CPUs, keep others off them and back them with huge pages"
+        reason = "; ".join(filter(None, (found.doubt, f"{owner}; the guest cannot")))
+        return self.answer("info", found.name, reason, paths=paths, only_host=True)
 
 
 _STEAL_PERCENT = 0.01

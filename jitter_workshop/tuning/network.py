@@ -30,22 +30,23 @@ class PacketSteering(Settings):
     good = "no queue is steered to a hot CPU"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
-        rest = left_for_the_rest(host)
+        left_for_the_rest(host)
         cards = read_interfaces(host.root, virtual=False)
         if not cards:
             raise Unavailable(_NO_CARD)
         found = []
         for card in cards:
             for queue in card.queues:
-                if queue.cpus is None or not queue.cpus & host.hot:
+                if queue.cpus is None or not queue.cpus & host.kept_clear:
                     continue
                 text = host.root.text(queue.path) or ""
-                wanted = (queue.cpus & host.online) - host.hot or rest
-                found.append(Setting(queue.path, text, mask_like(wanted, text), "cpu-mask"))
+                found.append(Setting(queue.path, text, mask_like(host.instead_of(queue.cpus), text), "cpu-mask"))
         return found
 
     def differs(self, setting: Setting) -> str:
-        return f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU"
+        return (
+            f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU or a sibling of one"
+        )
 
 
 class BusyPolling(Tunable):

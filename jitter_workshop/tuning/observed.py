@@ -160,6 +160,8 @@ class SplitLock(Tunable):
     document = "Documentation/admin-guide/sysctl/kernel.rst"
 
     def assess(self, host: Host) -> Assessment:
+        if (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
         found = read_security(host.root, read_command_line(host.root))
         paths = (SECURITY["split_lock_mitigate"],)
         if found.split_lock_mitigate is None:

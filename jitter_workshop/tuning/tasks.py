@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 from jitter_workshop.host.tasks import Task, read_allowed_cpus
 from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds_tasks import affinity_call
 
 _SHOWN_NAMES = 5
+_PER_NODE = re.compile(r"(?:kswapd|kcompactd)(\d{1,4})")
 
 
 class KernelThreads(Settings):
@@ -30,7 +33,7 @@ class KernelThreads(Settings):
     shown_paths = 0
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
-        rest = left_for_the_rest(host)
+        left_for_the_rest(host)
         tasks = [task for task in host.processes if task.kernel]
         if not tasks:
             raise Unavailable("no kernel thread is to be seen from here (a container has none in its view)")
@@ -41,7 +44,7 @@ class KernelThreads(Settings):
             allowed = read_allowed_cpus(host.root, task)
             if allowed is None:
                 continue
-            wanted = (allowed & host.online) - host.hot or rest if allowed & host.hot else allowed
+            wanted = host.instead_of(allowed) if allowed & host.kept_clear else allowed
             path = affinity_call(task.tid, task.start_ticks)
             found.append(Setting(path, str(allowed), str(wanted), "affinity"))
         return found
@@ -49,7 +52,7 @@ class KernelThreads(Settings):
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
         names = {affinity_call(task.tid, task.start_ticks): task.name for task in host.processes if task.kernel}
         found = super().writes(host, value)
-        return [Write(w.path, w.before, w.after, w.kind, why=f"The kernel thread '{names[w.path]}'.") for w in found]
+        return [Write(w.path, w.before, w.after, w.kind, why=_whose(names[w.path], w.after, host)) for w in found]
 
     def assess(self, host: Host) -> Assessment:
         try:
@@ -57,11 +60,23 @@ class KernelThreads(Settings):
         except Unavailable as refusal:
             return self.missing(refusal)
         off = sum(1 for s in settings if s.current != s.wanted)
-        value, wanted = f"{off} may use hot CPUs", "none"
+        value, wanted = f"{off} may use {host.clear_words}", "none"
         if off:
-            reason = f"{off} of {len(settings)} movable kernel threads may run on CPU {host.hot}"
+            reason = f"{off} of {len(settings)} movable kernel threads may run on CPU {host.kept_clear}"
             return self.answer("improve", value, reason, wanted=wanted)
         return self.answer("ok", value, self.good, wanted=wanted)
+
+
+def _whose(name: str, after: str, host: Host) -> str:
+    """Which kernel thread it is. Of those that belong to a memory node, what becomes of them: the kernel binds them to
+    their node's CPUs, once more whenever one of these comes online (``kswapd_cpu_online``, ``kcompactd_cpu_online``;
+    newer kernels: ``kthreads_online_cpu``), and reclaims memory from a distance where the whole node is kept clear."""
+    found = _PER_NODE.fullmatch(name)
+    home = host.nodes.get(int(found[1])) if found is not None else None
+    if home is None or len(host.nodes) < 2:
+        return f"The kernel thread '{name}'."
+    where = "it stays on its node" if CpuSet.parse_list(after) & home else "no CPU of its node is left for it"
+    return f"The kernel thread '{name}': {where}; the kernel puts it back when a CPU of its node comes online."
 
 
 class UserTasks(Tunable):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.single import Contested, OneFile, not_permitted, number_of, one_of, read_value, whole_number
 
@@ -45,15 +45,13 @@ class Watchdogs(Settings):
             watched = CpuSet.parse_list(mask)
         except ValueError:
             raise Unavailable("it cannot be read: it is not a list of CPUs") from None
-        left = watched - host.hot
-        if not len(left):
-            left = host.housekeeping
-        if not len(left):
+        left = watched - host.kept_clear or host.housekeeping
+        if not left:
             raise Unavailable("no housekeeping CPU is left that could be watched: say watchdogs=off")
-        return [Setting(_MASK, mask, str(left if set(watched) & set(host.hot) else watched), "cpu-list")]
+        return [Setting(_MASK, mask, str(left if watched & host.kept_clear else watched), "cpu-list")]
 
     def differs(self, setting: Setting) -> str:
-        return f"CPUs {setting.current} are watched, hot ones too; {setting.wanted} is enough"
+        return f"CPUs {setting.current} are watched, hot ones or their siblings too; {setting.wanted} is enough"
 
 
 class NmiWatchdog(OneFile):
@@ -76,10 +74,10 @@ class NmiWatchdog(OneFile):
         if value is not None:
             return one_of(self, value, ("0", "1"))
         watched = host.root.cpu_list(_MASK)
-        return "0" if watched is None or set(watched) & set(host.hot) else current
+        return "0" if watched is None or watched & host.kept_clear else current
 
     def differs(self, setting: Setting) -> str:
-        return "hot CPUs are interrupted through a performance counter"
+        return "hot CPUs or their siblings are interrupted through a performance counter"
 
 
 class MceInterval(Settings):
@@ -99,6 +97,7 @@ class MceInterval(Settings):
     good = "the banks are polled at most once an hour"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        only_on_x86(host)
         folders = host.root.numbered(MACHINE_CHECKS, "machinecheck")
         if not folders:
             raise Unavailable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from jitter_workshop.tui.plain import PlainWalk
 from tests import livehost, madecourse, tuned_tree
 from tests.fakehands import FakeHands
 from tests.fakes import FakeWorkshop
+from tests.functional.test_plain_walk import quad
 from tests.talking import talk
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
@@ -324,3 +325,58 @@ def test_without_rights_enter_goes_on_and_tries_nothing(live: FakeWorkshop, monk
     said = in_a_line(talk(live, APPLIED + "|q"))
     assert "Applying." not in said
     assert "To be measured: 'after pages (not set)'" in said
+
+
+# -- what is agreed to is what was shown ------------------------------------------------------------------------------
+
+
+class Typed:
+    """Answers one after another; before the one with a number of ``then`` something happens."""
+
+    def __init__(self, answers: str, then: dict[int, Callable[[], object]]) -> None:
+        self.prompts: list[str] = []
+        self._answers = answers.split("|")
+        self._then = then
+
+    def __call__(self, prompt: str) -> str:
+        number = len(self.prompts)
+        self.prompts.append(prompt)
+        if number in self._then:
+            self._then[number]()
+        return self._answers[number]
+
+
+def test_other_cpus_are_shown_before_enter_agrees_to_them() -> None:
+    workshop = quad()
+    said = talk(workshop, "|||||cpus 3,2||q", "pinning")
+    after = said.partition("cpus auto")[2]
+    assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in after
+    assert "another one by now" not in said
+    walk = workshop.walk("pinning")
+    assert walk.current == "again"
+    assert (walk.request("again").producer_cpu, walk.request("again").accumulator_cpu) == (3, 2)
+
+
+@pytest.mark.parametrize("word", ["", "6"])
+def test_nothing_agrees_to_a_placement_that_was_not_shown(word: str) -> None:
+    """``word``: Enter, and the number of the step ``again``."""
+    workshop = quad()
+    steps = [one.name for one in workshop.walk("pinning").steps() if one.state != "left_out"]
+    number = str(steps.index("again") + 1) if word else ""
+    said: list[str] = []
+    typed = Typed(f"|||||{number}|q", {5: lambda: workshop.walk("pinning").choose_cpus(3, 2, None)})
+    assert PlainWalk(workshop, typed, said.append, 80).run("pinning") == 0
+    assert "The plan is another one by now" in in_a_line("".join(said))
+    assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in "".join(said)
+    assert workshop.walk("pinning").current == "apply"
+
+
+def test_what_changed_since_it_was_shown_is_not_written(live: FakeWorkshop, tree: Path) -> None:
+    said: list[str] = []
+    typed = Typed(APPLIED + "|q|", {6: lambda: (tree / INTERVAL).write_text("7\n")})
+    assert PlainWalk(live, typed, said.append, 80).run() == 0
+    flat = in_a_line("".join(said))
+    assert typed.prompts[6].startswith("Enter apply")
+    assert f"! Refused: /{INTERVAL}: it was not in the plan that was shown" in flat
+    assert "Given back: 1 tunable, 1 write (thp)." in flat
+    assert (tree / INTERVAL).read_text() == "7\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
 from jitter_workshop.agent.client import NeedsPassword
@@ -19,13 +20,15 @@ from jitter_workshop.flow import hands as flow_hands
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.topology import Cpu, Topology
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home import HomeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import hosttrees, madecourse, tuned_tree
 from tests.fakehands import FakeHands
-from tests.fakes import FakeWorkshop
+from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
 from tests.settings_screen import SIZES, THP, applied, offered
@@ -412,3 +415,110 @@ async def test_what_enter_will_do_is_said_before_it_does(
         for name, words in told.items():
             assert (words in said(app)) == (name == rights)
         assert offered(app)["chapter.enter"] == ("who can" if rights == "none" else "apply")
+
+
+# -- what is agreed to is what was shown ------------------------------------------------------------------------------
+
+
+def pinning() -> FakeWorkshop:
+    """A machine of four CPUs, in whose chapter on placement CPUs can be chosen."""
+    made = open_workshop()
+    cpus = tuple(Cpu(n, 0, n, 0, online=True, allowed=True, smt_siblings=CpuSet((n,))) for n in range(4))
+    made._desk.topology = Topology(cpus, ())
+    return made
+
+
+async def to_apply_of_pinning(pilot: Pilot[None], workshop: FakeWorkshop) -> ChapterScreen:
+    """By Enter alone from ``measure``, with that run made."""
+    screen = pilot.app.screen
+    assert isinstance(screen, ChapterScreen)
+    for _ in range(20):
+        if screen.step == "apply":
+            break
+        await pilot.press("enter")
+        await settled(pilot)
+    assert screen.step == "apply"
+    return screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_other_cpus_are_on_the_screen_before_enter_agrees_to_them(size: tuple[int, int]) -> None:
+    workshop = pinning()
+    app = at(workshop, "pinning", "measure")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = await to_apply_of_pinning(pilot, workshop)
+        assert "sched_setaffinity(producer)" in figures(app)
+        assert "any (0-3) → 1" in figures(app)
+        await pilot.press("p")
+        await settled(pilot)
+        await pilot.press("slash")
+        app.screen.query_one(Input).value = "3,2"
+        await pilot.press("enter", "enter")
+        await settled(pilot)
+        assert app.screen is screen
+        assert screen.step == "apply"
+        shown = text_of(app)
+        assert "any (0-3)  →  3" in shown, "also where a page stands above the table"
+        assert "Producer on CPU 3, accumulator on CPU 2, journaller on CPU 1, as asked" in figures(app)
+        assert "This is the plan with these CPUs." in said(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert screen.step == "again"
+        request = screen.walk.request("again")
+        assert (request.producer_cpu, request.accumulator_cpu) == (3, 2)
+
+
+async def test_who_chooses_nothing_else_is_told_nothing() -> None:
+    workshop = pinning()
+    app = at(workshop, "pinning", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = await to_apply_of_pinning(pilot, workshop)
+        before = figures(app)
+        await pilot.press("p")
+        await settled(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert app.screen is screen
+        assert figures(app) == before
+        assert "Enter agrees to this plan" in said(app)
+
+
+@pytest.mark.parametrize("way", ["enter", "m", "click"])
+async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) -> None:
+    workshop = pinning()
+    app = at(workshop, "pinning", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = await to_apply_of_pinning(pilot, workshop)
+        screen.walk.choose_cpus(3, 2, None)
+        for expected in ("apply", "again"):
+            if way == "click":
+                screen.post_message(LoopLine.Wanted("again"))
+            else:
+                await pilot.press(way)
+            await settled(pilot)
+            assert screen.step == expected
+            if expected == "apply":
+                assert "The plan is another one by now" in said(app)
+                assert "Producer on CPU 3, accumulator on CPU 2, journaller on CPU 1, as asked" in figures(app)
+                assert screen.run_under_way is None
+                assert screen.walk.run_in("again") is None
+
+
+async def test_what_changed_since_it_was_shown_is_not_written(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_agent(live, tree, monkeypatch)
+    app = at(live, "pages", "apply")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert "1 → 10" in figures(app)
+        (tree / "proc/sys/vm/stat_interval").write_text("7\n")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "✗ /proc/sys/vm/stat_interval: it was not in the plan that was shown" in figures(app)
+        assert "1 refused" in figures(app)
+    assert (tree / "proc/sys/vm/stat_interval").read_text() == "7\n"
+    assert (tree / THP.lstrip("/")).read_text() == "always [madvise] never\n", "this one is as it was shown"

@@ -10,6 +10,8 @@ import pytest
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow import classadmin
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.topology import Cpu, Topology
 
 GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
 
@@ -86,3 +88,13 @@ def test_chapters_and_tunables_that_are_there_are_fine(tmp_path: Path, monkeypat
         GOOD + 'chapters = ["pinning", "hunt"]\n[may_apply]\nstudents = ["*", "hotplug"]\ngrace = []'
     )
     assert classadmin.wish(tmp_path / "class.toml").class_data.startswith(b"name")
+
+
+def test_logins_stay_off_the_siblings_of_hot_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classadmin.install, "interpreter", lambda: "/usr/bin/python3")
+    cpus = tuple(
+        Cpu(n, 0, n // 2, 0, online=True, allowed=True, smt_siblings=CpuSet((n & ~1, n | 1))) for n in range(4)
+    )
+    monkeypatch.setattr(classadmin, "read_topology", lambda root: Topology(cpus, ()))
+    (tmp_path / "class.toml").write_text('name = "x"\nhot_cpus = "2"')
+    assert str(classadmin.wish(tmp_path / "class.toml").housekeeping) == "0-1"

@@ -19,6 +19,7 @@ from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.host.kernel import read_kernel
 from jitter_workshop.host.limits import read_limits
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 from tests.hosttrees import CPU, write
@@ -101,6 +102,7 @@ def dmi(vendor: str, product: str) -> dict[str, str]:
 
 
 ARM = {"proc/cpuinfo": "processor : 0\nCPU implementer : 0x41\n"}
+VIRT = {"proc/device-tree/compatible": "linux,dummy-virt\0"}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,14 @@ ARM = {"proc/cpuinfo": "processor : 0\nCPU implementer : 0x41\n"}
         (ARM | dmi("Amazon EC2", "c7g.large"), True, "KVM"),
         (ARM | dmi("Amazon EC2", "c7g.metal"), False, None),
         (ARM | dmi("Ampere", "Altra"), False, None),
-        (ARM | {"proc/device-tree/compatible": "linux,dummy-virt\0"}, True, "KVM"),
+        (ARM | {"proc/device-tree/compatible": "linux,dummy-virt\0"}, True, "QEMU"),
+        (ARM | dmi("QEMU", "QEMU Virtual Machine"), True, "QEMU"),
+        (ARM | dmi("QEMU", "KVM Virtual Machine"), True, "KVM"),
+        (ARM | VIRT | {"sys/class/ptp/ptp0/clock_name": "KVM virtual PTP\n"}, True, "KVM"),
+        (ARM | VIRT | {"sys/class/ptp/ptp0/clock_name": "e1000e\n"}, True, "QEMU"),
+        (ARM | VIRT | {"proc/stat": hosttrees.stat(range(2), steal=3)}, True, "KVM"),
+        (ARM | VIRT | {"proc/stat": hosttrees.stat(range(2))}, True, "QEMU"),
+        (ARM | VIRT | {"proc/stat": "cpu  1 2\n"}, True, "QEMU"),
         (ARM | {"proc/device-tree/hypervisor/compatible": "xen,xen-4.17\0xen,xen\0"}, True, "Xen"),
         (ARM | {"proc/device-tree/model": "Board\0"}, False, None),
         (ARM, None, None),
@@ -134,6 +143,27 @@ def test_hypervisors(tmp_path: Path, files: dict[str, str], guest: bool | None, 
     found = read_hypervisor(HostRoot(write(tmp_path, files)))
     assert (found.guest, found.name) == (guest, name)
     assert found.source
+
+
+@pytest.mark.parametrize(
+    ("files", "doubt"),
+    [
+        (ARM | VIRT, "it cannot be told apart here"),
+        (x86() | dmi("QEMU", "Standard PC (Q35 + ICH9, 2009)"), "it cannot be told apart here"),
+        (
+            {"proc/cpuinfo": hosttrees.cpuinfo(1, "QEMU TCG CPU version 2.5+", "fpu hypervisor")} | dmi("QEMU", "PC"),
+            "emulates",
+        ),
+        (ARM | VIRT | {"sys/class/ptp/ptp0/clock_name": "KVM virtual PTP\n"}, ""),
+        (x86() | hosttrees.clock("tsc", "tsc kvm-clock"), ""),
+        (x86() | dmi("VMware, Inc.", "VMware20,1"), ""),
+    ],
+)
+def test_what_cannot_be_told_of_qemu_is_said(tmp_path: Path, files: dict[str, str], doubt: str) -> None:
+    root = HostRoot(write(tmp_path, files))
+    found = read_hypervisor(root)
+    assert (doubt in found.doubt) if doubt else not found.doubt
+    assert summarise(root).notes.get("hypervisor", "") == found.doubt
 
 
 def test_a_maker_that_signs_its_acpi_tables(tmp_path: Path) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import shutil
 import subprocess
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +17,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jitter_workshop import tuning
+from jitter_workshop.flow.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.report import plan_script, plan_text
+from jitter_workshop.report.plan_shell import FUNCTIONS, NOT_BY_A_SCRIPT, step
 from jitter_workshop.report.terminal import Style
 from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.kinds import Kind
 from jitter_workshop.tuning.planning import plan as draw
+from jitter_workshop.tuning.registry import tunables
+from tests import hosttrees
 from tests.unit.test_tuning_tasks_and_groups import V1, quad_v1
 
 BOOT = "0f5c1a52-3d77-4f0e-9a9e-6d2f2f7f1c11"
@@ -222,6 +233,138 @@ def test_what_a_script_cannot_do_is_said_with_what_can(tree: Path) -> None:
     assert "jitter-workshop apply pm-qos-fd --hold" in done.stderr
 
 
+LIMIT = "/sys/devices/system/cpu/cpufreq/policy0/scaling_min_freq"
+RAISED = plan_of(change(1, LIMIT, "800000", "2400000", kind="frequency-limit"))
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_frequency_limit_is_done_and_undone(shell: str, tree: Path) -> None:
+    file = tree / LIMIT[1:]
+    file.parent.mkdir(parents=True)
+    file.write_text("800000\n")
+    script = plan_script.render(RAISED, "lab03", "today")
+    for verb, stands in (("apply", "2400000\n"), ("apply", "2400000\n"), ("undo", "800000\n")):
+        done = sh(script, verb, tree, shell)
+        assert (done.returncode, done.stderr, file.read_text()) == (0, "", stands)
+
+
+def with_a_late_kernel(tree: Path, answers: list[str | None]) -> list[str]:
+    """A pipe in the place of the limit, and a thread that answers as a kernel does that takes its time: None stands for
+    a write, which the list that is given back will hold. A pipe is read to its end, so each answer has an end."""
+    file = tree / LIMIT[1:]
+    file.parent.mkdir(parents=True)
+    os.mkfifo(file)
+    told: list[str] = []
+
+    def answer() -> None:
+        for text in answers:
+            if text is None:
+                told.append(file.read_text())
+            else:
+                file.write_text(f"{text}\n")
+            time.sleep(0.05)
+
+    threading.Thread(target=answer, daemon=True).start()
+    return told
+
+
+@pytest.mark.parametrize(("verb", "first", "then"), [("apply", "800000", "2400000"), ("undo", "2400000", "800000")])
+def test_a_frequency_limit_that_is_taken_up_a_moment_later_is_waited_for(
+    verb: str, first: str, then: str, tree: Path
+) -> None:
+    told = with_a_late_kernel(tree, [first, None, first, first, then])
+    done = sh(plan_script.render(RAISED, "lab03", "today"), verb, tree)
+    assert (done.returncode, done.stderr, told) == (0, "", [f"{then}\n"])
+
+
+def test_a_frequency_limit_that_is_never_taken_up_is_refused(tree: Path) -> None:
+    told = with_a_late_kernel(tree, ["800000", None, *["800000"] * 11])
+    done = sh(plan_script.render(RAISED, "lab03", "today"), "apply", tree)
+    assert told == ["2400000\n"]
+    assert (done.returncode, done.stderr) == (1, f"refused: {LIMIT} says '800000' after '2400000' was written\n")
+
+
+def test_a_frequency_limit_of_somebody_elses_is_left_alone(tree: Path) -> None:
+    file = tree / LIMIT[1:]
+    file.parent.mkdir(parents=True)
+    script = plan_script.render(RAISED, "lab03", "today")
+    gone = sh(script, "apply", tree)
+    assert (gone.returncode, gone.stderr) == (1, f"left alone: {LIMIT} cannot be read\n")
+    file.write_text("1200000\n")
+    other = sh(script, "apply", tree)
+    assert (other.returncode, other.stderr) == (1, f"left alone: {LIMIT} says '1200000', not '800000'\n")
+
+
+SAMPLES: dict[str, tuple[str, str, str]] = {
+    "value": ("/sys/a", "x", "y"),
+    "number": ("/sys/a", "1", "2"),
+    "choice": ("/sys/a", "never", "always"),
+    "cpu-list": ("/sys/a", "0-1", "0"),
+    "cpu-mask": ("/sys/a", "3", "1"),
+    "affinity": ("sched_setaffinity(12@34)", "0-1", "0"),
+    "affinity-across": ("sched_setaffinity(12@34)", "0", "0 or 0-1"),
+    "task-cgroup": ("cgroup(12@34)", "/", "/rest"),
+    "cgroup": ("/sys/fs/cgroup/x", "absent", "present"),
+    "cgroup-cpus": ("/sys/fs/cgroup/x/cpuset.cpus", "0", "1"),
+    "cpuset": ("/sys/fs/cgroup/cpuset/x", "absent", "cpus 1 mems 0"),
+    "controllers": ("/sys/fs/cgroup/cgroup.subtree_control", "", "cpuset"),
+    "partition": ("/sys/fs/cgroup/x/cpuset.cpus.partition", "member", "isolated"),
+    "workqueue-mask": ("/sys/devices/virtual/workqueue/cpumask", "3", "1"),
+    "cpu-cycle": ("/sys/devices/system/cpu/cpu1/online", "1", "0, then 1"),
+    "idle-disable": ("/sys/a", "0", "1"),
+    "frequency-limit": ("/sys/a", "1", "2"),
+    "irq-across": ("/proc/irq/1/smp_affinity_list", "1", "1"),
+    "mask-across": ("/sys/a", "3", "3"),
+    "held": ("/dev/cpu_dma_latency", "not held", "2"),
+    "preempt": ("/sys/a", "none", "full"),
+    "watchdog": ("/proc/sys/kernel/watchdog", "soft=1 nmi=0", "soft=0 nmi=0"),
+    "dirty-limit": ("/proc/sys/vm/dirty_ratio", "20%", "100000"),
+    "unit": ("systemd(irqbalance.service)", "active", "inactive"),
+    "folder": ("/etc/default/grub.d", "absent", "present"),
+    "grub": ("/etc/default/grub.d/zz.cfg", "", "skew_tick=1"),
+    "grubby": ("grubby(nohz_full)", "", "nohz_full=1"),
+    "grub-entry": ("/boot/grub/custom.cfg", "", "x"),
+    "grub-once": ("/boot/grub/custom.cfg(nohz_full)", "", "nohz_full=1"),
+    "grub-next": ("/boot/grub/grubenv(next_entry)", "", "x"),
+}
+"""A path and two values for each kind of setting there is: a new kind needs a line here, and one in the script."""
+
+
+def every_kind() -> list[str]:
+    modules = [name for _, name, _ in pkgutil.iter_modules(tuning.__path__) if name.startswith("kinds")]
+    found = [vars(import_module(f"jitter_workshop.tuning.{name}")) for name in modules]
+    return sorted(
+        {item.name for names in found for item in names.values() if isinstance(item, type) and issubclass(item, Kind)}
+    )
+
+
+@pytest.mark.parametrize("kind", every_kind())
+def test_a_script_does_every_kind_or_says_why_not(kind: str, tmp_path: Path) -> None:
+    path, before, after = SAMPLES[kind]
+    one = change(1, path, before, after, kind=kind, tunable="governor")
+    forward, back = step(one, undo=False), step(one, undo=True)
+    if kind in NOT_BY_A_SCRIPT:
+        assert (forward.split(" ")[0], back) == ("fail", "true")
+        assert NOT_BY_A_SCRIPT[kind] in forward.replace("'\\''", "'")
+    else:
+        assert forward.split(" ")[0] in FUNCTIONS
+        assert back.split(" ")[0] in FUNCTIONS or back == "true"
+
+
+def test_only_what_a_process_holds_is_left_out_of_a_script_that_is_made() -> None:
+    """The kinds of an entry for one boot are refused before there is a script (``commands/plan.py``)."""
+    assert {kind for kind in NOT_BY_A_SCRIPT if not kind.startswith("grub-")} == {"held"}
+
+
+@pytest.mark.parametrize("name", sorted(hosttrees.EVERY))
+def test_whatever_is_planned_on_a_host_is_done_by_the_script(name: str, host_tree: Callable[[str], Path]) -> None:
+    place = HostRoot(host_tree(name))
+    asked = [Wanted(t.id) for t in tunables() if t.changes_host and t.id != "pm-qos-fd"]
+    made = draw(Host(place, choose_hot(place, None).cpus), asked)
+    assert all(change.kind in SAMPLES for change in made.changes)
+    assert {step(change, undo=False).split(" ")[0] for change in made.changes} <= FUNCTIONS.keys()
+
+
 def test_a_task_that_has_ended_needs_nothing(tmp_path: Path) -> None:
     moved = change(1, "sched_setaffinity(1@999999999999)", "0-1", "0", kind="affinity", when="boot")
     file = tmp_path / "plan.sh"
@@ -270,6 +413,7 @@ def test_nothing_in_a_plan_is_run(tree: Path, before: str, why: str, host: str) 
             change(14, "/sys/devices/virtual/workqueue/cpumask", "3", "1", kind="workqueue-mask"),
             change(15, "/sys/fs/cgroup/hot/cpuset.cpus", "", "1", kind="cgroup-cpus"),
             change(16, "/etc/default/grub.d", "absent", "present", kind="folder", when="boot"),
+            change(17, "/sys/devices/system/cpu/cpufreq/policy0/scaling_min_freq", "1", "2", kind="frequency-limit"),
         ),
     ],
     ids=["files", "nothing", "every kind"],

@@ -34,6 +34,20 @@ def check(id: str = "governor", state: Any = "improve", **more: Any) -> Assessme
     return Assessment(**(fields | more))
 
 
+@pytest.mark.parametrize(
+    ("hot", "siblings", "housekeeping", "said"),
+    [
+        ("1", "", "0", "Hot CPU 1, housekeeping 0: asked"),
+        ("1", "3", "0,2", "Hot CPU 1, its sibling 3, housekeeping 0,2: asked"),
+        ("2-3", "6-7", "0-1", "Hot CPUs 2-3, their siblings 6-7, housekeeping 0-1: asked"),
+        ("0-3", "", "", "Hot CPUs 0-3, no housekeeping CPU: asked"),
+    ],
+)
+def test_the_three_sorts_of_cpus_stand_above_the_checks(hot: str, siblings: str, housekeeping: str, said: str) -> None:
+    page = Page("lab03", False, False, hot, housekeeping, "asked", siblings=siblings)
+    assert said in render(page, [], Style(100))
+
+
 texts = st.text(max_size=60)
 checks = st.builds(
     check,

@@ -162,7 +162,7 @@ def test_interrupts_that_may_arrive_nowhere_else_move_first(tmp_path: Path) -> N
         files[f"proc/irq/{number}/{device}/.keep"] = ""
     root = write(machine(tmp_path), files)
     moved = [(c.path, c.before, c.after) for c in plan(root, "hotplug", 3).changes if c.kind == "cpu-list"]
-    assert moved == [("/proc/irq/30/smp_affinity_list", "3", "0-2")]
+    assert moved == [("/proc/irq/30/smp_affinity_list", "3", "0,2")]
     moved = [(c.path, c.before, c.after) for c in plan(root, "hotplug", 2, 3).changes if c.kind == "cpu-list"]
     assert moved == [("/proc/irq/30/smp_affinity_list", "3", "0-1"), ("/proc/irq/33/smp_affinity_list", "2-3", "0-1")]
 
@@ -182,7 +182,7 @@ def test_what_a_driver_sets_anew_is_noted_wherever_it_is(tmp_path: Path) -> None
     # All is noted before the first write; the driver's own are written once more behind the cycle.
     assert [(c.kind, c.path, c.before, c.after) for c in made.changes] == [
         ("cpu-cycle", f"/{CPU}/cpu3/online", "1", CYCLED),
-        ("irq-across", "/proc/irq/40/smp_affinity_list", "3", "0-2"),
+        ("irq-across", "/proc/irq/40/smp_affinity_list", "3", "0,2"),
         ("irq-across", "/proc/irq/41/smp_affinity_list", "1", "1"),
         ("mask-across", "/sys/class/net/eth0/queues/tx-0/xps_cpus", "3", "3"),
     ]

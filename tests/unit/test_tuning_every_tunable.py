@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -182,3 +183,63 @@ def test_a_file_that_is_gone_when_it_is_read_again_is_a_reason(
     found = plan(host, (Wanted(tunable.id),))
     assert found.changes == ()
     assert [(one.tunable, one.reason) for one in found.skipped] == [(tunable.id, "it cannot be read: no such file")]
+
+
+# What only x86 processors have ---------------------------------------------------------------------------------------
+
+X86_ONLY = {
+    "epb",
+    "epp",
+    "idle-poll",
+    "iommu-pt",
+    "max-cstate",
+    "mce-ignore-ce",
+    "mce-interval",
+    "smi",
+    "split-lock",
+    "throttling",
+    "tsc-reliable",
+    "tsc-watchdog",
+    "uncore-frequency",
+}
+"""Checks that have nothing to say of another processor."""
+
+OF_X86 = re.compile(
+    r"\b(x86|intel\w*|amd\w*|tsc|smis?|msr|mce|hwp|machine-check|idle=poll|max_cstate)\b", re.IGNORECASE
+)
+VALUES = ("0", "1", "on", "off", "poll", "reliable", "pt", "performance", "300")
+
+
+@pytest.mark.parametrize("name", ["arm_server", "arm_guest"])
+@pytest.mark.parametrize("tunable", EVERY, ids=by_id)
+def test_what_only_x86_has_is_said_so_elsewhere(tunable: Tunable, name: str, host_tree: Tree) -> None:
+    host = read_once(host_tree(name))
+    found = tunable.assess(host)
+    told = " ".join(filter(None, (found.value, found.wanted, found.reason, found.fix)))
+    if tunable.id not in X86_ONLY:
+        assert not OF_X86.search(told), f"{tunable.id} speaks of another processor: {told}"
+        return
+    assert (found.state, found.reason) == ("unavailable", "x86 only: this processor is aarch64")
+    assert not found.only_host
+    assert not found.fix
+    for value in (None, *VALUES) if tunable.changes_host else ():
+        if value is not None and not tunable.values:
+            continue
+        for once in (False, True) if tunable.when == "boot" else (False,):
+            made = plan(host, [Wanted(tunable.id, value, once)])
+            assert not made.changes
+            assert [skipped.reason for skipped in made.skipped] == ["x86 only: this processor is aarch64"]
+
+
+@pytest.mark.parametrize("tunable", [t for t in EVERY if t.id in X86_ONLY], ids=by_id)
+def test_on_x86_nothing_is_said_to_be_for_x86_only(tunable: Tunable, host_tree: Tree) -> None:
+    for name in HOSTS:
+        if not name.startswith("arm"):
+            assert "x86 only" not in tunable.assess(read_once(host_tree(name))).reason
+
+
+def test_no_guest_is_called_kvms_without_proof(host_tree: Tree) -> None:
+    host = read_once(host_tree("arm_guest"))
+    found = next(t for t in EVERY if t.id == "hypervisor").assess(host)
+    assert (found.value, found.only_host) == ("QEMU", True)
+    assert found.reason.startswith("emulated by QEMU, or a guest of QEMU and KVM: it cannot be told apart here")

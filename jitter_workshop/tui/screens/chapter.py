@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, cast
 
 from textual import events, on
@@ -13,6 +14,7 @@ from jitter_workshop.tui import imported_words
 from jitter_workshop.tui.actions import Scope, bindings
 from jitter_workshop.tui.screens.base import TALL
 from jitter_workshop.tui.screens.chapter_hunt import ChapterHunt
+from jitter_workshop.tui.settings_words import PLAN_OF_THESE_CPUS
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.sheet import Pane
 
@@ -57,6 +59,8 @@ class ChapterScreen(ChapterHunt):
             self._apply()
             return
         try:
+            if self._to_agree_anew():
+                return
             if self.step == "predict" and not self._locked:
                 self._keep_guess()
                 if self._locked:
@@ -94,6 +98,8 @@ class ChapterScreen(ChapterHunt):
         if self.run_under_way is not None or self.workshop_app.at_work:
             return
         try:
+            if message.step == "again" and self._to_agree_anew():
+                return
             self.walk.go(message.step)
         except WorkshopError as error:
             self._tell(error.sentence())
@@ -161,7 +167,13 @@ class ChapterScreen(ChapterHunt):
         elif self.run_under_way is None and self.walk.chapter.changes == "placement":
             from jitter_workshop.tui.screens.cpus import CpuPicker
 
-            self.app.push_screen(CpuPicker(self.walk, self.workshop.topology))
+            before = self.walk.progress.chosen_cpus
+            self.app.push_screen(CpuPicker(self.walk, self.workshop.topology), partial(self._cpus_chosen, before))
+
+    def _cpus_chosen(self, before: dict[str, int], _: object = None) -> None:
+        """Back from the choice of CPUs: another choice is another plan, which is shown before Enter agrees to it."""
+        if self.walk.progress.chosen_cpus != before:
+            self._show_plan_anew(PLAN_OF_THESE_CPUS if self.step in ("plan", "apply") else "")
 
     def action_prove(self) -> None:
         """The newest proof of this chapter, or what a first one costs."""

@@ -11,6 +11,7 @@ from jitter_workshop.bench.cancel import stop_this_process
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow import traced
 from jitter_workshop.flow.classhost import TurnOver, as_sentence
+from jitter_workshop.flow.plan import same_writes
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.text import remark
@@ -18,6 +19,8 @@ from jitter_workshop.tui import class_words, hunt_words
 from jitter_workshop.tui.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
 from jitter_workshop.tui.screens.chapter_show import ChapterShow
 from jitter_workshop.tui.screens.chapter_state import AFTER, SLOTS
+from jitter_workshop.tui.settings_words import PLAN_IS_ANOTHER
+from jitter_workshop.tui.widgets.sheet import Pane
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.measure import MeasureRequest
@@ -25,6 +28,27 @@ if TYPE_CHECKING:
 
 class ChapterRun(ChapterShow):
     """The runs of a chapter. The run is made on a thread; its messages are handled here, on the screen's own."""
+
+    def _to_agree_anew(self) -> bool:
+        """Whether going on from ``apply`` would agree to a placement that is not the one on the screen. It is on the
+        screen then, and the next key agrees to it. Where no plan can be made there is nothing to agree to."""
+        if self.step != "apply" or not self._places:
+            return False
+        try:
+            if same_writes(self.walk.plan(), self._planned):
+                return False
+        except WorkshopError:
+            return False
+        self._show_plan_anew(PLAN_IS_ANOTHER)
+        return True
+
+    def _show_plan_anew(self, told: str) -> None:
+        """Draw the plan anew, and bring it into view where a page stands above it."""
+        self._planned = None
+        self._view = "work"
+        self._tell(told)
+        if self.step in ("plan", "apply") and not self.wide:
+            self.query_one("#data", Pane).scroll_end(animate=False)
 
     def _go_and_measure(self) -> None:
         """Go to the first measurement that is still to make, and make it. What was measured is never overwritten."""
@@ -36,6 +60,8 @@ class ChapterRun(ChapterShow):
             self._tell("This chapter's runs are made. To make one anew, go to its step and press m there.")
             return
         try:
+            if missing[0] == "again" and self._to_agree_anew():
+                return
             self.walk.go(missing[0])
         except WorkshopError as error:
             self._tell(error.sentence())

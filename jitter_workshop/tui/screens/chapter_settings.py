@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.text import tally
+from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tui.screens.chapter_run import ChapterRun
 from jitter_workshop.tui.screens.chapter_state import Tried
 from jitter_workshop.tui.settings_words import came_back
@@ -23,12 +26,13 @@ class ChapterSettings(ChapterRun):
     def _apply_now(self) -> None:
         if self._planned is None:
             return
-        changes = self._planned.changes
+        shown = self._planned
+        changes = shown.changes
         self._tell(f"Applying: {tally(one.tunable for one in changes)}…" if changes else "Reading the settings again…")
-        self.have_done(self._apply_and_look, self._applied, self._not_applied)
+        self.have_done(partial(self._apply_and_look, shown), self._applied, self._not_applied)
 
-    def _apply_and_look(self) -> Tried:
-        view = self.walk.apply()
+    def _apply_and_look(self, shown: PlanView) -> Tried:
+        view = self.walk.apply(shown)
         # What a chapter looks at ends with its tunables' own assessments.
         return Tried(view, self.walk.look()[-len(self.walk.chapter.tunables) :])
 

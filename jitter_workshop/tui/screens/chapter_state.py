@@ -68,6 +68,11 @@ class ChapterState(HandWork):
         """Does this chapter set something on this host?"""
         return self.walk.chapter.changes == "tunables" and not self.walk.rehearsed
 
+    @property
+    def _places(self) -> bool:
+        """Does this chapter bind threads to CPUs on this host?"""
+        return self.walk.chapter.changes == "placement" and not self.walk.rehearsed
+
     def _to_hide(self, step: StepName) -> bool:
         """Is a noise to be hidden before a step of this chapter is measured?"""
         return step == "again" and self.walk.hunts and not self.workshop.hiding and self.walk.run_in(step) is None

@@ -9,7 +9,7 @@ from rich.text import Text
 from jitter_workshop.flow.findings import Finding, Findings
 from jitter_workshop.model.assessment import State
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.status_text import MARKS, value_in_words
+from jitter_workshop.report.status_text import MARKS, sorts_of_cpus, value_in_words
 from jitter_workshop.tui.screens.base import two_ends
 from jitter_workshop.tui.theme import Palette
 from jitter_workshop.tui.widgets.prose import clean_code, wrap
@@ -26,8 +26,8 @@ def head(found: Findings, filtered: str, width: int, palette: Palette) -> Iterat
     """Whose host it is, its hot CPUs, how many checks say what; ``filtered``: what the list shows."""
     if found.recorded:
         yield Text("A recorded host, not this machine.", style=f"bold {palette.accent}")
-    rest = f"housekeeping {found.housekeeping}" if found.housekeeping else "no housekeeping CPU"
-    hot = f"Hot {'CPU' if found.hot.isdigit() else 'CPUs'} {found.hot}, {rest}: {clean(found.why_hot, 400)}"
+    cpus = sorts_of_cpus(found.hot, found.siblings, found.housekeeping)
+    hot = f"{cpus}: {clean(found.why_hot, 400)}"
     yield from wrap(Text(hot, style=palette.dim), width)
     if found.note:
         yield from wrap(Text(clean(found.note, 300), style=palette.accent), width, "▲ ")
