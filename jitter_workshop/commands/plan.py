@@ -46,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
         from jitter_workshop.report import plan_script
 
         made = time.strftime("%Y-%m-%d %H:%M:%S %Z")
-        sys.stdout.write(plan_script.render(drawn.plan, drawn.host.kernel.hostname, made))
+        opened = plan_script.opened_by(drawn.plan, drawn.host.root)
+        sys.stdout.write(plan_script.render(drawn.plan, drawn.host.kernel.hostname, made, opened))
         for sentence in plan_script.nothing_written(drawn.plan):
             say(sentence)
     else:

@@ -6,27 +6,35 @@ when the plan was made is left alone and reported; what the kernel refuses is re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.plan_shell import FUNCTIONS, NEEDS, quote, step
+from jitter_workshop.tuning.ordering import Target, ordered
+from jitter_workshop.tuning.switched import read_switched
 
 _COMMANDS = {"update-grub": "update-grub"}
 """What a change's ``then`` may name, and the command for it."""
 
 
-def render(plan: Plan, host: str, made: str) -> str:
-    """The script. ``host``: its name; ``made``: the date, both only said."""
+def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
+    """Make the script. ``host``: its name; ``made``: the date, both only said. ``opened``: CPU lists that the kernel
+    may give a task when the plan's CPUs and sets come and go (``opened_by``)."""
     forward = [step(change, undo=False) for change in plan.changes]
-    back = [step(change, undo=True) for change in reversed(plan.changes)]
+    returning = _way_back(plan)
+    back = [step(change, undo=True) for change in returning]
     after = _afterwards(plan)
     nothing = [f"say {quote(line)}" for line in nothing_written(plan)]
     apply = [*_same_boot(plan, undo=False), *_with_reasons(plan, forward), *after, *nothing]
-    undo = [*_undo(plan, back, after)]
+    undo = [*_undo(plan, returning, back, after)]
     called = {line.split(" ", 1)[0] for line in (*forward, *back, *after)}
     return "".join(
         (
             _head(plan, host, made, bool(called - {"true"})),
+            *([f"opened={quote(' '.join(opened))}\n"] if "task" in called else ()),
             *_functions(called),
             "\n" if plan.skipped else "",
             *(f"# left out: {clean(s.tunable, 40)}: {clean(s.reason, 200)}\n" for s in plan.skipped),
@@ -35,6 +43,19 @@ def render(plan: Plan, host: str, made: str) -> str:
             _FOOT,
         )
     )
+
+
+def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
+    """The CPU lists that the kernel may give tasks of their own accord while this plan is made and taken back."""
+    switched = read_switched(root, plan.changes)
+    return tuple(sorted(map(str, switched.masks(())))) if switched else ()
+
+
+def _way_back(plan: Plan) -> list[Change]:
+    """The changes in the order in which they are taken back; those of the boot first, which outlive one."""
+    back = plan.changes[::-1]
+    newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
+    return [newest[n] for n in ordered([Target(c.path, c.kind, c.before) for c in newest])]
 
 
 def nothing_written(plan: Plan) -> list[str]:
@@ -119,12 +140,12 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
     ]
 
 
-def _undo(plan: Plan, back: list[str], after: list[str]) -> list[str]:
+def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
     """The steps back; what outlives a boot is undone, and what follows it done, before the script asks whether this is
     still the same boot."""
     asked = False
     lines: list[str] = []
-    for change, line in zip(reversed(plan.changes), back, strict=True):
+    for change, line in zip(returning, back, strict=True):
         if change.when == "runtime" and not asked:
             asked = True
             lines += [*after, *_same_boot(plan, undo=True)]

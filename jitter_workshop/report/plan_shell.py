@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 
+from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
@@ -34,7 +35,8 @@ same() { [ "$(meaning "$1" "$2")" = "$(meaning "$1" "$3")" ]; } # KIND TEXT TEXT
 write() { (printf '%s\\n' "$2" >"$ROOT$1") 2>/dev/null; } # PATH TEXT
 """,
     "file": """
-file() { # KIND PATH FROM TO [PLACE]: the file is to say TO where it says FROM; it is read at PLACE if that is there
+file() { # KIND PATH FROM TO [PLACE]: the file is to say TO where it says FROM, '*' for anything; it is read at PLACE if
+    # that is there
     place=$2
     if [ -n "${5:-}" ] && [ -f "$ROOT${5:-}" ]; then place=$5; fi
     if ! found=$(cat "$ROOT$place" 2>/dev/null); then
@@ -42,7 +44,7 @@ file() { # KIND PATH FROM TO [PLACE]: the file is to say TO where it says FROM; 
         return 0
     fi
     if same "$1" "$found" "$4"; then return 0; fi
-    if ! same "$1" "$found" "$3"; then
+    if [ "$3" != '*' ] && ! same "$1" "$found" "$3"; then
         fail "left alone: $2 says '$(meaning "$1" "$found")', not '$(meaning "$1" "$3")'"
         return 0
     fi
@@ -95,12 +97,14 @@ started() { # TID: when the task started, which tells it from a later one of the
 }
 """,
     "task": """
-task() { # TID STARTED FROM… / TO…: a task's CPUs, either side one or several that count; one that ended needs nothing
+task() { # TID STARTED FROM TO: a task's CPUs, either side one list or several that count, FROM also '*' for any list;
+    # a task that ended needs nothing, and lists that the kernel gives when a set or a CPU comes or goes count as FROM
     if trial "task $1 on CPUs $4"; then return 0; fi
     if [ "$(started "$1" || true)" != "$2" ]; then return 0; fi
     found=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null || true)
     case " $4 " in *" $found "*) return 0 ;; esac
-    case " $3 " in
+    [ "$3" != '*' ] || set -- "$1" "$2" "$found" "$4"
+    case " $3 $opened " in
         *" $found "*) taskset -pc "${4%% *}" "$1" >/dev/null 2>&1 || fail "refused: task $1 cannot be put on CPUs $4" ;;
         *) fail "left alone: task $1 may run on $found, not $3" ;;
     esac
@@ -118,6 +122,16 @@ place() { # TID STARTED FROM TO: the version 1 cpuset that a task is in
     fi
     sets=$(sed -n 's/^[^ ]* \\([^ ]*\\) cgroup [^ ]*cpuset.*/\\1/p' /proc/mounts | head -n 1)
     (printf '%s\\n' "$1" >"$sets${4%/}/tasks") 2>/dev/null || fail "refused: task $1 cannot be put in $4"
+}
+""",
+    "anew": """
+anew() { # FOLDER: a policy takes its governor schedutil anew, whose thread is then bound to the policy's CPUs again
+    [ "$(cat "$ROOT$1/scaling_governor" 2>/dev/null || true)" = schedutil ] || return 0
+    for other in $(cat "$ROOT$1/scaling_available_governors" 2>/dev/null || true); do
+        [ "$other" = schedutil ] || break
+    done
+    { write "$1/scaling_governor" "$other" && write "$1/scaling_governor" schedutil; } ||
+        fail "refused: $1 does not take its governor anew"
 }
 """,
     "folder": """
@@ -220,6 +234,7 @@ NEEDS = {
     "folder": ("meaning",),
     "cpuset": ("meaning", "folder"),
     "controller": ("meaning",),
+    "anew": ("meaning",),
     "cycle": ("meaning",),
     "switches": ("meaning",),
     "unit": ("started",),
@@ -267,8 +282,13 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
     if kind == "frequency-limit":
         return f"limit {path} {quote(first)} {quote(last)}"
     if kind in ("irq-across", "mask-across"):
+        # Its driver has put it anywhere since a CPU came or went.
         form = "cpu-list" if kind == "irq-across" else "cpu-mask"
-        return f"file {form} {path} {quote(_listed(form, first))} {quote(_listed(form, last))}"
+        return f"file {form} {path} '*' {quote(_listed(form, last))}"
+    if kind == "irq-thread" and task is not None:
+        return f"task {task[1]} {task[2]} '*' {quote(_listed('cpu-list', last))}"
+    if kind == "governor-thread" and call is not None:
+        return f"anew {quote(f'{CPU_DIR}/cpufreq/{call[1]}')}"
     if kind == "workqueue-mask":
         return f"file cpu-mask {path} {quote(first)} {quote(last)} {quote(f'{change.path}_requested')}"
     if kind in ("cgroup", "folder"):

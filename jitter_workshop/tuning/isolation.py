@@ -251,8 +251,8 @@ def _governor_threads(host: Host) -> list[Write]:
 
 
 def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
-    """The CPUs of a mask that are not hot; all that are left where it has no other."""
-    return (allowed & host.online) - host.hot or host.housekeeping
+    """The CPUs of a mask that are not hot, best those that no hot one shares a core with; others where it has none."""
+    return allowed & host.housekeeping or allowed & host.not_hot or host.instead_of(allowed)
 
 
 def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:

@@ -315,6 +315,8 @@ SAMPLES: dict[str, tuple[str, str, str]] = {
     "frequency-limit": ("/sys/a", "1", "2"),
     "irq-across": ("/proc/irq/1/smp_affinity_list", "1", "1"),
     "mask-across": ("/sys/a", "3", "3"),
+    "irq-thread": ("sched_setaffinity(1@2)", "0", "1"),
+    "governor-thread": ("sugov(policy0)", "bound", "bound"),
     "held": ("/dev/cpu_dma_latency", "not held", "2"),
     "preempt": ("/sys/a", "none", "full"),
     "watchdog": ("/proc/sys/kernel/watchdog", "soft=1 nmi=0", "soft=0 nmi=0"),
