@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import errno
 
-from jitter_workshop.host.cmdline import parse_command_line, read_command_line
 from jitter_workshop.host.grubcfg import NotUnderstood
 from jitter_workshop.host.grubenv import variables, with_variable
 from jitter_workshop.host.oneboot import ENTRY_ID, OwnEntry, next_entry, one_boot, own_entry, render
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.tuning.kinds import Kind
-from jitter_workshop.tuning.kinds_system import checked_parameters
+from jitter_workshop.tuning.kinds_system import checked_parameters, runs_with
 from jitter_workshop.tuning.writer import HostWriter
 
 NEXT = "next_entry"
@@ -89,8 +88,7 @@ class GrubOnce(_OneBoot):
         writer.replace_file(file_of(path), render(own.copy, added, own.summary))
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
-        given = read_command_line(root).parameters
-        return bool(value) and set(parse_command_line(value)) <= set(given)
+        return runs_with(root, value)
 
 
 class GrubNext(_OneBoot):
@@ -127,6 +125,7 @@ class GrubNext(_OneBoot):
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
         """A block is written in one go; nothing is left beside it."""
+        writer.sync_file(file_of(path))
 
 
 def file_of(path: str) -> str:
