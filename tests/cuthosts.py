@@ -80,15 +80,16 @@ def grubby(root: Path, arguments: Sequence[str]) -> None:
 def _sed(path: Path, text: str) -> None:
     """``sed -i``: a file of a name that nobody has, renamed."""
     new = next(p for n in range(1_000) if not (p := path.with_name(f"sed{n:06d}")).exists())
-    _pour(new, os.O_CREAT | os.O_EXCL, text)
+    _pour(new, os.O_CREAT | os.O_EXCL, text, parts=1)
     os.rename(new, path)
 
 
-def _pour(path: Path, flags: int, text: str) -> None:
+def _pour(path: Path, flags: int, text: str, parts: int = 2) -> None:
     file = os.open(path, os.O_WRONLY | os.O_TRUNC | flags, 0o644)
     data = text.encode()
-    for part in (data[: len(data) // 2], data[len(data) // 2 :]):
-        os.write(file, part)
+    size = -(-len(data) // parts)
+    for at in range(0, len(data), size):
+        os.write(file, data[at : at + size])
     os.close(file)
 
 
@@ -172,6 +173,17 @@ class Box:
         """What is not as before."""
         now = self.shown()
         return sorted(p for p in now.keys() | self.before.keys() if now.get(p, 0) != self.before.get(p, 0))
+
+    def broken(self) -> set[str]:
+        """Files that grubby had renamed before they were whole, on a file system that does not wait for the data."""
+        words = re.compile(rf' (?:{"|".join(NAMES)})=[^" \n]*'.encode())
+        files = [p for p in self.before if p.endswith(".conf") or (self._bls and p == "etc/default/grub")]
+        now = self.shown()
+        return {p for p in files if words.sub(b"", now.get(p) or b"") != self.before[p]}
+
+    @property
+    def _bls(self) -> bool:
+        return (self.root / "boot/loader/entries").is_dir()
 
     def kernel_changed(self) -> list[str]:
         return [path for path, data in self.kernel.items() if (self.root / path).read_bytes() != data]
@@ -313,12 +325,14 @@ def record(box: Box, play: Play) -> Recorder:
 def judge(box: Box, *, same_boot: bool = False) -> list[str]:
     """Run the next ``restore`` on the tree as it stands; what is wrong of it, in words without numbers."""
     wrong = []
-    ours = _ours_on(box)
+    ours, broken = _ours_on(box), box.broken()
     lasting = box.lasting_entries()
     running = bool(box.running())
     result = box.restore()
-    left = box.changed()
+    left = [path for path in box.changed() if path not in broken]
     told = [one for one in result.left_alone if one.tunable != "journal"]
+    if broken:  # by grubby, which nothing here can mend: what is whole has to be clean all the same
+        return [f"lost for good beside what grubby broke: {_words(left)}"] if left and not told else []
     if left and not (result.left_alone and box.owed()):
         wrong.append(f"lost for good: {_words(left)}")
     elif left or told:
@@ -401,7 +415,7 @@ def _ours_on(box: Box) -> list[str]:
     """Where parameters of ours stand on the disk."""
     found = []
     for path, data in box.shown().items():
-        if data is None or data == box.before.get(path):
+        if data is None or data == box.before.get(path) or Path(path).name.startswith("."):
             continue
         if any(f"{name}=".encode() in data for name in NAMES) or b"jitter-workshop-once" in data:
             found.append(Path(path).name if "zz-" not in path else "a drop-in")

@@ -16,7 +16,6 @@ from jitter_workshop.model.change import When
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.kinds_system import of_names
 
 OWN_FILE = "zz-jitter-workshop-"
 """What the names of our drop-ins begin with: they sort behind the host's own."""
@@ -116,11 +115,6 @@ class BootParameter(Tunable):
                 return (Write(path, self.given(host.command_line) or "", wanted, "grubby"),)
             if before.text is None or before.reason:
                 raise Unavailable(before.reason)
-            settings = parse_assignments(host.root.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX")
-            if settings is not None and (there := of_names(settings, list(self.names))) != before.text:
-                # grubby would change it as well, and nobody could say afterwards what it was.
-                words = f"'{printable(there, 80)}'" if there else "nothing"
-                raise Unavailable(f"{GRUB_SETTINGS} gives {words}, and the boot entries differ from it: change it there")
             return (Write(path, before.text, wanted, "grubby"),)
         raise Unavailable(by_hand(loader, wanted), info=True)
 

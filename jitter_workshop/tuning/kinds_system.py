@@ -161,8 +161,9 @@ class GrubDropIn(Kind):
 class Grubby(Kind):
     """Kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)`` for some that go
     together; the value is the parameters, "" where no entry has them. Where the entries differ it says what each sort of
-    them has, with a reason: grubby writes them one after the other, so a cut leaves some with the old value and some
-    with the new one."""
+    them has, with a reason: grubby writes one after the other, so a cut leaves some with the old value and some with
+    the new one. Newer ones change GRUB's settings first, from which entries of new kernels are made: these count where
+    they give something."""
 
     name = "grubby"
     survives_boot = True
@@ -177,6 +178,9 @@ class Grubby(Kind):
         if None in found:
             return TextReading(None, "a boot entry cannot be read")
         told = {text for text in found if text is not None}
+        settings = parse_assignments(root.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX", "")
+        if (there := of_names(settings, names)) and there not in told:
+            return TextReading(_differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} differ in it")
         if len(told) > 1:
             return TextReading(_differing(told), "the boot entries differ in it")
         return TextReading(told.pop())
@@ -196,12 +200,7 @@ class Grubby(Kind):
         return self.same(found, _differing({before, after}))
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """grubby changes GRUB's settings too, from which entries of new kernels are made."""
-        settings = parse_assignments(writer.reader.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX")
-        if settings is not None and not self.same(of_names(settings, parameter_names(path)), value):
-            self.write(writer, path, value)
-        else:
-            sync_written(writer)
+        sync_written(writer)
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
         return runs_with(root, value)
