@@ -108,6 +108,10 @@ class Disk:
         return found
 
 
+class Killed(BaseException):
+    """The process that is recorded has ended where a test wanted it to: nothing of it is done any more."""
+
+
 class Unmodelled(AssertionError):
     """Something was done to the disk that this model does not know."""
 
@@ -126,6 +130,7 @@ class Recorder:
         self._kernels: dict[tuple[int, int], str] = {}
         self._now = Disk()
         self._undo: list[tuple[str, Any]] = []
+        self._dies = -1
         self._look(self.root, self.top)
         self._now = self.start.copy()
 
@@ -161,11 +166,30 @@ class Recorder:
         for number in (*self._now.folders, *self._now.files):
             self._add(Operation("sync", "all", number))
 
+    def killed(self, play: Callable[[], Any], after: int) -> None:
+        """Let the process that does ``play`` be killed before its operation after so many; the disk goes on."""
+        self._dies = len(self.ops) + after
+        try:
+            play()
+        except Killed:
+            pass
+        finally:
+            self._dies = -1
+
+    def noticed(self, *paths: str) -> None:
+        """Record what these files say now, which others wrote: the kernel at its start, GRUB."""
+        for path in paths:
+            if path.partition("/")[0] in self._lasting:
+                self._catch_up(str(self.root / path))
+            else:
+                self._add(Operation("kernel", path, data=(self.root / path).read_bytes()))
+
     # What takes the place of the functions of ``os`` ----------------------------------------------------------------
 
     def _open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         place = self._place(path, dir_fd) if flags & (os.O_CREAT | os.O_TRUNC) else None
         there = place is None or os.path.lexists(place)
+        self._alive(place is not None)
         file: int = self._really["open"](path, flags, mode, dir_fd=dir_fd)
         if place is None:
             return file
@@ -179,23 +203,27 @@ class Recorder:
         return file
 
     def _write(self, file: int, data: Any) -> int:
+        self._alive(self._number(file))
         done: int = self._really["write"](file, data)
         self._wrote(file, bytes(data)[:done], lambda: os.lseek(file, 0, os.SEEK_CUR) - done)
         return done
 
     def _pwrite(self, file: int, data: Any, offset: int) -> int:
+        self._alive(self._number(file))
         done: int = self._really["pwrite"](file, data, offset)
         self._wrote(file, bytes(data)[:done], lambda: offset)
         return done
 
     def _ftruncate(self, file: int, length: int) -> None:
-        self._really["ftruncate"](file, length)
         number = self._number(file)
+        self._alive(number)
+        self._really["ftruncate"](file, length)
         if number and len(self._now.files[number]) != length:
             self._add(Operation("truncate", self._path_of(file), number, offset=length))
 
     def _rename(self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
         old, new = self._place(src, src_dir_fd), self._place(dst, dst_dir_fd)
+        self._alive(old)
         if old is not None and new is not None:
             self._catch_up(old)
             folder, name = self._folder(old), os.path.basename(old)
@@ -207,12 +235,14 @@ class Recorder:
 
     def _unlink(self, path: Any, *, dir_fd: int | None = None) -> None:
         place = self._place(path, dir_fd)
+        self._alive(place)
         self._really["unlink"](path, dir_fd=dir_fd)
         if place is not None:
             self._add(Operation("unlink", self._short(place), self._folder(place), os.path.basename(place)))
 
     def _mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
         place = self._place(path, dir_fd)
+        self._alive(place)
         self._really["mkdir"](path, mode, dir_fd=dir_fd)
         if place is not None:
             number = next(self._numbers)
@@ -222,12 +252,14 @@ class Recorder:
 
     def _rmdir(self, path: Any, *, dir_fd: int | None = None) -> None:
         place = self._place(path, dir_fd)
+        self._alive(place)
         self._really["rmdir"](path, dir_fd=dir_fd)
         if place is not None:
             self._add(Operation("unlink", self._short(place), self._folder(place), os.path.basename(place)))
 
     def _fsync(self, file: int) -> None:
         number = self._number(file)
+        self._alive(number)
         if number:
             self._catch_up(self._path_of(file, full=True))
             self._add(Operation("sync", self._path_of(file), number))
@@ -244,6 +276,11 @@ class Recorder:
             return really(*args, **named)
 
         return refuse
+
+    def _alive(self, recorded: object) -> None:
+        """Raises Killed where the process has ended, for what would be recorded."""
+        if recorded and 0 <= self._dies <= len(self.ops):
+            raise Killed
 
     # Helpers ---------------------------------------------------------------------------------------------------------
 
@@ -266,7 +303,8 @@ class Recorder:
         status = os.stat(place)
         number, data = self._known[status.st_dev, status.st_ino], Path(place).read_bytes()
         if self._now.files[number] != data:
-            self._add(Operation("truncate", self._short(place), number, offset=0))
+            if len(self._now.files[number]) > len(data):
+                self._add(Operation("truncate", self._short(place), number, offset=0))
             self._add(Operation("write", self._short(place), number, data=data))
 
     def _place(self, path: Any, dir_fd: int | None) -> str | None:
@@ -338,15 +376,11 @@ class Cut:
         return f"after {self.after} operations; lost: {lost or 'nothing'}{'; torn: ' + self.torn if self.torn else ''}"
 
 
-def cuts(
-    recorder: Recorder, few: int = FEW, since: int = 0, prefixes: Iterable[int] | None = None
-) -> Iterator[Cut]:
-    """Every state after each number of operations from ``since`` on (or after those of ``prefixes``). Not distinct: the
-    caller compares."""
+def cuts(recorder: Recorder, few: int = FEW, since: int = 0) -> Iterator[Cut]:
+    """Every state after each number of operations from ``since`` on. Not distinct: see ``distinct``."""
     ops = recorder.ops
-    wanted = range(since, len(ops) + 1) if prefixes is None else sorted(set(prefixes))
     base, done = recorder.start.copy(), 0
-    for count in wanted:
+    for count in range(since, len(ops) + 1):
         lasts = lasting(ops[:count])
         while done < count and lasts[done]:
             base.do(ops[done])

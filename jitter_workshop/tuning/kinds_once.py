@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 
 from jitter_workshop.host.grubcfg import NotUnderstood
-from jitter_workshop.host.grubenv import variables, with_variable
+from jitter_workshop.host.grubenv import torn_by_a_cut, variables, with_variable
 from jitter_workshop.host.oneboot import ENTRY_ID, OwnEntry, next_entry, one_boot, own_entry, render
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.tuning.kinds import Kind
@@ -121,6 +121,8 @@ class GrubNext(_OneBoot):
             data = with_variable(block or b"", NEXT, value)
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error)) from error
+        if value and torn_by_a_cut(block or b"", data):
+            raise OSError(errno.ENOSPC, "GRUB's environment block holds so much that a power cut could tear it in two")
         writer.overwrite(file, data)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
