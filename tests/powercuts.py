@@ -482,14 +482,18 @@ def _in_place(ops: Sequence[Operation], n: int) -> bool:
 def read_tree(root: Path, lasting: Iterable[str]) -> Tree:
     """What lies below these folders of a tree."""
     found: Tree = {}
-    for top in lasting:
-        if not (root / top).is_dir():
-            continue
-        found[top] = None
-        for folder, folders, files in os.walk(root / top):
-            short = os.path.relpath(folder, root)
-            found |= {f"{short}/{name}": None for name in folders}
-            found |= {f"{short}/{name}": (Path(folder) / name).read_bytes() for name in files}
+    todo = [top for top in lasting if (root / top).is_dir()]
+    while todo:
+        folder = todo.pop()
+        found[folder] = None
+        with os.scandir(f"{root}/{folder}") as entries:
+            for entry in entries:
+                path = f"{folder}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(path)
+                else:
+                    with open(f"{root}/{path}", "rb", buffering=0) as file:  # noqa: PTH123 - thousands of times
+                        found[path] = file.read()
     return found
 
 

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.aftermath import sync_written
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.registry import parse_wanted
+from jitter_workshop.tuning.writer import HostWriter
 from tests import cuthosts, hosttrees, madegrub
 from tests.cuthosts import ONCE, WORDS, Box, Findings, record, survey
-from tests.powercuts import Disk, Operation, Recorder, Unmodelled, cuts, distinct, lasting, put_tree
+from tests.powercuts import Disk, Operation, Recorder, Unmodelled, cuts, distinct, lasting
 
 FOUR = ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity")
 TWO = ("nohz-full", "rcu-nocbs")
@@ -33,6 +36,16 @@ def all_back(found: Findings, at_least: int) -> None:
     print(found)
     assert not found.wrong, f"\n{found}"
     assert found.distinct + found.again > at_least, f"\n{found}"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """Where a machine's tree is made, some thousand times over: in memory where that can be had."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="power-cuts-") as folder:
+        yield Path(folder)
 
 
 # -- scenes -----------------------------------------------------------------------------------------------------------
@@ -97,6 +110,17 @@ def killed_in_restore(after: int) -> Callable[[Box], None]:
     return play
 
 
+def after_a_killed_agent(box: Box) -> None:
+    """Its folders are there, and nobody has synced them."""
+    assert box.recorder is not None
+    for folder in ("var", "var/lib"):
+        os.mkdir(box.root / folder, 0o755)  # noqa: PTH102 - it is recorded
+    box.recorder.settled()
+    for folder in ("var/lib/jitter-workshop", "var/lib/jitter-workshop/journal"):
+        os.mkdir(box.root / folder, 0o755)  # noqa: PTH102 - it is recorded
+    assert box.apply(("nohz-full",)).refused == ()
+
+
 # -- the states themselves --------------------------------------------------------------------------------------------
 
 
@@ -149,59 +173,129 @@ def test_nothing_is_done_to_the_disk_unseen(tmp_path: Path) -> None:
 # -- the drop-ins of Debian's GRUB ------------------------------------------------------------------------------------
 
 
-def test_drop_ins(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.debian(tmp_path), there_and_back(*WORDS)), 450)
+def test_drop_ins(place: Path) -> None:
+    all_back(survey(cuthosts.debian(place), there_and_back(*WORDS)), 450)
 
 
-def test_drop_ins_that_a_kernel_was_started_with(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.debian(tmp_path), with_a_boot_between(*TWO, "thp")), 140)
+def test_drop_ins_that_a_kernel_was_started_with(place: Path) -> None:
+    all_back(survey(cuthosts.debian(place), with_a_boot_between(*TWO, "thp")), 140)
 
 
-def test_the_folder_of_the_drop_ins_too(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.bare_debian(tmp_path), there_and_back("nohz-full")), 150)
+def test_the_folder_of_the_drop_ins_too(place: Path) -> None:
+    all_back(survey(cuthosts.bare_debian(place), there_and_back("nohz-full")), 150)
 
 
-def test_two_applies_one_on_the_other(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.debian(tmp_path), two_applies, few=5), 250)
+def test_two_applies_one_on_the_other(place: Path) -> None:
+    all_back(survey(cuthosts.debian(place), two_applies, few=4), 250)
 
 
-def test_one_tunable_first(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.debian(tmp_path), one_first), 150)
+def test_one_tunable_first(place: Path) -> None:
+    all_back(survey(cuthosts.debian(place), one_first), 150)
 
 
-def test_a_menu_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_menu_that_cannot_be_made(place: Path) -> None:
     """It fails in apply, in restore, and in the restore of the next boot."""
-    all_back(survey(cuthosts.debian(tmp_path), with_failures, fails=True), 130)
+    all_back(survey(cuthosts.debian(place), with_failures, fails=True), 130)
 
 
-def test_a_cut_in_the_restore_after_a_cut(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.debian(tmp_path), there_and_back("nohz-full"), few=4, second=23), 250)
+def test_a_cut_in_the_restore_after_a_cut(place: Path) -> None:
+    all_back(survey(cuthosts.debian(place), there_and_back("nohz-full"), few=4, second=60), 250)
 
 
 @pytest.mark.parametrize("after", [4, 9, 16])
-def test_a_cut_after_a_killed_restore_and_another(tmp_path: Path, after: int) -> None:
-    box = cuthosts.debian(tmp_path)
+def test_a_cut_after_a_killed_restore_and_another(place: Path, after: int) -> None:
+    box = cuthosts.debian(place)
     all_back(survey(box, killed_in_restore(after), few=4, since=lambda _: box.mark), 20)
+
+
+def test_folders_that_a_killed_agent_had_made(place: Path) -> None:
+    all_back(survey(cuthosts.debian(place), after_a_killed_agent), 60)
 
 
 # -- one boot, grubby -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rescue", [False, True])
-def test_an_entry_for_one_boot(tmp_path: Path, rescue: bool) -> None:
-    all_back(survey(cuthosts.debian(tmp_path), there_and_back(*ONCE), rescue=rescue, second=40), 150)
+def test_an_entry_for_one_boot(place: Path, rescue: bool) -> None:
+    all_back(survey(cuthosts.debian(place), there_and_back(*ONCE), rescue=rescue, second=40), 150)
 
 
-def test_an_entry_for_one_boot_that_was_booted(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.debian(tmp_path), with_a_boot_between(*ONCE)), 150)
+def test_an_entry_for_one_boot_that_was_booted(place: Path) -> None:
+    all_back(survey(cuthosts.debian(place), with_a_boot_between(*ONCE)), 150)
 
 
-def test_entries_that_grubby_writes(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.fedora(tmp_path), there_and_back("nohz-full"), few=5), 150)
+def test_entries_that_grubby_writes(place: Path) -> None:
+    all_back(survey(cuthosts.fedora(place), there_and_back("nohz-full"), few=5), 150)
 
 
-def test_entries_that_a_kernel_was_started_with(tmp_path: Path) -> None:
-    all_back(survey(cuthosts.fedora(tmp_path), with_a_boot_between("nohz-full"), few=4), 100)
+def test_entries_that_a_kernel_was_started_with(place: Path) -> None:
+    all_back(survey(cuthosts.fedora(place), with_a_boot_between("nohz-full"), few=4), 100)
+
+
+def test_a_block_that_a_cut_could_tear_is_left_alone(place: Path) -> None:
+    """Without the refusal a torn block would be nobody's: neither what it was nor what was written."""
+    root = cuthosts.debian(place).root
+    tearing, others = [], []
+    for size in range(430, 520):
+        (root / "boot/grub/grubenv").write_text(madegrub.block(kept="x" * size))
+        drawn = plan(Host(HostRoot(root), CpuSet((2, 3))), parse_wanted(ONCE))
+        (others if drawn.changes else tearing).append(size)
+        if not drawn.changes:
+            assert "a power cut could tear it in two" in drawn.skipped[0].reason
+            with pytest.raises(OSError, match="could tear|not there"):
+                kind_of("grub-next").write(HostWriter(root), "/boot/grub/grubenv(next_entry)", "jitter-workshop-once")
+    header, line = len("# GRUB Environment Block\nkept=\n"), len("next_entry=jitter-workshop-once\n")
+    assert tearing == [size for size in range(430, 520) if 512 - line < header + size < 512]
+    assert others
+
+
+@pytest.mark.parametrize("size", [449, 600])
+def test_a_full_block_beside_the_border_of_sectors(place: Path, size: int) -> None:
+    box = cuthosts.debian(place)
+    (box.root / "boot/grub/grubenv").write_text(madegrub.block(kept="x" * size))
+    all_back(survey(box, there_and_back(*ONCE), few=3), 130)
+
+
+# -- the disk itself fails --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["boot/grub/grub.cfg", "boot/grub"])
+def test_a_menu_that_cannot_be_synced_is_still_owed(place: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    box = cuthosts.debian(place)
+    box.ready()
+    assert box.apply(TWO).refused == ()
+    really = os.fsync
+
+    def failing(number: int) -> None:
+        if os.readlink(f"/proc/self/fd/{number}") == str(box.root / file):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        really(number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing)
+        (told,) = box.restore().left_alone
+        assert (told.path, "EIO" in told.reason) == ("update-grub", True)
+        assert box.owed()
+    again = box.restore()
+    assert ([(one.path, one.to) for one in again.restored], again.left_alone) == ([("update-grub", "done")], ())
+    assert (box.changed(), box.owed()) == ([], [])
+
+
+def test_what_cannot_be_synced_at_all_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read-only file system, a link that leads nowhere, a pipe, a folder that is not there."""
+    hosttrees.write(tmp_path, {"boot/grub/grub.cfg": "x", "etc/default/grub": "x"})
+    (tmp_path / "boot/grub/grubenv").symlink_to("../efi/grubenv")
+    os.mkfifo(tmp_path / "boot/grub/pipe")
+    synced = []
+
+    def sync(number: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{number}").removeprefix(f"{tmp_path}/"))
+        if len(synced) == 1:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    sync_written(HostWriter(tmp_path))
+    assert synced == ["boot/grub/grub.cfg", "boot/grub", "etc/default/grub", "etc/default"]
 
 
 # -- much more of it --------------------------------------------------------------------------------------------------
@@ -212,22 +306,22 @@ MACHINES = {"drop-ins": cuthosts.debian, "folder": cuthosts.bare_debian, "grubby
 @pytest.mark.soak
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("scene", [there_and_back, with_a_boot_between])
-def test_many_more_states(tmp_path: Path, machine: str, scene: Callable[..., Callable[[Box], None]]) -> None:
+def test_many_more_states(place: Path, machine: str, scene: Callable[..., Callable[[Box], None]]) -> None:
     few = 7 if machine == "grubby" else 10
-    all_back(survey(MACHINES[machine](tmp_path), scene(*FOUR), few=few, second=50), 2_000)
+    all_back(survey(MACHINES[machine](place), scene(*FOUR), few=few, second=50), 2_000)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("play", [two_applies, one_first, with_failures, there_and_back(*ONCE)])
-def test_many_more_states_of_other_scenes(tmp_path: Path, play: Callable[[Box], None]) -> None:
-    all_back(survey(cuthosts.debian(tmp_path), play, few=10, second=5), 500)
+def test_many_more_states_of_other_scenes(place: Path, play: Callable[[Box], None]) -> None:
+    all_back(survey(cuthosts.debian(place), play, few=10, second=5), 500)
 
 
 @pytest.mark.soak
-def test_a_restore_killed_anywhere(tmp_path: Path) -> None:
+def test_a_restore_killed_anywhere(place: Path) -> None:
     total = 0
     for after in range(1, 40):
-        box = cuthosts.debian(tmp_path / str(after))
+        box = cuthosts.debian(place / str(after))
         found = survey(box, killed_in_restore(after), since=lambda _, box=box: box.mark)
         all_back(found, 5)
         total += found.distinct
