@@ -379,9 +379,11 @@ def survey(
     second: int = 0,
     fails: bool = False,
     since: Callable[[Recorder], int] | None = None,
+    killed: bool = True,
 ) -> Findings:
     """Play a scene, cut the power at each moment of it (or from operation ``since`` on), and look at the restore of the
-    next boot. ``rescue``: it is started from elsewhere. ``second``: of every so many states, cut that restore too. ``fails``: see ``judge``."""
+    next boot. ``rescue``: it is started from elsewhere. ``second``: of every so many states, cut that restore too. ``fails``: see ``judge``.
+    ``killed``: look at kills too."""
     box.ready()
     kernel = _boot_of(box)
     recorder = record(box, play)
@@ -396,7 +398,7 @@ def survey(
             _cut_again(box, state, found, rescue)
             continue
         found.add(_judge(box, fails=fails), str(state))
-    for count, tree, files in kills(recorder):
+    for count, tree, files in kills(recorder) if killed else ():
         _stand(box, tree, {**kernel, **box.kernel, **files})
         box.host.wrote = True
         found.killed += 1
