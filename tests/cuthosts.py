@@ -261,7 +261,8 @@ def _plain(block: bytes) -> bytes:
 def debian(root: Path) -> Box:
     """A Debian with GRUB's menu, four CPUs with governors, huge pages."""
     madegrub.box(root, cpus=4)
-    files: dict[str, str] = {THP: "[always] madvise never\n"}
+    defrag = "always defer defer+madvise [madvise] never\n"
+    files: dict[str, str] = {THP: "[always] madvise never\n", THP.replace("enabled", "defrag"): defrag}
     for n in range(4):
         files |= hosttrees.policy(
             n, cpus=str(n), driver="acpi-cpufreq", governor="powersave", low_khz=800_000, high_khz=2_400_000
@@ -315,7 +316,9 @@ class Findings:
             self.example.setdefault(problem, where)
 
     def __str__(self) -> str:
-        head = f"{self.states} states, {self.distinct} distinct, {self.killed} after a kill, {self.again} of a second cut"
+        head = (
+            f"{self.states} states, {self.distinct} distinct, {self.killed} after a kill, {self.again} of a second cut"
+        )
         return "\n".join([head, *(f"  {n} × {what} [{self.example[what]}]" for what, n in self.wrong.most_common())])
 
 
@@ -381,9 +384,11 @@ def survey(
     since: Callable[[Recorder], int] | None = None,
     killed: bool = True,
 ) -> Findings:
-    """Play a scene, cut the power at each moment of it (or from operation ``since`` on), and look at the restore of the
-    next boot. ``rescue``: it is started from elsewhere. ``second``: of every so many states, cut that restore too. ``fails``: see ``judge``.
-    ``killed``: look at kills too."""
+    """Play a scene, cut the power at each moment of it, and look at the restore of the next boot.
+
+    ``few``: see ``cuts``. ``rescue``: the machine is started from elsewhere. ``second``: of every so many states, cut
+    that restore too. ``fails``: see ``judge``. ``since``: the operation from which on the power is cut. ``killed``:
+    look at kills too."""
     box.ready()
     kernel = _boot_of(box)
     recorder = record(box, play)

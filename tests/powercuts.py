@@ -435,8 +435,8 @@ def lasting(ops: Sequence[Operation]) -> list[bool]:
 def _choices(
     ops: Sequence[Operation], pending: Sequence[int], few: int
 ) -> Iterator[tuple[tuple[int, ...], int, Operation | None]]:
-    """Which pending operations are kept, and which one in part: all subsets of a few; of many those that end early, lack
-    one, or have one alone. Each write in part, with everything before it, and with everything else."""
+    """Which pending operations are kept, and which one in part: all subsets of a few; of many those that end early,
+    lack one, or have one alone. Each write in part, with everything before it, and with everything else."""
     if len(pending) <= few:
         for size in range(len(pending) + 1):
             for kept in itertools.combinations(pending, size):
@@ -492,7 +492,7 @@ def read_tree(root: Path, lasting: Iterable[str]) -> Tree:
                 if entry.is_dir(follow_symlinks=False):
                     todo.append(path)
                 else:
-                    with open(f"{root}/{path}", "rb", buffering=0) as file:  # noqa: PTH123 - thousands of times
+                    with open(f"{root}/{path}", "rb", buffering=0) as file:  # thousands of times
                         found[path] = file.read()
     return found
 
@@ -519,4 +519,3 @@ def distinct(states: Iterable[Cut]) -> tuple[int, list[Cut]]:
         count += 1
         found.setdefault(frozenset(state.tree.items()), state)
     return count, list(found.values())
-

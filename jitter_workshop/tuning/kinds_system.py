@@ -160,10 +160,10 @@ class GrubDropIn(Kind):
 
 class Grubby(Kind):
     """Kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)`` for some that go
-    together; the value is the parameters, "" where no entry has them. Where the entries differ it says what each sort of
-    them has, with a reason: grubby writes one after the other, so a cut leaves some with the old value and some with
-    the new one. Newer ones change GRUB's settings first, from which entries of new kernels are made: these count where
-    they give something."""
+    together; the value is the parameters, "" where no entry has them. Where the entries differ it says what they have,
+    with a reason: grubby writes one after the other, so a cut leaves some with the old value and some with the new
+    one. Newer versions of it change GRUB's settings first, from which entries of new kernels are made: these count
+    where they give something."""
 
     name = "grubby"
     survives_boot = True

@@ -186,7 +186,7 @@ class HostWriter:
 
 
 def _remove_unfinished(place: int, name: str) -> None:
-    for other in os.listdir(place):  # noqa: PTH208 - a descriptor
+    for other in os.listdir(place):
         if other.startswith(f".{name}.") and other[len(name) + 2 :].isdecimal():
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(other, dir_fd=place)
