@@ -175,8 +175,8 @@ def close_finished(
 ) -> tuple[LeftAlone, ...]:
     """Close all files; put away the journals of which nothing stands any more. Where ``everything`` was to be given
     back, damaged ones go to a folder of their own and are told, else they stay. Nothing is thrown away but the oldest
-    of many closed ones. The newest comes first: an older one tells that a restore which was cut short had given back more
-    than it could write down."""
+    of many closed ones. The newest comes first: an older one tells that a restore which was cut short had given back
+    more than it could write down."""
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):
         if file.trouble:
