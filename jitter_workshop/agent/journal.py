@@ -76,6 +76,7 @@ class JournalFile:
                 journal = cls(file, ident, boot_id, 0)
                 journal._append(header, sync=True)
                 os.fsync(folder.journal)
+                folder.settle()
             except BaseException:
                 os.close(file)
                 with contextlib.suppress(OSError):
@@ -189,9 +190,10 @@ def close_finished(
 ) -> tuple[LeftAlone, ...]:
     """Close all files; put away the journals of which nothing stands any more. Where ``everything`` was to be given
     back, damaged ones go to a folder of their own and are told, else they stay. Nothing is thrown away but the oldest
-    of many closed ones."""
+    of many closed ones. The newest comes first: an older one tells that a restore which was cut short had given back
+    more than it could write down."""
     told: list[LeftAlone] = []
-    for journal, file in journals:
+    for journal, file in reversed(journals):
         if file.trouble:
             words = f"what was given back could not be written down ({file.trouble}); 'restore' will look at it again"
             told.append(LeftAlone("journal", f"{JOURNAL_DIR}/{journal.id}{SUFFIX}", "", None, words))
@@ -210,7 +212,7 @@ def close_finished(
         elif finished:
             _put_away(folder, name, DONE)
     _prune(folder)
-    return tuple(told)
+    return tuple(reversed(told))
 
 
 def _not_ours(file: int, owner: int) -> str:

@@ -84,6 +84,15 @@ class StateDir:
         HostError."""
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
+    def settle(self) -> None:
+        """Make sure that the folders themselves last: who made them may have been killed before. Raises OSError."""
+        os.fsync(self.state)
+        above = os.open("..", _FOLDER, dir_fd=self.state)
+        try:
+            os.fsync(above)
+        finally:
+            os.close(above)
+
     def close(self) -> None:
         os.close(self.journal)
         os.close(self.state)

@@ -4,6 +4,8 @@ boot to the next. It can write into the file's own blocks only, so the file keep
 from __future__ import annotations
 
 SIZE = 1024
+SECTOR = 512
+"""What a disk writes altogether or not at all; many have larger ones, none a smaller."""
 _HEADER = b"# GRUB Environment Block\n"
 
 
@@ -30,6 +32,11 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
     if len(data) > SIZE:
         raise ValueError("GRUB's environment block is full")
     return data.ljust(SIZE, b"#")
+
+
+def torn_by_a_cut(old: bytes, new: bytes) -> bool:
+    """Whether a power cut while ``new`` is written over ``old`` could leave one sector of each: both have changed."""
+    return sum(old[at : at + SECTOR] != new[at : at + SECTOR] for at in range(0, SIZE, SECTOR)) > 1
 
 
 def _lines(block: bytes) -> list[bytes]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from jitter_workshop.host import grubcfg
 from jitter_workshop.host.grubcfg import MenuEntry, NotUnderstood
-from jitter_workshop.host.grubenv import variables
+from jitter_workshop.host.grubenv import torn_by_a_cut, variables, with_variable
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.record import dataclass
 
@@ -112,6 +112,13 @@ def _offered(root: HostRoot, folder: str) -> OneBoot:
         raise NotUnderstood(f"'{printable(chosen, 60)}' is chosen for the next boot already")
     if "env_block" in environment or environment.get("prev_saved_entry"):
         raise NotUnderstood("GRUB's environment block is used in a way that this tool does not know")
+    block = root.raw(f"{folder}/{ENVIRONMENT}", 65_536) or b""
+    try:
+        torn = not chosen and torn_by_a_cut(block, with_variable(block, "next_entry", ENTRY_ID))
+    except ValueError as error:
+        raise NotUnderstood(str(error)) from error
+    if torn:
+        raise NotUnderstood("GRUB's environment block holds so much that a power cut could tear it in two")
     entry = grubcfg.default_entry(menu.text, environment.get("saved_entry", ""))
     _can_be_forgotten(root, folder)
     return OneBoot(folder, entry, chosen)

@@ -36,10 +36,12 @@ def applied(result: ApplyResult, differently: Sequence[Applied], style: Style, h
 def restored(result: RestoreResult, style: Style) -> str:
     """The result of a restore, ending with a line break."""
     removed = result.trace_instances_removed
-    if not result.restored and not result.left_alone and not removed:
+    if not result.restored and not result.left_alone and not removed and not result.needs_reboot:
         return "Nothing to give back: nothing of this host is changed by this tool.\n"
     lines = []
-    if result.restored or not removed:
+    if result.needs_reboot and not result.restored and not result.left_alone:
+        lines += ["Everything had been given back already."]
+    elif result.restored or not removed:
         lines += [style.paint(f"Given back: {tally(one.tunable for one in result.restored)}.", "good")]
     for one in result.restored:
         lines += _item(f"{one.path}: {_shown(one.from_)} → {_shown(one.to)}", style)

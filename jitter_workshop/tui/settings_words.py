@@ -47,9 +47,9 @@ def stands(written: Sequence[str]) -> str:
 
 def came_back(result: RestoreResult) -> str:
     """What was given back and what was left alone, in one paragraph."""
-    if not result.restored and not result.left_alone:
+    if not result.restored and not result.left_alone and not result.needs_reboot:
         return "There was nothing to give back."
-    said = []
+    said = [] if result.restored or result.left_alone else [GONE_ALREADY]
     if result.restored:
         said.append(f"Given back: {counted([one.tunable for one in result.restored])}.")
     said += [f"Left alone: {clean(one.path, 120)}: {clean(one.reason, 300)}." for one in result.left_alone]

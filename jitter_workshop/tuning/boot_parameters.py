@@ -117,7 +117,7 @@ class BootParameter(Tunable):
             if before.text is None and before.reason.startswith("the boot entries are not shown"):
                 # Only root may list them: whoever plans without rights sees the running kernel's line instead.
                 return (Write(path, self.given(host.command_line) or "", wanted, "grubby"),)
-            if before.text is None:
+            if before.text is None or before.reason:
                 raise Unavailable(before.reason)
             return (Write(path, before.text, wanted, "grubby"),)
         raise Unavailable(by_hand(loader, wanted), info=True)
@@ -199,7 +199,8 @@ class BootParameter(Tunable):
         if host.boot_loader.means == "grub-dropin":
             return kind_of("grub").read(host.root, f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg").text or ""
         if host.boot_loader.means == "grubby":
-            return kind_of("grubby").read(host.root, f"grubby({'+'.join(self.names)})").text or ""
+            staged = kind_of("grubby").read(host.root, f"grubby({'+'.join(self.names)})")
+            return staged.text or "" if not staged.reason else ""
         return ""
 
     # For subclasses -----------------------------------------------------------------------------------------------

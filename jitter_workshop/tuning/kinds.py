@@ -60,11 +60,16 @@ class Kind:
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """After a write that may have been cut short, where ``value`` stands (again): see that nothing of that write is
-        still to come or left beside it. Raises OSError."""
+        """Where ``value`` stands (again) after a write that may have been cut short, or may not have reached the disk:
+        see that nothing of that write is still to come or left beside it, and that what stands there lasts. Raises
+        OSError."""
 
     def halfway(self, found: str, after: str) -> bool:
         """Whether ``found`` is what only our own interrupted write of ``after`` leaves behind."""
+        return False
+
+    def between(self, found: str, before: str, after: str) -> bool:
+        """Whether ``found`` is what only our own interrupted write of one of these over the other leaves behind."""
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import errno
 
-from jitter_workshop.host.cmdline import parse_command_line, read_command_line
 from jitter_workshop.host.grubcfg import NotUnderstood
-from jitter_workshop.host.grubenv import variables, with_variable
+from jitter_workshop.host.grubenv import torn_by_a_cut, variables, with_variable
 from jitter_workshop.host.oneboot import ENTRY_ID, OwnEntry, next_entry, one_boot, own_entry, render
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.tuning.kinds import Kind
-from jitter_workshop.tuning.kinds_system import checked_parameters
+from jitter_workshop.tuning.kinds_system import checked_parameters, runs_with
 from jitter_workshop.tuning.writer import HostWriter
 
 NEXT = "next_entry"
@@ -89,8 +88,7 @@ class GrubOnce(_OneBoot):
         writer.replace_file(file_of(path), render(own.copy, added, own.summary))
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
-        given = read_command_line(root).parameters
-        return bool(value) and set(parse_command_line(value)) <= set(given)
+        return runs_with(root, value)
 
 
 class GrubNext(_OneBoot):
@@ -123,10 +121,13 @@ class GrubNext(_OneBoot):
             data = with_variable(block or b"", NEXT, value)
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error)) from error
+        if value and torn_by_a_cut(block or b"", data):
+            raise OSError(errno.ENOSPC, "GRUB's environment block holds so much that a power cut could tear it in two")
         writer.overwrite(file, data)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
         """A block is written in one go; nothing is left beside it."""
+        writer.sync_file(file_of(path))
 
 
 def file_of(path: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 
-from jitter_workshop.host.bootloader import BLS_ENTRIES
-from jitter_workshop.host.cmdline import split_words
+from jitter_workshop.host.bootloader import BLS_ENTRIES, GRUB_SETTINGS
+from jitter_workshop.host.cmdline import parse_command_line, read_command_line, split_words
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.host.services import active_units, runs_systemd
+from jitter_workshop.host.shellfile import parse_assignments
+from jitter_workshop.tuning.aftermath import sync_written
 from jitter_workshop.tuning.kinds import Kind
 from jitter_workshop.tuning.writer import HostWriter
 
@@ -118,6 +120,10 @@ class Folder(Kind):
         else:
             with contextlib.suppress(FileNotFoundError):
                 writer.remove_folder(path)
+        self.make_sure(writer, path, value)
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.sync_folder(path.rpartition("/")[0] or "/")
 
     def exists(self, root: HostRoot, path: str) -> bool:
         return True
@@ -142,7 +148,11 @@ class GrubDropIn(Kind):
         writer.replace_file(path, drop_in(value) if value else None)
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        writer.remove_unfinished(path)
+        with contextlib.suppress(FileNotFoundError):  # the folder has gone again, with all that was in it
+            writer.remove_unfinished(path)
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        return runs_with(root, value)
 
     def exists(self, root: HostRoot, path: str) -> bool:
         return True
@@ -150,7 +160,10 @@ class GrubDropIn(Kind):
 
 class Grubby(Kind):
     """Kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)`` for some that go
-    together; the value is the parameters, "" where no entry has them."""
+    together; the value is the parameters, "" where no entry has them. Where the entries differ it says what they have,
+    with a reason: grubby writes one after the other, so a cut leaves some with the old value and some with the new
+    one. Newer versions of it change GRUB's settings first, from which entries of new kernels are made: these count
+    where they give something."""
 
     name = "grubby"
     survives_boot = True
@@ -164,9 +177,13 @@ class Grubby(Kind):
         found = {_entry_parameters(root, f"{BLS_ENTRIES}/{file}", names) for file in files[:64]}
         if None in found:
             return TextReading(None, "a boot entry cannot be read")
-        if len(found) > 1:
-            return TextReading(None, "the boot entries differ in it")
-        return TextReading(found.pop())
+        told = {text for text in found if text is not None}
+        settings = parse_assignments(root.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX", "")
+        if (there := of_names(settings, names)) and there not in told:
+            return TextReading(_differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} differ in it")
+        if len(told) > 1:
+            return TextReading(_differing(told), "the boot entries differ in it")
+        return TextReading(told.pop())
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         names = parameter_names(path)
@@ -177,6 +194,16 @@ class Grubby(Kind):
             writer.run("/usr/sbin/grubby", tuple(arguments))
         except FileNotFoundError:
             writer.run("/usr/bin/grubby", tuple(arguments))
+        sync_written(writer)
+
+    def between(self, found: str, before: str, after: str) -> bool:
+        return self.same(found, _differing({before, after}))
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        sync_written(writer)
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        return runs_with(root, value)
 
     def exists(self, root: HostRoot, path: str) -> bool:
         return True
@@ -226,6 +253,20 @@ def parameter_names(path: str) -> list[str]:
     return names
 
 
+def runs_with(root: HostRoot, parameters: str) -> bool:
+    """Whether the running kernel was started with all of these parameters."""
+    return bool(parameters) and set(parse_command_line(parameters)) <= set(read_command_line(root).parameters)
+
+
+def of_names(line: str, names: list[str]) -> str:
+    """The words of a command line that are parameters of these names."""
+    return " ".join(word for word in split_words(line) if word.partition("=")[0] in names)
+
+
+def _differing(texts: set[str]) -> str:
+    return f"(differing) {' | '.join(sorted(text or 'nothing' for text in texts))}"
+
+
 def _entry_parameters(root: HostRoot, path: str, names: list[str]) -> str | None:
     """Those parameters of a boot entry that have one of ``names``; None where it cannot be read."""
     text = root.text(path, 65_536)
@@ -237,7 +278,7 @@ def _entry_parameters(root: HostRoot, path: str, names: list[str]) -> str | None
         block = next((found for place in _GRUBENV if (found := root.text(place, 65_536)) is not None), "")
         kept = (line.removeprefix("kernelopts=") for line in block.split("\n") if line.startswith("kernelopts="))
         words = [*split_words(next(kept, "")), *words]
-    return " ".join(word for word in words if word.partition("=")[0] in names)
+    return of_names(" ".join(words), names)
 
 
 def _bytes_of(path: str) -> str:

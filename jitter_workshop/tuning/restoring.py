@@ -127,7 +127,6 @@ class _Way:
     restored: list[Restored] = field(default_factory=list)
     left: list[LeftAlone] = field(default_factory=list)
     struck: list[tuple[Entry, Recorder, str]] = field(default_factory=list)
-    ran: set[str] = field(default_factory=set)
     switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
 
     # What is to be given back -----------------------------------------------------------------------------------
@@ -153,6 +152,7 @@ class _Way:
         for chain in self.chains:
             if chain.kind.exists(self.root, chain.path):
                 chain.first = chain.kind.read(self.root, chain.path).text
+            self._look_further_back(chain)
             if chain.first is not None:
                 chain.foreign = not self._ours(chain, chain.first)
         self._note_lost()
@@ -189,6 +189,16 @@ class _Way:
                 self._leave_to_others(entry, recorder, None)
             mine = mine[strangers:]
         self.chains.append(_Chain(kind, mine[0][0].path, mine[0][0].before, mine))
+
+    def _look_further_back(self, chain: _Chain) -> None:
+        """Take the value before an earlier write of ours for the target where the setting says it: a restore that was
+        cut short had given back all of them, and could write it down for the earlier one only."""
+        for journal, _ in self.journals:
+            for entry in journal.entries.values():
+                older = (entry.journal, entry.n) < (chain.entries[0][0].journal, chain.entries[0][0].n)
+                if entry.state == "undone" and entry.path == chain.path and older and chain.first is not None:
+                    if not void(entry, self.boot_id) and chain.kind.same(chain.first, entry.before):
+                        chain.target = entry.before
 
     def _break_of(self, kind: Kind, entries: list[tuple[Entry, Recorder]]) -> int:
         """How many of the oldest entries lie below a value of somebody else's that a later one was written over."""
@@ -292,7 +302,10 @@ class _Way:
         kind, known = chain.kind, chain.known()
         return (
             any(kind.same(found, value) for value in known)
-            or any(kind.halfway(found, entry.after) for entry, _ in chain.entries)
+            or any(
+                kind.halfway(found, entry.after) or kind.between(found, chain.target, entry.after)
+                for entry, _ in chain.entries
+            )
             or kind.self_moving
             or kind.by_kernel(self.root, chain.path, found, known, self.switched)
         )
@@ -335,14 +348,26 @@ class _Way:
             return None
         chain.first = chain.first if chain.first is not None else reading.text
         if chain.settled(reading.text):
-            if not chain.sure and any(entry.state == "intent" for entry, _ in chain.entries):
-                with contextlib.suppress(OSError):
-                    kind.make_sure(self.writer, chain.path, chain.target)
-            chain.sure = True
+            if not self._made_sure(chain):
+                return None
             chain.done = chain.done or ("same" if chain.settled(chain.first) else "restored")
             chain.why = ""
             return None
         return reading.text
+
+    def _made_sure(self, chain: _Chain) -> bool:
+        """See that nothing of a write that was cut short is left of a setting that is as before, and that it lasts."""
+        kind = chain.kind
+        if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry, _ in chain.entries)):
+            return True
+        try:
+            kind.make_sure(self.writer, chain.path, chain.target)
+        except OSError as error:
+            if kind.survives_boot:
+                chain.done, chain.why = "", f"it is as before, which cannot be made to last: {reason(error)}"
+                return False
+        chain.sure = True
+        return True
 
     # What is said of it, and written down -----------------------------------------------------------------------
 
@@ -358,13 +383,6 @@ class _Way:
             elif not chain.holds:
                 needs_reboot |= self._tell_done(chain)
         self._follow(partly)
-        for entry, recorder, how in self.struck:
-            entry.state = "undone"
-            recorder.undone(entry.n, how)
-        for journal, recorder in self.journals:
-            for name in [name for name in journal.due if name in self.ran]:
-                journal.due.remove(name)
-                recorder.then(name)
         return RestoreResult(tuple(self.restored), tuple(self.left), needs_reboot)
 
     def _tell_done(self, chain: _Chain) -> bool:
@@ -421,26 +439,40 @@ class _Way:
             self.struck.append((entry, recorder, "forgotten"))
 
     def _follow(self, partly: bool) -> None:
-        """Run what follows once, for all journals together that it is due in. A setting that is found as before may
-        still be in the boot loader's menu: what follows it is due all the same."""
-        touched = {entry.journal for entry, _, _ in self.struck}
-        due: dict[str, str] = {}
-        for journal, _ in self.journals:
-            for entry, _, how in self.struck:
-                if entry.journal == journal.id and entry.then and how != "forgotten" and entry.then not in journal.due:
-                    journal.due.append(entry.then)
-            if partly and journal.id not in touched:
+        """Run what follows once, for all journals together that it is due in, and only then write down what was given
+        back: where that fails, or the power goes before it, the entries stay and the next restore tries again.
+
+        A follower is due for each setting that was given back, and for one that was found as before: a cut that undid
+        the write need not have undone what followed it.
+        """
+        due: dict[str, list[tuple[Journal, Recorder]]] = {}
+        for journal, recorder in self.journals:
+            mine = [entry for entry, _, how in self.struck if entry.journal == journal.id and how != "forgotten"]
+            if partly and not mine:
                 continue
-            for name in journal.due:
-                whose = next((e.tunable for e in journal.entries.values() if e.then == name), "journal")
-                due.setdefault(name, whose)
-        for name, whose in due.items():
+            for name in dict.fromkeys((*journal.due, *(entry.then for entry in mine if entry.then))):
+                due.setdefault(name, []).append((journal, recorder))
+        written = {entry.then for c in self.chains if c.done == "restored" for entry, _ in c.entries}
+        failed = set()
+        for name, owing in due.items():
+            whose = next((e.tunable for j, _ in owing for e in j.entries.values() if e.then == name), "journal")
             try:
                 run_then(name, self.root, self.writer)
             except OSError as error:
+                failed.add(name)
                 self.left.append(LeftAlone(whose, name, "done", None, f"what must follow failed: {reason(error)}"))
-            else:
-                self.ran.add(name)
+                continue
+            if name not in written:
+                self.restored.append(Restored(whose, name, "due", "done"))
+        for entry, recorder, how in self.struck:
+            if entry.then not in failed:
+                entry.state = "undone"
+                recorder.undone(entry.n, how)
+        for name, owing in due.items():
+            for journal, recorder in owing:
+                journal.due = [one for one in journal.due if one != name] + ([name] if name in failed else [])
+                if name not in failed:
+                    recorder.then(name)
 
 
 def _ends_a_set(chain: _Chain) -> bool:

@@ -7,7 +7,9 @@ is ``/``; tests give a made tree.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -54,11 +56,14 @@ class HostWriter:
             os.close(file)
 
     def replace_file(self, path: str, text: str | None) -> None:
-        """Put a whole file in place (None removes it): temporary name, sync, rename, sync the folder, mode 0644."""
+        """Put a whole file in place (None removes it): temporary name, sync, rename, sync the folder, mode 0644. What
+        an earlier one that was cut short left beside it is removed first: after a reboot numbers of processes are
+        used again."""
         target = self._place(path)
         folder, name = os.path.split(target)
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
+            _remove_unfinished(place, name)
             if text is None:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=place)
@@ -82,16 +87,48 @@ class HostWriter:
             os.close(place)
 
     def remove_unfinished(self, path: str) -> None:
-        """Remove what a ``replace_file`` of this path that was killed has left beside it."""
+        """Remove what a ``replace_file`` of this path that was killed has left beside it, and sync the folder: that the
+        file stands there, or does not, lasts when it returns."""
         folder, name = os.path.split(self._place(path))
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            for other in os.listdir(place):  # noqa: PTH208 - a descriptor
-                if other.startswith(f".{name}.") and other[len(name) + 2 :].isdecimal():
-                    with contextlib.suppress(FileNotFoundError):
-                        os.unlink(other, dir_fd=place)
+            _remove_unfinished(place, name)
+            os.fsync(place)
         finally:
             os.close(place)
+
+    def sync_file(self, path: str) -> None:
+        """Sync a file and the folder that it stands in. A file that is not there, or cannot be synced, needs none."""
+        self._sync(self._top.rstrip("/") + path)
+        self.sync_folder(path.rpartition("/")[0] or "/")
+
+    def sync_folder(self, path: str, *, files: bool = False) -> None:
+        """Sync a folder, with ``files`` each file in it first. Links are followed: nothing is written."""
+        folder = self._top.rstrip("/") + path
+        if files:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                for name in sorted(os.listdir(folder)):  # noqa: PTH208 - names are enough
+                    self._sync(f"{folder}/{name}", folders=False)
+        self._sync(folder)
+
+    def _sync(self, place: str, *, folders: bool = True) -> None:
+        """Raises OSError where the disk fails."""
+        try:
+            file = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EROFS):
+                return
+            raise
+        try:
+            mode = os.fstat(file).st_mode
+            if stat.S_ISREG(mode) or (folders and stat.S_ISDIR(mode)):
+                os.fsync(file)
+        except OSError as error:
+            # A file system that is read-only, or keeps nothing, has nothing to sync.
+            if error.errno not in (errno.EINVAL, errno.EROFS, errno.ENOTSUP):
+                raise
+        finally:
+            os.close(file)
 
     def make_folder(self, path: str) -> None:
         """Make one folder (a cgroup)."""
@@ -146,3 +183,10 @@ class HostWriter:
                 raise OSError(f"{path} is reached through a symbolic link")
             place = f"{real}/{path.rpartition('/')[2]}"
         return place
+
+
+def _remove_unfinished(place: int, name: str) -> None:
+    for other in os.listdir(place):
+        if other.startswith(f".{name}.") and other[len(name) + 2 :].isdecimal():
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(other, dir_fd=place)

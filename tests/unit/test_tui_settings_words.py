@@ -9,6 +9,8 @@ import pytest
 
 from jitter_workshop.flow.hands import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
+from jitter_workshop.report import change_text
+from jitter_workshop.report.terminal import Style
 from jitter_workshop.tui.settings_words import apply_command, came_back, farewell, named, script_command, stands
 
 BACK = RestoreResult(
@@ -25,6 +27,10 @@ def test_what_came_back_and_what_was_left_alone() -> None:
     assert said.endswith("A part of it takes effect with the next boot.")
     assert "\x1b" not in said
     assert came_back(NOTHING) == "There was nothing to give back."
+    waiting = RestoreResult((), (), True)
+    assert came_back(waiting).endswith("given back already. A part of it takes effect with the next boot.")
+    told = change_text.restored(waiting, Style(80))
+    assert told == "Everything had been given back already.\n\nA part of it takes effect with the next boot.\n"
 
 
 def test_many_ids_are_not_all_named() -> None:
