@@ -11,6 +11,7 @@ import pytest
 from tests.lab import kernels, machine
 from tests.lab.machine import Machine
 from tests.lab.qemu import Options
+from tests.lab.shapes import Shape
 
 # Read once, before any test gets a home of its own.
 CACHE = kernels.cache_dir()
@@ -74,6 +75,21 @@ def lab_factory(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
     ) -> Machine:
         file = tmp_path / f"lab-disk-{len(own)}.img" if disk else None
         own.append(_boot(Options(kernel=kernel, append=append, disk=file, numa=numa, cgroup=cgroup, init=init)))
+        return own[-1]
+
+    yield make
+    for one in own:
+        _used.remove(one)
+        one.close()
+
+
+@pytest.fixture
+def lab_shape(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
+    """``lab_shape(SHAPES["smt"], disk=False)``: a machine of this shape, of this test's own."""
+    own: list[Machine] = []
+
+    def make(shape: Shape, disk: bool = False) -> Machine:
+        own.append(_boot(Options.of(shape, tmp_path / f"lab-disk-{len(own)}.img" if disk else None)))
         return own[-1]
 
     yield make

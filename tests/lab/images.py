@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.lab import kernels
+from tests.lab import acpi, kernels
+from tests.lab.shapes import Hardware
 
 GUEST = Path(__file__).with_name("guest")
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -138,15 +139,17 @@ def initrd(kernel: kernels.Kernel, options: dict[str, str]) -> bytes:
     return cpio(entries)
 
 
-def acpi_table(cache: Path) -> Path:
+def acpi_table(cache: Path, hardware: Hardware) -> Path:
     """The compiled table that gives QEMU's processors P-states, C-states and a thermal zone."""
-    source = GUEST / "lab.asl"
-    name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    text = acpi.source(hardware).encode()
+    name = hashlib.sha256(text).hexdigest()[:16]
     target = cache / f"acpi-{name}.aml"
     if not target.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as scratch:
             made = Path(scratch) / target.name
+            source = made.with_suffix(".asl")
+            source.write_bytes(text)
             command = [kernels.tool("iasl"), "-p", str(made.with_suffix("")), str(source)]
             subprocess.run(command, capture_output=True, check=True, timeout=60)
             made.replace(target)

@@ -11,12 +11,12 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.lab import images, kernels
+from tests.lab.shapes import PLAIN, Hardware, Shape
 
-MEMORY_MIB = 768
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -44,17 +44,25 @@ class Options:
     numa: bool = False
     cgroup: str = "v2"
     init: str = "busybox"
+    hardware: Hardware = PLAIN
+
+    @classmethod
+    def of(cls, shape: Shape, disk: Path | None = None) -> Options:
+        """A machine of this shape."""
+        return cls(kernel=shape.kernel, append=shape.append, disk=disk, cgroup=shape.cgroup, hardware=shape.hardware)
 
 
 def command_line(options: Options, kernel: kernels.Kernel, work: Path, table: Path, shares: list[Path]) -> list[str]:
     """The arguments of QEMU, without the two file descriptors that ``Qemu`` adds."""
+    has = replace(options.hardware, nodes=2) if options.numa else options.hardware
     arguments = [kernels.tool("qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
-    # Never KVM: it has no such registers, and nested it crawls. Four CPUs: the ACPI table knows exactly these.
-    arguments += ["-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "Skylake-Client,-monitor"]
-    arguments += ["-smp", "4,sockets=1,cores=2,threads=2", "-m", str(MEMORY_MIB)]
-    if options.numa:
-        for node, cpus in enumerate(("0-1", "2-3")):
-            arguments += ["-object", f"memory-backend-ram,id=m{node},size={MEMORY_MIB // 2}M"]
+    # Never KVM: it has no such registers, and nested it crawls.
+    arguments += ["-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", has.cpu]
+    arguments += ["-smp", f"{has.cpus},sockets={has.sockets},cores={has.cores},threads={has.threads}"]
+    arguments += ["-m", str(has.memory_mib)]
+    if has.nodes > 1:
+        for node, cpus in enumerate(has.nodes_cpus()):
+            arguments += ["-object", f"memory-backend-ram,id=m{node},size={has.memory_mib // has.nodes}M"]
             arguments += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
     arguments += ["-acpitable", f"file={table}", "-device", "pc-testdev", "-device", "isa-debug-exit,iobase=0xf4"]
     arguments += ["-serial", f"file:{work / 'console'}", "-chardev", "null,id=scratch"]
@@ -170,4 +178,4 @@ def launch(options: Options, work: Path, cache: Path) -> Qemu:
         "python": str(Path(sys.executable).resolve()),
     }
     (work / "initrd").write_bytes(images.initrd(kernel, variables))
-    return Qemu(command_line(options, kernel, work, images.acpi_table(cache), shares), work)
+    return Qemu(command_line(options, kernel, work, images.acpi_table(cache, options.hardware), shares), work)
