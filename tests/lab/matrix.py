@@ -17,9 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -63,18 +63,25 @@ def words_of(status: dict[str, Any], shape: Shape, when: tuple[str, ...] = ("run
     return [*EXPLICIT, *(word for word in words if word not in EXPLICIT)]
 
 
-def apply_and_restore(lab: Machine, shape: Shape) -> Row:
-    """``applied``, ``refused``, ``differs`` (lines) and the exit codes of each verb."""
+def everything(lab: Machine, shape: Shape) -> Row:
+    """All that status would improve, applied and given back."""
     status = lab.workshop("status", "--cpus", shape.hot, "--json", timeout_s=VERB_S)
-    words = words_of(status.json(), shape)
+    row = apply_and_restore(lab, shape.hot, words_of(status.json(), shape))
+    row["codes"]["status"] = status.code
+    return row
+
+
+def apply_and_restore(lab: Machine, hot: str, words: list[str]) -> Row:
+    """``applied``, ``refused``, ``differs`` (lines) and the exit codes of each verb."""
     before = lab.watched_tree()
     started = time.monotonic()
-    done = lab.workshop("apply", *words, "--cpus", shape.hot, "--yes", "--json", timeout_s=VERB_S)
+    done = lab.workshop("apply", *words, "--cpus", hot, "--yes", "--json", timeout_s=VERB_S)
     apply_s = time.monotonic() - started
-    row: Row = {"words": words, "codes": {"status": status.code, "apply": done.code}, "apply_s": round(apply_s, 1)}
+    row: Row = {"words": words, "codes": {"apply": done.code}, "apply_s": round(apply_s, 1)}
     row["apply_said"] = done.stderr[-2000:]
     said = json.loads(done.stdout) if done.stdout.strip() else {"applied": [], "refused": [], "skipped": []}
     row["applied"] = len(said["applied"])
+    row["by_tunable"] = Counter(one["tunable"] for one in said["applied"])
     row["refused"] = [f"{one['path']}: {one['reason']}" for one in said["refused"]]
     row["skipped"] = said.get("skipped", [])
     back = lab.workshop("restore", "--json", timeout_s=VERB_S)
@@ -88,12 +95,16 @@ def apply_and_restore(lab: Machine, shape: Shape) -> Row:
     return row
 
 
-def identical(row: Row) -> bool:
-    """Whether all was given back, nothing was left over, and a second restore found nothing to do."""
-    codes = row["codes"]
-    second = row["second"]
-    nothing = not (row["differs"] or row["left_alone"] or second["restored"] or second["left_alone"])
-    return nothing and row["applied"] > 0 and codes["apply"] in (0, 1) and codes["restore"] == codes["again"] == 0
+def faults(row: Row) -> list[str]:
+    """What of an apply and its restore is not as it has to be, a line each."""
+    codes, second = row["codes"], row["second"]
+    wrong = [*row["differs"], *(f"left alone: {one}" for one in row["left_alone"])]
+    wrong += [f"a second restore found {one}" for one in (*second["restored"], *second["left_alone"])]
+    expected = 1 if row["refused"] else 0
+    if codes["apply"] != expected or codes["restore"] or codes["again"] or not row["applied"]:
+        wrong.append(f"{row['applied']} applied, exit codes {codes} {row['apply_said']}")
+    idle = [word for word in EXPLICIT if word in row["words"] and not row["by_tunable"].get(word)]
+    return wrong + [f"{word} had nothing to change, so it was not tried" for word in idle]
 
 
 def kills(lab: Machine, shape: Shape, words: list[str], number: int) -> Row:
@@ -114,6 +125,17 @@ def kills(lab: Machine, shape: Shape, words: list[str], number: int) -> Row:
     row["moments"] = [json.loads(line) for line in guest.stderr.decode().splitlines() if line.startswith("{")]
     row["seconds"] = round(time.monotonic() - started, 1)
     return row
+
+
+def bad(part: Row) -> list[str]:
+    """What of kills or cuts is not as it has to be, a line each."""
+    wrong = [f"unharmed: {[*lines, *left]}" for _, _, left, lines in part.get("unharmed", ())]
+    for one in part.get("moments", ()):
+        if one["wrong"] or one["left"]:
+            wrong.append(f"{one['verb']} at {one['moment']}: {[*one['wrong'], *one['left']]}")
+    if "trouble" in part:
+        wrong.append(part["trouble"])
+    return wrong
 
 
 def cuts(lab: Machine, shape: Shape, number: int) -> Row:
@@ -192,7 +214,7 @@ def row_of(shape: Shape, wanted: argparse.Namespace) -> Row:
     with running(Options.of(shape)) as lab:
         row |= {"release": lab.release, "boot_s": round(time.monotonic() - started, 1)}
         with part("whole") as put:
-            put(found := apply_and_restore(lab, shape))
+            put(found := everything(lab, shape))
             words = found["words"]
         if wanted.kills and words:
             # What was left behind by the first part must not count against the second.
@@ -204,9 +226,12 @@ def row_of(shape: Shape, wanted: argparse.Namespace) -> Row:
                 lab.boot()
                 put(measured(lab))
     if wanted.cuts:
-        with part("cuts") as put, tempfile.TemporaryDirectory(prefix="jitter-matrix-") as scratch:
-            with running(replace(Options.of(shape), disk=Path(scratch) / "disk.img")) as lab:
-                put(cuts(lab, shape, wanted.cuts))
+        with (
+            part("cuts") as put,
+            tempfile.TemporaryDirectory(prefix="jitter-matrix-") as scratch,
+            running(Options.of(shape, Path(scratch) / "disk.img")) as lab,
+        ):
+            put(cuts(lab, shape, wanted.cuts))
     row["seconds"] = round(time.monotonic() - started, 1)
     return row
 
@@ -253,12 +278,8 @@ def cells(row: Row) -> tuple[list[str], list[str]]:
         said += ["—", "—", "failed"]
         wrong.append(whole["trouble"])
     else:
-        said += [str(whole["applied"]), str(len(whole["refused"])), "yes" if identical(whole) else "**no**"]
-        wrong += whole["differs"] + [f"left alone: {one}" for one in whole["left_alone"]]
-        second = [*whole["second"]["restored"], *whole["second"]["left_alone"]]
-        wrong += [f"a second restore found {one}" for one in second]
-        if not identical(whole) and not wrong:
-            wrong.append(f"exit codes {whole['codes']}: {whole['apply_said']}")
+        wrong += faults(whole)
+        said += [str(whole["applied"]), str(len(whole["refused"])), "**no**" if wrong else "yes"]
     for name in ("kills", "cuts"):
         said.append(_counted(row.get(name), name, wrong))
     said.append(_seconds(row.get("measure"), wrong))
@@ -268,16 +289,13 @@ def cells(row: Row) -> tuple[list[str], list[str]]:
 def _counted(part: Row | None, name: str, wrong: list[str]) -> str:
     if part is None:
         return "not run"
-    if "trouble" in part:
-        wrong.append(f"{name}: {part['trouble']}")
-    wrong += [f"{name}, unharmed: {lines + left}" for _, _, left, lines in part.get("unharmed", ())]
-    bad = [one for one in part.get("moments", ()) if one["wrong"] or one["left"]]
-    wrong += [f"{name}, {one['verb']} at {one['moment']}: {[*one['wrong'], *one['left']]}" for one in bad]
+    found = bad(part)
+    wrong += [f"{name}: {line}" for line in found]
     if "asked" not in part:
         return "failed"
-    good = len(part["moments"]) - len(bad)
+    good = sum(not (one["wrong"] or one["left"]) for one in part["moments"])
     text = f"{good} of {part['asked']}"
-    return text if good == part["asked"] and not part.get("unharmed") else f"**{text}**"
+    return f"**{text}**" if found else text
 
 
 def _seconds(part: Row | None, wrong: list[str]) -> str:
@@ -306,7 +324,7 @@ def table(rows: dict[str, Row]) -> str:
         "| machine | kernel | applied | refused | identical | kills | cuts | measure |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    faults: list[str] = []
+    told: list[str] = []
     for name, shape in SHAPES.items():
         title = f"{name}: {shape.sentence}"
         if name not in fresh:
@@ -314,10 +332,10 @@ def table(rows: dict[str, Row]) -> str:
             continue
         said, wrong = cells(fresh[name])
         lines.append(f"| {' | '.join(_cell(one) for one in (title, *said))} |")
-        faults += [f"- {name}: {_cell(one)[:300]}" for one in wrong[:6]]
+        told += [f"- {name}: {_cell(one)[:300]}" for one in wrong[:6]]
         if len(wrong) > 6:
-            faults.append(f"- {name}: and {len(wrong) - 6} more")
-    return "\n".join([*lines, *([""] if faults else []), *faults]) + "\n"
+            told.append(f"- {name}: and {len(wrong) - 6} more")
+    return "\n".join([*lines, *([""] if told else []), *told]) + "\n"
 
 
 def _cell(text: str) -> str:
