@@ -1,4 +1,6 @@
-"""``python -m tests.lab.fetch``: bring the lab machine's kernels into the cache (two downloads of 70 MB, once).
+"""``python -m tests.lab.fetch [--all]``: bring the lab machine's kernels into the cache (two downloads of 70 MB, once).
+
+``--all``: also what only the machines of the matrix need, the newest kernel that Debian has (100 MB).
 
 The lab is a gift where it can be had: what is missing is told in one line, and the exit code is 0. With
 ``JITTER_WORKSHOP_LAB=required`` it is retried, and what is still missing then is exit code 2; ``off`` does nothing.
@@ -20,7 +22,7 @@ def main() -> int:
         return 0
     try:
         kernels.check_tools()
-        for flavour in kernels.PACKAGES:
+        for flavour in kernels.SOURCES if "--all" in sys.argv[1:] else kernels.USUAL:
             _ensure(flavour, kernels.cache_dir(), attempts=4 if switch == "required" else 1)
     except (kernels.NotHere, OSError) as reason:
         print(

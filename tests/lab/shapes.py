@@ -90,5 +90,20 @@ _SHAPES = (
     Shape(
         "hpet", "The clock is the HPET, as where the kernel has found the TSC wrong.", "3", append="clocksource=hpet"
     ),
+    Shape("newest", "The newest kernel that Debian has.", "3", kernel="newest"),
+    Shape(
+        "amd",
+        "An AMD processor whose P-states the kernel chooses (amd-pstate, passive).",
+        "3",
+        Hardware(cpu=AMD, pstates="cppc"),
+        kernel="newest",
+        append="amd_pstate=passive",
+    ),
+    Shape(
+        "hybrid",
+        "Two fast and two slow cores: their top frequencies differ; x86 names kinds of core by PMUs, which QEMU lacks.",
+        "1",
+        Hardware(cores=4, threads=1, slow=2),
+    ),
 )
 SHAPES = {shape.name: shape for shape in _SHAPES}
