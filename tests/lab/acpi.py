@@ -50,7 +50,7 @@ def _processor(name: str, cpu: int, hardware: Hardware) -> str:
     }}"""
 
 
-PLATFORM = """/* The system asks what the platform can do, collaborative performance control among it: all that it asks for. */
+PLATFORM = r"""/* Whatever the system asks of the platform it can have, collaborative performance control as well. */
     Scope (\_SB) { Method (_OSC, 4) { Return (Arg3) } }"""
 
 
