@@ -35,6 +35,7 @@ class Source:
 SOURCES = {
     "stock": Source("linux-image-amd64"),
     "rt": Source("linux-image-rt-amd64"),
+    "arm64": Source("linux-image-arm64", ("bookworm",), "arm64"),
     "newest": Source("linux-image-amd64", ("trixie", "trixie-backports", "sid")),
 }
 USUAL = ("stock", "rt")
@@ -49,6 +50,9 @@ MODULES = [
 
 # Goes up when what is kept of a package changes, so that an older cache is fetched anew.
 LAYOUT = "1"
+
+EMULATORS = {"aarch64": ("qemu-system-aarch64", "qemu-system-arm")}
+"""Of other processors: the program, and its package."""
 
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
@@ -85,7 +89,8 @@ def tool(name: str) -> str:
     """The path of a program that the lab needs, also where an ordinary user's PATH leaves out the sbin folders."""
     found = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin")
     if found is None:
-        raise NotHere(f"{name} is not installed (Debian: apt install {TOOLS.get(name, name)})")
+        package = (TOOLS | dict(EMULATORS.values())).get(name, name)
+        raise NotHere(f"{name} is not installed (Debian: apt install {package})")
     return found
 
 
@@ -229,7 +234,10 @@ def dependencies(module: bytes) -> Iterator[str]:
 
 
 def vmlinux(bzimage: bytes) -> bytes:
-    """The uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset)."""
+    """The uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset). An Image
+    of arm64 is one already (Documentation/arch/arm64/booting.rst: its magic number)."""
+    if bzimage[0x38:0x3C] == b"ARM\x64":
+        return bzimage
     start = (bzimage[0x1F1] + 1) * 512 + int.from_bytes(bzimage[0x248:0x24C], "little")
     payload = bzimage[start : start + int.from_bytes(bzimage[0x24C:0x250], "little")]
     # The build appends the uncompressed size, which a decompressor object leaves in unused_data.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 INTEL = "Skylake-Client,-monitor"
-AMD = "EPYC,-monitor"
+AMD = "EPYC-Rome,-monitor"
 
 PStates = Literal["own", "shared", "cppc"]
 

@@ -37,7 +37,7 @@ def test_a_real_time_kernel_gets_back_its_interrupts_threads(lab_rt: Machine) ->
 
 
 def test_siblings_and_sets_of_version_1(lab_shape: ShapedLab) -> None:
-    check(lab_shape(SHAPES["v1"]), SHAPES["v1"].hot, "smt", "isolation")
+    check(lab_shape(SHAPES["v1"]), SHAPES["v1"].hot, *matrix.EXPLICIT)
 
 
 @pytest.mark.soak
