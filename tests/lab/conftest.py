@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import kernels, machine
+from tests.lab import kernels, machine, qemu
 from tests.lab.machine import Machine
 from tests.lab.qemu import Options
 from tests.lab.shapes import Shape
@@ -27,8 +27,7 @@ def _boot(options: Options) -> Machine:
     if SWITCH == "off":
         pytest.skip("the lab machine is switched off (JITTER_WORKSHOP_LAB=off)")
     try:
-        kernels.check_tools()
-        kernels.find(options.kernel, CACHE)
+        qemu.check(options, CACHE)
     except kernels.NotHere as reason:
         if SWITCH == "required":
             pytest.fail(f"the lab machine is required and not here: {reason}", pytrace=False)

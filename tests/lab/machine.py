@@ -100,8 +100,6 @@ class Guest:
 class Machine:
     """One lab machine. Everything has a timeout; whatever happens, ``close`` (or the end of the test run) ends QEMU."""
 
-    python = sys.executable
-
     def __init__(self, options: Options, cache: Path) -> None:
         self.options = options
         self._cache = cache
@@ -112,6 +110,11 @@ class Machine:
         self._guests: dict[int, Guest] = {}
         self._answers: dict[int, dict[str, Any]] = {}
         self.release = ""
+
+    @property
+    def python(self) -> str:
+        """The interpreter in the guest."""
+        return self.options.python
 
     # --- power
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 INTEL = "Skylake-Client,-monitor"
+ARM = "max,pauth-impdef=on"
 AMD = "EPYC-Rome,-monitor"
 
 PStates = Literal["own", "shared", "cppc"]
@@ -104,6 +105,13 @@ _SHAPES = (
         "Two fast and two slow cores: their top frequencies differ; x86 names kinds of core by PMUs, which QEMU lacks.",
         "1",
         Hardware(cores=4, threads=1, slow=2),
+    ),
+    Shape(
+        "arm64",
+        "An arm64 processor with four cores.",
+        "2-3",
+        Hardware(cores=4, threads=1, cpu=ARM, arch="aarch64"),
+        kernel="arm64",
     ),
 )
 SHAPES = {shape.name: shape for shape in _SHAPES}
