@@ -124,8 +124,9 @@ class Machine:
             self.options = replace(self.options, append=append)
         try:
             self._power_on(BOOT_PATIENCE_S if self.options.init == "busybox" else BOOT_TIMEOUT_S)
-        except LabTimeout as late:
-            # About one boot in a hundred hangs in the emulator before the kernel's first line; no test is about that.
+        except (LabTimeout, PowerLost) as late:
+            # About one boot in a hundred hangs in the emulator before the kernel's first line, or runs into code that
+            # another CPU is just changing; no test is about that.
             warnings.warn(f"the lab machine is started again: {late}", stacklevel=2)
             self._power_on(BOOT_TIMEOUT_S)
 
