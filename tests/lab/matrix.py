@@ -52,6 +52,38 @@ Row = dict[str, Any]
 # --- one machine
 
 
+def facts() -> dict[str, object]:
+    """(In the guest) what a reader of its files sees of a machine's shape."""
+    import glob
+    import os
+
+    def text(path: str) -> str:
+        try:
+            with open(path) as file:
+                return file.read().strip()
+        except OSError:
+            return ""
+
+    cpu = "/sys/devices/system/cpu"
+    policies = sorted(glob.glob(f"{cpu}/cpufreq/policy*"))
+    with open("/proc/self/mounts") as mounts:
+        groups = sorted({line.split()[2] for line in mounts if line.split()[2].startswith("cgroup")})
+    return {
+        "machine": os.uname().machine,
+        "present": text(f"{cpu}/present"),
+        "smt": text(f"{cpu}/smt/control"),
+        "siblings": len({text(path) for path in glob.glob(f"{cpu}/cpu*/topology/thread_siblings_list")}),
+        "packages": len({text(path) for path in glob.glob(f"{cpu}/cpu*/topology/physical_package_id")}),
+        "nodes": len(glob.glob("/sys/devices/system/node/node[0-9]*")),
+        "drivers": sorted({text(f"{policy}/scaling_driver") for policy in policies}),
+        "domains": len(policies),
+        "top_khz": sorted({text(f"{policy}/cpuinfo_max_freq") for policy in policies}),
+        "clock": text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "groups": groups,
+        "realtime": text("/sys/kernel/realtime"),
+    }
+
+
 def words_of(status: dict[str, Any], shape: Shape, when: tuple[str, ...] = ("runtime",)) -> list[str]:
     """What is applied: all that status would improve and the tool can change, and SMT's neighbours by name."""
     words = [
@@ -213,7 +245,7 @@ def row_of(shape: Shape, wanted: argparse.Namespace) -> Row:
         print(f"  {shape.name}: {name} took {time.monotonic() - began:.0f} s", flush=True)
 
     with running(Options.of(shape)) as lab:
-        row |= {"release": lab.release, "boot_s": round(time.monotonic() - started, 1)}
+        row |= {"release": lab.release, "boot_s": round(time.monotonic() - started, 1), "facts": lab.call(facts)}
         with part("whole") as put:
             put(found := everything(lab, shape))
             words = found["words"]

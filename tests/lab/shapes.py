@@ -97,10 +97,9 @@ _SHAPES = (
     Shape("newest", "The newest kernel that Debian has.", "3", kernel="newest", append=TRUSTED),
     Shape(
         "amd",
-        "An AMD processor whose P-states the kernel chooses (amd-pstate, passive).",
+        "An AMD processor whose driver takes the kernel's wishes (amd-pstate, passive).",
         "3",
         Hardware(cpu=AMD, pstates="cppc"),
-        kernel="newest",
         append=f"amd_pstate=passive {TRUSTED}",
     ),
     Shape(
