@@ -93,7 +93,8 @@ def words_of(status: dict[str, Any], shape: Shape, when: tuple[str, ...] = ("run
     ]
     if not shape.siblings:
         return words
-    return [*EXPLICIT, *(word for word in words if word not in EXPLICIT)]
+    explicit = [word for word in EXPLICIT if word != "isolation" or shape.cgroup != "none"]
+    return [*explicit, *(word for word in words if word not in explicit)]
 
 
 def everything(lab: Machine, shape: Shape) -> Row:

@@ -40,9 +40,12 @@ CUTS = 8
 
 
 def check(machine: Machine, hot: str, *words: str) -> None:
-    """Applied, every word of it; given back, all of it; and a second restore finds nothing."""
+    """Applied, every word of it; given back, all of it; and a second restore finds nothing. What is refused was made
+    impossible by nothing that this plan did itself."""
     row = matrix.apply_and_restore(machine, hot, list(words))
     assert matrix.faults(row) == []
+    own = ("by now, where the plan was made", "no longer there", "jitter-workshop")
+    assert [one for one in row["refused"] if any(words in one for words in own)] == []
     assert row["by_tunable"].keys() == set(words)
 
 
