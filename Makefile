@@ -18,7 +18,7 @@ bench: ## the project's own benchmarks: ratios from one run
 	@sh scripts/workshop.sh exec python -m tests.bench $(ARGS)
 
 soak: ## long kills and fuzzing, and what the lab machine does beyond make test
-	@sh scripts/workshop.sh exec python -m tests.lab.fetch
+	@sh scripts/workshop.sh exec python -m tests.lab.fetch --all
 	@sh scripts/workshop.sh exec python -m pytest -ra tests/soak
 	@sh scripts/workshop.sh exec python -m pytest -ra -m soak tests/lab tests/functional
 

@@ -41,6 +41,13 @@ _READY_WITHIN_S = 60.0
 _NOISE_OUTLASTS_S = 1800.0
 _FIRST_SETTLE_S = 2.0
 
+_TOO_SLOW = 4
+_LEAST_LIMIT_S = 45.0
+_LEAST_BLOCKS = 5
+"""A preset's run may take so many times as long as it is expected to, and never has fewer blocks than these. What both
+sides do between two blocks takes 30 ms on a processor and seconds on an emulated one, which shares what there is with
+the hot threads that go on spinning."""
+
 Sensor = Callable[[], tuple[float | None, int | None]]
 """Gives the hottest zone in °C and the throttle events so far; None where the host does not show them."""
 
@@ -113,6 +120,18 @@ def expected_seconds(spec: RunSpec) -> float:
     return _FIRST_SETTLE_S + spec.settle_s + spec.blocks * (block_s + PAUSE_S + 0.1)
 
 
+def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
+    """How many blocks a run has time for, after ``done`` of them in ``elapsed_s``. All that were asked for, but where a
+    preset would take far longer than it is meant to: who asks for seconds or messages gets them."""
+    limit_s = max(_LEAST_LIMIT_S, _TOO_SLOW * expected_seconds(spec))
+    # The first block has to wait for what is done once only.
+    if spec.preset is None or elapsed_s < limit_s / 4 or elapsed_s / done * spec.blocks <= limit_s:
+        return spec.blocks
+    # A stall happens in the middle of a run.
+    least = max(_LEAST_BLOCKS, done, spec.blocks // 2 + 1 if spec.noise == "stall" else 0)
+    return min(spec.blocks, max(least, int(limit_s / (elapsed_s / done))))
+
+
 class _Conductor:
     """One run with its child; lives as long as ``run``."""
 
@@ -137,6 +156,8 @@ class _Conductor:
         self._witness = witness
         self._gathered = Gathered(spec)
         self._repeated = 0
+        self._blocks_wanted = spec.blocks
+        self._suspended_s = 0.0
         self._stall = Stall(spec) if spec.noise == "stall" else None
 
     def run(self) -> RunResult:
@@ -169,6 +190,12 @@ class _Conductor:
         if self._repeated:
             times = "once" if self._repeated == 1 else f"{self._repeated} times"
             notes["suspended"] = f"the run was suspended {times}; a block that a suspension cut was measured again"
+        if self._blocks_wanted < self._spec.blocks:
+            slow = (
+                f"{self._blocks_wanted} instead of {self._spec.blocks}: this host is too slow, as emulated ones are; "
+                "what is done between two blocks takes far longer than a block"
+            )
+            notes["blocks"] = "; ".join(filter(None, (notes.get("blocks"), slow)))
         if self._stall is not None:
             notes["noise"] = self._stall.note(self._gathered.raw[0].start_ns)
         try:
@@ -207,7 +234,7 @@ class _Conductor:
 
     @property
     def _finished(self) -> bool:
-        return len(self._gathered.blocks) == self._spec.blocks
+        return len(self._gathered.blocks) >= self._blocks_wanted
 
     def _ready(self) -> protocol.Ready:
         event = self._child.wait(self._cancel, _READY_WITHIN_S)
@@ -231,9 +258,10 @@ class _Conductor:
                 headline = self._gathered.add(done, celsius, grown)
             except ValueError as error:
                 raise MeasureError(f"the measuring process sent a block that cannot be read: {error}") from error
-            count, total = len(self._gathered.blocks), self._spec.blocks
+            count, elapsed_s = len(self._gathered.blocks), time.monotonic() - began - self._suspended_s
+            total = self._blocks_wanted = min(self._blocks_wanted, fitting_blocks(self._spec, count, elapsed_s))
             main = self._gathered.merged[self._gathered.main_name]
-            left_s = (time.monotonic() - began) / count * (total - count)
+            left_s = elapsed_s / count * (total - count)
             self._observer.block_done(Progress(headline, count, total, main.curve("this run"), left_s))
             if not self._finished:
                 self._pause(received + self._pause_s)
@@ -315,12 +343,14 @@ class _Conductor:
 
     def _suspend(self) -> None:
         """Freeze the children, then this process; all go on when somebody sends it SIGCONT."""
+        since = time.monotonic()
         everyone = [child for child in (self._child, self._noise) if child is not None]
         for child in everyone:
             child.stop()
         stop_this_process()
         for child in everyone:
             child.resume()
+        self._suspended_s += time.monotonic() - since
 
 
 def _host_sensor() -> tuple[float | None, int | None]:

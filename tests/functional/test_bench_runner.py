@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -366,3 +367,41 @@ def test_a_core_that_is_not_built_is_an_error_with_advice(
     assert "pip install" in caught.value.advice
     assert "Traceback" not in caught.value.sentence()
     assert "exit code" not in caught.value.sentence()
+
+
+def test_a_preset_on_a_host_that_is_too_slow_has_fewer_blocks_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_LEAST_LIMIT_S", 0.3)
+    monkeypatch.setattr(runner, "expected_seconds", lambda spec: 0.01)
+
+    def slow() -> tuple[None, None]:
+        time.sleep(0.03)
+        return None, None
+
+    watching = Watching()
+    spec = dataclasses.replace(SPEC, blocks=200, preset="quick")
+    result = run("ok", spec, watching, sensor=slow)
+    count = len(result.gathered.blocks)
+    assert result.complete
+    assert 5 <= count <= 10, "each takes 30 ms, of 300"
+    assert result.notes["blocks"].startswith(f"{count} instead of 200: this host is too slow")
+    assert (watching.progress[-1].done, watching.progress[-1].total) == (count, count)
+    asked = run("ok", dataclasses.replace(SPEC, blocks=20), sensor=slow)
+    assert len(asked.gathered.blocks) == 20, "who asks for a duration gets it"
+    assert "blocks" not in asked.notes
+
+
+@pytest.mark.parametrize(
+    ("done", "elapsed_s", "noise", "wanted"),
+    [
+        (1, 8.0, None, 20),  # too early to tell
+        (10, 22.0, None, 20),  # it fits
+        (4, 24.0, None, 7),  # 6 s a block, of 45 s
+        (1, 40.0, None, 5),  # never fewer than five
+        (4, 24.0, "stall", 11),  # the stall comes in the eleventh
+        (12, 80.0, None, 12),  # and never fewer than are there
+    ],
+)
+def test_how_many_blocks_there_is_time_for(done: int, elapsed_s: float, noise: str | None, wanted: int) -> None:
+    quick = RunSpec("ring", Placement("none"), blocks=20, block_ns=250_000_000, preset="quick", noise=noise)
+    assert runner.fitting_blocks(quick, done, elapsed_s) == wanted
+    assert runner.fitting_blocks(dataclasses.replace(quick, preset=None), done, elapsed_s) == 20

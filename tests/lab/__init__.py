@@ -27,6 +27,9 @@ Fixtures (``conftest.py``)::
         machine.run(["/lab/power-cut"])         # the same from inside, at exactly that instant (raises PowerLost)
         machine.heat(97)                        # degrees Celsius of the thermal zone; heat(0): by the P-states again
 
+    def test_machine(lab_shape):
+        machine = lab_shape(SHAPES["v1"], disk=False)      # one of the machines of ``shapes``, of this test's own
+
 The project is at ``PROJECT`` (read-only) and at its own path on this host. Users: root, learner (1000), other (1001);
 sudo is there where this host has it, and lets nobody in until a test writes a rule to ``/etc/sudoers.d``.
 ``tests/README.md`` says what to install. Mark a file with ``pytestmark = pytest.mark.lab``, and what need not run each

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import kernels, machine
+from tests.lab import kernels, machine, qemu
 from tests.lab.machine import Machine
 from tests.lab.qemu import Options
+from tests.lab.shapes import Shape
 
 # Read once, before any test gets a home of its own.
 CACHE = kernels.cache_dir()
@@ -26,8 +27,7 @@ def _boot(options: Options) -> Machine:
     if SWITCH == "off":
         pytest.skip("the lab machine is switched off (JITTER_WORKSHOP_LAB=off)")
     try:
-        kernels.check_tools()
-        kernels.find(options.kernel, CACHE)
+        qemu.check(options, CACHE)
     except kernels.NotHere as reason:
         if SWITCH == "required":
             pytest.fail(f"the lab machine is required and not here: {reason}", pytrace=False)
@@ -74,6 +74,21 @@ def lab_factory(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
     ) -> Machine:
         file = tmp_path / f"lab-disk-{len(own)}.img" if disk else None
         own.append(_boot(Options(kernel=kernel, append=append, disk=file, numa=numa, cgroup=cgroup, init=init)))
+        return own[-1]
+
+    yield make
+    for one in own:
+        _used.remove(one)
+        one.close()
+
+
+@pytest.fixture
+def lab_shape(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
+    """``lab_shape(SHAPES["smt"], disk=False)``: a machine of this shape, of this test's own."""
+    own: list[Machine] = []
+
+    def make(shape: Shape, disk: bool = False) -> Machine:
+        own.append(_boot(Options.of(shape, tmp_path / f"lab-disk-{len(own)}.img" if disk else None)))
         return own[-1]
 
     yield make

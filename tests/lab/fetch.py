@@ -1,4 +1,7 @@
-"""``python -m tests.lab.fetch``: bring the lab machine's kernels into the cache (two downloads of 70 MB, once).
+"""``python -m tests.lab.fetch [--all]``: bring the lab machine's kernels into the cache (two downloads of 70 MB, once).
+
+``--all``: also what only the machines of the matrix need, the newest kernel that Debian has, and kernel and
+programs of an arm64 machine (250 MB).
 
 The lab is a gift where it can be had: what is missing is told in one line, and the exit code is 0. With
 ``JITTER_WORKSHOP_LAB=required`` it is retried, and what is still missing then is exit code 2; ``off`` does nothing.
@@ -9,9 +12,11 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from tests.lab import kernels
+from tests.lab import guestroot, kernels
 
 
 def main() -> int:
@@ -20,8 +25,15 @@ def main() -> int:
         return 0
     try:
         kernels.check_tools()
-        for flavour in kernels.PACKAGES:
-            _ensure(flavour, kernels.cache_dir(), attempts=4 if switch == "required" else 1)
+        everything = "--all" in sys.argv[1:]
+        cache, attempts = kernels.cache_dir(), 4 if switch == "required" else 1
+        for flavour in kernels.SOURCES if everything else kernels.USUAL:
+            _ensure(
+                f"{flavour} kernel", partial(kernels.find, flavour), partial(kernels.fetch, flavour), cache, attempts
+            )
+        if everything:
+            find, fetch = partial(guestroot.find, "arm64"), partial(guestroot.fetch, "arm64")
+            _ensure("programs for arm64", find, fetch, cache, attempts)
     except (kernels.NotHere, OSError) as reason:
         print(
             f"lab machine: {'it is required, but' if switch == 'required' else 'left out, because'} {reason}",
@@ -31,17 +43,19 @@ def main() -> int:
     return 0
 
 
-def _ensure(flavour: str, cache: Path, attempts: int) -> None:
-    """Leave a cached kernel alone, fetch one that is not there; the last attempt's reason is the one that is raised."""
+def _ensure(
+    what: str, find: Callable[[Path], object], fetch: Callable[[Path], object], cache: Path, attempts: int
+) -> None:
+    """Leave alone what is cached, fetch what is not there; the last attempt's reason is the one that is raised."""
     try:
-        kernels.find(flavour, cache)
+        find(cache)
         return
     except kernels.NotHere:
         pass
     for attempt in range(1, attempts + 1):
-        print(f"lab machine: getting the {flavour} kernel into {cache}", flush=True)
+        print(f"lab machine: getting the {what} into {cache}", flush=True)
         try:
-            kernels.fetch(flavour, cache)
+            fetch(cache)
             return
         except kernels.NotHere:
             if attempt == attempts:

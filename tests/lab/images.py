@@ -11,7 +11,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.lab import kernels
+from tests.lab import acpi, kernels
+from tests.lab.guestroot import GuestRoot
+from tests.lab.shapes import Hardware
 
 GUEST = Path(__file__).with_name("guest")
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -86,11 +88,14 @@ def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
     return bytes(archive)
 
 
-def shared_folders() -> list[Path]:
-    """The host's folders that the guest mounts read-only at the same place; nothing else of the host is visible there.
+def shared_folders(root: GuestRoot | None = None) -> dict[Path, Path]:
+    """The host's folders that the guest mounts read-only, and where; nothing else of the host is visible there.
 
-    Programs (/usr), interpreter, environment and project.
+    Programs (/usr), interpreter, environment and project, at the same place; of a guest with programs of its own
+    (``root``) these and the project.
     """
+    if root is not None:
+        return {root.usr: Path("/usr"), CHECKOUT: CHECKOUT}
     wanted = [Path("/usr")]
     wanted += [Path(f"/{name}") for name in ("bin", "sbin", "lib", "lib64") if not Path(f"/{name}").is_symlink()]
     wanted += [Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve(), CHECKOUT]
@@ -100,15 +105,16 @@ def shared_folders() -> list[Path]:
     for folder in sorted({path for path in wanted if path.is_dir()}):
         if not any(folder.is_relative_to(other) for other in shared):
             shared.append(folder)
-    return shared
+    return {folder: folder for folder in shared}
 
 
-def initrd(kernel: kernels.Kernel, options: dict[str, str]) -> bytes:
-    """The initrd for a kernel; ``options`` are shell variables that the guest's two scripts read."""
+def initrd(kernel: kernels.Kernel, options: dict[str, str], root: GuestRoot | None = None) -> bytes:
+    """The initrd for a kernel; ``options`` are shell variables that the guest's two scripts read. ``root``: where the
+    guest has programs of its own, those."""
     program, plain = stat.S_IFREG | 0o755, stat.S_IFREG | 0o644
     entries = [
         ("init", program, (GUEST / "init.sh").read_bytes()),
-        ("bin/busybox", program, Path(kernels.tool("busybox")).read_bytes()),
+        ("bin/busybox", program, (Path(kernels.tool("busybox")) if root is None else root.busybox).read_bytes()),
         ("bin/sh", stat.S_IFLNK | 0o777, b"busybox"),
         ("lab/second.sh", program, (GUEST / "second.sh").read_bytes()),
         ("lab/power-cut", program, (GUEST / "power-cut").read_bytes()),
@@ -130,23 +136,27 @@ def initrd(kernel: kernels.Kernel, options: dict[str, str]) -> bytes:
     entries += [(f"{units}/{name}", stat.S_IFLNK | 0o777, b"/dev/null") for name in MASKED]
     for name in ("bin", "sbin", "lib", "lib64"):
         link = Path(f"/{name}")
-        if link.is_symlink():
+        if root is not None:
+            entries.append((f"lab/skeleton/{name}", stat.S_IFLNK | 0o777, f"usr/{name}".encode()))
+        elif link.is_symlink():
             entries.append((f"lab/skeleton/{name}", stat.S_IFLNK | 0o777, str(link.readlink()).encode()))
-    for source in ("/etc/ld.so.cache", "/etc/os-release"):
+    for source in ("/etc/ld.so.cache", "/etc/os-release") if root is None else ("/etc/os-release",):
         if Path(source).is_file():
             entries.append((f"lab/skeleton{source}", plain, Path(source).read_bytes()))
     return cpio(entries)
 
 
-def acpi_table(cache: Path) -> Path:
+def acpi_table(cache: Path, hardware: Hardware) -> Path:
     """The compiled table that gives QEMU's processors P-states, C-states and a thermal zone."""
-    source = GUEST / "lab.asl"
-    name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    text = acpi.source(hardware).encode()
+    name = hashlib.sha256(text).hexdigest()[:16]
     target = cache / f"acpi-{name}.aml"
     if not target.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as scratch:
             made = Path(scratch) / target.name
+            source = made.with_suffix(".asl")
+            source.write_bytes(text)
             command = [kernels.tool("iasl"), "-p", str(made.with_suffix("")), str(source)]
             subprocess.run(command, capture_output=True, check=True, timeout=60)
             made.replace(target)

@@ -1,8 +1,8 @@
 """The kernels of the lab machine: Debian's own packages, unpacked once into a cache.
 
 ``find`` looks, and never downloads. ``fetch`` downloads with ``apt-get download`` (no root needed) and keeps of the
-package the uncompressed kernel (boots twice as fast as the packed one), its configuration and the few modules that the
-guest loads.
+packages the uncompressed kernel (boots twice as fast as the packed one), its configuration and the few modules that the
+guest loads. A kernel of another suite, or for another processor, comes by an apt configuration of its own (``apt``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Debian's package that always depends on the newest kernel of a flavour.
-PACKAGES = {"stock": "linux-image-amd64", "rt": "linux-image-rt-amd64"}
+from tests.lab import apt
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a flavour comes from: Debian's package that always depends on its newest kernel, and from which suites
+    (none: those of this system)."""
+
+    package: str
+    suites: tuple[str, ...] = ()
+    architecture: str = ""
+
+
+SOURCES = {
+    "stock": Source("linux-image-amd64"),
+    "rt": Source("linux-image-rt-amd64"),
+    "arm64": Source("linux-image-arm64", ("bookworm",), "arm64"),
+    "newest": Source("linux-image-amd64", ("trixie", "trixie-backports", "sid")),
+}
+USUAL = ("stock", "rt")
+"""What the tests of each day need; ``python -m tests.lab.fetch --all`` brings the others, too."""
 
 # Wanted modules; what they depend on comes along, and a name that is built in or unknown is left out.
 MODULES = [
@@ -31,6 +50,9 @@ MODULES = [
 
 # Goes up when what is kept of a package changes, so that an older cache is fetched anew.
 LAYOUT = "1"
+
+EMULATORS = {"aarch64": ("qemu-system-aarch64", "qemu-system-arm")}
+"""Of other processors: the program, and its package."""
 
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
@@ -67,7 +89,8 @@ def tool(name: str) -> str:
     """The path of a program that the lab needs, also where an ordinary user's PATH leaves out the sbin folders."""
     found = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin")
     if found is None:
-        raise NotHere(f"{name} is not installed (Debian: apt install {TOOLS.get(name, name)})")
+        package = (TOOLS | dict(EMULATORS.values())).get(name, name)
+        raise NotHere(f"{name} is not installed (Debian: apt install {package})")
     return found
 
 
@@ -103,46 +126,53 @@ def fetch(flavour: str, cache: Path) -> Kernel:
         if shutil.which(name) is None:
             raise NotHere(f"kernels come as Debian packages, and {name} is not installed")
     cache.mkdir(parents=True, exist_ok=True)
+    source = SOURCES[flavour]
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as scratch:
         work = Path(scratch)
-        package = _newest(PACKAGES[flavour])
-        _apt(["apt-get", "download", package], work)
-        archives = list(work.glob("*.deb"))
-        if not archives:
-            raise NotHere(f"apt-get downloaded nothing for {package}")
+        try:
+            repository = apt.Apt(work / "apt", source.suites, source.architecture)
+            for package in _newest(repository, source.package):
+                repository.download(package, work)
+        except apt.AptFailed as reason:
+            raise NotHere(str(reason)) from None
         unpacked = work / "unpacked"
-        _unpack(archives[0], unpacked)
+        _unpack(sorted(work.glob("*.deb")), unpacked)
         target = cache / f"{flavour}-{LAYOUT}"
         shutil.rmtree(target, ignore_errors=True)
         unpacked.rename(target)
     return find(flavour, cache)
 
 
-def _newest(metapackage: str) -> str:
-    """The kernel package that Debian's metapackage depends on."""
-    for line in _apt(["apt-cache", "depends", metapackage], Path("/")).splitlines():
-        kind, _, name = line.strip().partition(": ")
-        if kind == "Depends" and name.startswith("linux-image-"):
-            return name
-    raise NotHere(
-        f"apt knows no kernel package behind {metapackage} (try: apt-get update; only Debian is known to work)"
-    )
+def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
+    """The packages, each with its version, that the newest version of Debian's metapackage depends on for a kernel.
+    From Linux 7.0 on its image, modules and configuration are packages of their own."""
+    version = repository.newest(metapackage)
+    image = next((n for n in repository.depends(metapackage, version) if n.startswith("linux-image-")), None)
+    if image is None:
+        raise NotHere(f"{metapackage} {version} depends on no kernel (only Debian is known to work)")
+    parts = ("linux-base-", "linux-binary-", "linux-modules-")
+    version = repository.newest(image)
+    rest = [name for name in repository.depends(image, version) if name.startswith(parts)]
+    return [f"{name}={version}" for name in (image, *rest)]
 
 
-def _apt(command: list[str], cwd: Path) -> str:
-    done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False
-    )
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
-        raise NotHere(f"{' '.join(command)} failed: {lines[-1]}")
-    return done.stdout
-
-
-def _unpack(package: Path, target: Path) -> None:
-    """Keep kernel, configuration and the wanted modules of a kernel package."""
+def _unpack(packages: list[Path], target: Path) -> None:
+    """Keep kernel, configuration and the wanted modules of a kernel's packages."""
     target.mkdir()
     (target / "modules").mkdir()
+    modules: dict[str, bytes] = {}
+    for package in packages:
+        modules |= _unpack_one(package, target)
+    if not (target / "vmlinux").exists():
+        raise NotHere(f"{', '.join(one.name for one in packages)} hold no kernel that can be unpacked")
+    order = load_order(MODULES, modules)
+    for name in order:
+        (target / "modules" / f"{name}.ko").write_bytes(unpacked_module(modules[name]))
+    (target / "order").write_text("\n".join(order) + "\n")
+
+
+def _unpack_one(package: Path, target: Path) -> dict[str, bytes]:
+    """Keep kernel and configuration, where they are in this package, and return its modules."""
     modules: dict[str, bytes] = {}
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as unpacker:  # noqa: SIM117 (the archive reads its output)
@@ -152,20 +182,27 @@ def _unpack(package: Path, target: Path) -> None:
                 source = archive.extractfile(member) if member.isfile() else None
                 if source is None:
                     continue
-                if folder.endswith("boot") and name.startswith("vmlinuz-"):
-                    (target / "release").write_text(name.removeprefix("vmlinuz-") + "\n")
+                # Until Linux 6 /boot has them, later the folder of the modules.
+                inside = folder.rpartition("/modules/")[2]
+                if name.startswith("vmlinuz") and folder.endswith(("boot", f"modules/{inside}")):
+                    (target / "release").write_text((name.partition("-")[2] or inside) + "\n")
                     (target / "vmlinux").write_bytes(vmlinux(source.read()))
-                elif folder.endswith("boot") and name.startswith("config-"):
+                elif name == "config" or (folder.endswith("boot") and name.startswith("config-")):
                     (target / "config").write_bytes(source.read())
-                elif "/modules/" in folder and name.endswith((".ko", ".ko.xz")):
-                    data = source.read()
-                    modules[name.split(".ko")[0]] = lzma.decompress(data) if name.endswith(".xz") else data
-    if unpacker.returncode or not (target / "vmlinux").exists():
-        raise NotHere(f"{package.name} holds no kernel that can be unpacked")
-    order = load_order(MODULES, modules)
-    for name in order:
-        (target / "modules" / f"{name}.ko").write_bytes(modules[name])
-    (target / "order").write_text("\n".join(order) + "\n")
+                elif "/modules/" in folder and name.endswith((".ko", ".ko.xz", ".ko.zst")):
+                    modules[name.split(".ko")[0]] = source.read()
+    if unpacker.returncode:
+        raise NotHere(f"{package.name} cannot be unpacked")
+    return modules
+
+
+def unpacked_module(data: bytes) -> bytes:
+    """A module as the kernel loads it: some kernels have them packed."""
+    if data.startswith(b"\xfd7zXZ\0"):
+        return lzma.decompress(data)
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        return subprocess.run([tool("zstd"), "-dcq"], input=data, capture_output=True, check=True).stdout
+    return data
 
 
 def load_order(wanted: list[str], modules: dict[str, bytes]) -> list[str]:
@@ -178,7 +215,7 @@ def load_order(wanted: list[str], modules: dict[str, bytes]) -> list[str]:
         file = files.get(name.replace("-", "_"))
         if file is None or file in order:
             return
-        for dependency in dependencies(modules[file]):
+        for dependency in dependencies(unpacked_module(modules[file])):
             add(dependency)
         order.append(file)
 
@@ -197,7 +234,10 @@ def dependencies(module: bytes) -> Iterator[str]:
 
 
 def vmlinux(bzimage: bytes) -> bytes:
-    """The uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset)."""
+    """The uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset). An Image
+    of arm64 is one already (Documentation/arch/arm64/booting.rst: its magic number)."""
+    if bzimage[0x38:0x3C] == b"ARM\x64":
+        return bzimage
     start = (bzimage[0x1F1] + 1) * 512 + int.from_bytes(bzimage[0x248:0x24C], "little")
     payload = bzimage[start : start + int.from_bytes(bzimage[0x24C:0x250], "little")]
     # The build appends the uncompressed size, which a decompressor object leaves in unused_data.

@@ -1,13 +1,25 @@
-"""Runs in the guest: apply, killed between two chosen steps, and restore, over and over in one process that forks."""
+"""Runs in the guest: apply and restore, ended between two chosen steps, over and over in one process that forks.
+
+``python -m tests.lab.killing CPUS WHAT [TUNABLE…]``; without a tunable all that status would improve. WHAT is
+
+- ``N``: apply is killed at N moments spread over its steps (0: at every one), and restored;
+- ``N:SEED``: apply or restore is killed at N moments drawn with this seed;
+- ``steps``: the steps of apply and of restore, unharmed;
+- ``apply@M`` or ``restore@M``: the machine's power goes at moment M of it (2 n: before step n, 2 n + 1: behind it);
+- a word: it goes after the first step of apply whose name begins with that word.
+
+It prints one JSON object, and one line to stderr for each moment that is done.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +34,19 @@ from tests.agent_on_tree import Steps, journal_type
 from tests.lab.watched import differences, watched_tree
 
 
+class Moments(Steps):
+    """Besides, cuts the power where it was told to."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self._cut = int(options.get("cut", -1))
+
+    def _die(self, moment: int) -> None:
+        super()._die(moment)
+        if self._cut == moment:
+            os.execv("/lab/power-cut", ["/lab/power-cut"])
+
+
 class CountedWriter(HostWriter):
     """The real host's writer; each of its doings is a step."""
 
@@ -32,6 +57,14 @@ class CountedWriter(HostWriter):
     def write(self, path: str, text: str) -> None:
         with self._steps(f"write {path}"):
             super().write(path, text)
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        with self._steps(f"overwrite {path}"):
+            super().overwrite(path, data)
+
+    def run(self, program: str, arguments: tuple[str, ...]) -> None:
+        with self._steps(f"run {program}"):
+            super().run(program, arguments)
 
     def replace_file(self, path: str, text: str | None) -> None:
         with self._steps(f"replace {path}"):
@@ -71,7 +104,7 @@ def serve(request: dict[str, Any], **options: str) -> Any:
         if child == 0:
             try:
                 os.close(answer_end)
-                steps = Steps(options)
+                steps = Moments(options)
                 setup = Setup(
                     HostRoot(), CountedWriter(steps), "/", 0, 1000, "user 1000", "lab", journals=journal_type(steps)
                 )
@@ -89,38 +122,100 @@ def serve(request: dict[str, Any], **options: str) -> Any:
     return reply["ok"]
 
 
+RESTORE = {"id": 1, "verb": "restore"}
+
+
 def cut(cpus: str, step: str, *words: str) -> None:
     """Apply ``words``; the machine's power goes after the first step whose name begins with ``step``."""
     serve(apply_request(words, cpus), power=step)
 
 
-def main(cpus: str, points: str, *words: str) -> None:
-    """Print a JSON object: how many steps an apply of ``words`` (none: all that status would improve) takes, and for
-    ``points`` moments spread over them (0: every one) what was wrong after the restore."""
-    chosen = words or wanted(cpus)
-    before = watched_tree()
+def cut_at(cpus: str, place: str, *words: str) -> None:
+    """The machine's power goes at this moment. Print how many changes were made where there was no such moment."""
+    verb, _, moment = place.partition("@")
+    applied = serve(apply_request(words or wanted(cpus), cpus), **({"cut": moment} if verb == "apply" else {}))
+    if verb == "restore":
+        serve(RESTORE, cut=moment)
+    print(json.dumps({"applied": len(applied["applied"])}))
+
+
+def steps_of(request: dict[str, Any]) -> tuple[Any, list[str]]:
+    """What an unharmed request answers, and its steps."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "steps"
-        applied = serve(apply_request(chosen, cpus), log=str(log))
-        steps = log.read_text().splitlines()
+        log.touch()
+        answer = serve(request, log=str(log))
+        return answer, log.read_text().splitlines()
+
+
+def count(cpus: str, *words: str) -> None:
+    """Print the steps of apply and of restore."""
+    applied, forth = steps_of(apply_request(words or wanted(cpus), cpus))
+    back, way_back = steps_of(RESTORE)
+    told = {"apply": forth, "restore": way_back, "left_alone": back["left_alone"]}
+    print(json.dumps(told | {"applied": len(applied["applied"]), "refused": applied["refused"]}))
+
+
+def drawn(seed: str, number: int, apply: int, restore: int) -> list[tuple[str, int]]:
+    """So many moments of apply and restore, in turn, drawn with a seed. ``apply``, ``restore``: how many steps."""
+    draw = random.Random(seed)
+    moments = []
+    for n in range(number):
+        verb, steps = ("restore", restore) if n % 2 and restore else ("apply", apply)
+        moments.append((verb, draw.randrange(max(1, 2 * steps))))
+    return moments
+
+
+def main(cpus: str, points: str, *words: str) -> None:
+    """Print a JSON object: how many steps an apply of ``words`` (none: all that status would improve) takes, and for
+    each moment what was wrong after the restore. What was wrong once is the baseline of the next moment, so that each
+    one answers for itself."""
+    number, _, seed = points.partition(":")
+    chosen = words or wanted(cpus)
+    before = watched_tree()
+    applied, forth = steps_of(apply_request(chosen, cpus))
     wrong = []
-    back = serve({"id": 1, "verb": "restore"})
-    if back["left_alone"] or (lines := differences(before, watched_tree())):
+    back, way_back = steps_of(RESTORE)
+    after = watched_tree()
+    lines = differences(before, after)
+    if back["left_alone"] or lines:
         wrong.append([-1, "unkilled", back["left_alone"], lines])
-    count = 2 * len(steps)
-    moments = sorted({round(n * (count - 1) / max(int(points) - 1, 1)) for n in range(int(points))}) or range(count)
+        before = after
+    if seed:
+        moments = drawn(seed, int(number), len(forth), len(way_back))
+    else:
+        all_of_them = 2 * len(forth)
+        spread = {round(n * (all_of_them - 1) / max(int(number) - 1, 1)) for n in range(int(number))}
+        moments = [("apply", moment) for moment in sorted(spread) or range(all_of_them)]
     killed = 0
-    for moment in moments:
+    for verb, moment in moments:
         # Tasks come and go, so the kill may fall behind the end of a shorter plan: nothing is lost then either.
-        answer = serve(apply_request(chosen, cpus), kill=str(moment))
+        answer = serve(apply_request(chosen, cpus), **({"kill": str(moment)} if verb == "apply" else {}))
+        if verb == "restore":
+            answer = serve(RESTORE, kill=str(moment))
         killed += answer is None
-        back = serve({"id": 1, "verb": "restore"})
-        lines = differences(before, watched_tree())
+        back = serve(RESTORE)
+        after = watched_tree()
+        lines = differences(before, after)
         if back["left_alone"] or lines:
-            wrong.append([moment, steps[moment // 2], back["left_alone"], lines])
-    told = {"words": chosen, "steps": len(steps), "moments": len(moments), "killed": killed, "wrong": wrong}
+            steps = forth if verb == "apply" else way_back
+            wrong.append([moment, f"{verb}: {steps[min(moment // 2, len(steps) - 1)]}", back["left_alone"], lines])
+            before = after
+        progress = {
+            "verb": verb,
+            "moment": moment,
+            "killed": answer is None,
+            "wrong": lines,
+            "left": back["left_alone"],
+        }
+        print(json.dumps(progress), file=sys.stderr, flush=True)
+    told = {"words": chosen, "steps": len(forth), "moments": len(moments), "killed": killed, "wrong": wrong}
     print(json.dumps(told | {"applied": len(applied["applied"]), "refused": applied["refused"]}))
 
 
 if __name__ == "__main__":
-    (cut if sys.argv[2].isalpha() else main)(*sys.argv[1:])
+    what = sys.argv[2]
+    if what == "steps":
+        count(sys.argv[1], *sys.argv[3:])
+    else:
+        (cut_at if "@" in what else cut if what.isalpha() else main)(*sys.argv[1:])

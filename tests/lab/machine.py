@@ -100,8 +100,6 @@ class Guest:
 class Machine:
     """One lab machine. Everything has a timeout; whatever happens, ``close`` (or the end of the test run) ends QEMU."""
 
-    python = sys.executable
-
     def __init__(self, options: Options, cache: Path) -> None:
         self.options = options
         self._cache = cache
@@ -113,6 +111,11 @@ class Machine:
         self._answers: dict[int, dict[str, Any]] = {}
         self.release = ""
 
+    @property
+    def python(self) -> str:
+        """The interpreter in the guest."""
+        return self.options.python
+
     # --- power
 
     def boot(self, append: str | None = None) -> None:
@@ -121,8 +124,9 @@ class Machine:
             self.options = replace(self.options, append=append)
         try:
             self._power_on(BOOT_PATIENCE_S if self.options.init == "busybox" else BOOT_TIMEOUT_S)
-        except LabTimeout as late:
-            # About one boot in a hundred hangs in the emulator before the kernel's first line; no test is about that.
+        except (LabTimeout, PowerLost) as late:
+            # About one boot in a hundred hangs in the emulator before the kernel's first line, or runs into code that
+            # another CPU is just changing; no test is about that.
             warnings.warn(f"the lab machine is started again: {late}", stacklevel=2)
             self._power_on(BOOT_TIMEOUT_S)
 

@@ -11,12 +11,12 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.lab import images, kernels
+from tests.lab import guestroot, images, kernels
+from tests.lab.shapes import PLAIN, Hardware, Shape
 
-MEMORY_MIB = 768
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -44,22 +44,53 @@ class Options:
     numa: bool = False
     cgroup: str = "v2"
     init: str = "busybox"
+    hardware: Hardware = PLAIN
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the guest has another processor than this host, and so its own programs and no ACPI table."""
+        return self.hardware.arch != "x86_64"
+
+    @property
+    def python(self) -> str:
+        """The guest's interpreter."""
+        return guestroot.PYTHON if self.foreign else sys.executable
+
+    @classmethod
+    def of(cls, shape: Shape, disk: Path | None = None) -> Options:
+        """A machine of this shape."""
+        return cls(kernel=shape.kernel, append=shape.append, disk=disk, cgroup=shape.cgroup, hardware=shape.hardware)
 
 
-def command_line(options: Options, kernel: kernels.Kernel, work: Path, table: Path, shares: list[Path]) -> list[str]:
-    """The arguments of QEMU, without the two file descriptors that ``Qemu`` adds."""
-    arguments = [kernels.tool("qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
-    # Never KVM: it has no such registers, and nested it crawls. Four CPUs: the ACPI table knows exactly these.
-    arguments += ["-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "Skylake-Client,-monitor"]
-    arguments += ["-smp", "4,sockets=1,cores=2,threads=2", "-m", str(MEMORY_MIB)]
-    if options.numa:
-        for node, cpus in enumerate(("0-1", "2-3")):
-            arguments += ["-object", f"memory-backend-ram,id=m{node},size={MEMORY_MIB // 2}M"]
+def check(options: Options, cache: Path) -> None:
+    """Raise ``NotHere`` when this machine cannot be started, for want of a program, a kernel or a guest's own tree."""
+    kernels.check_tools()
+    kernels.find(options.kernel, cache)
+    if options.foreign:
+        kernels.tool(kernels.EMULATORS[options.hardware.arch][0])
+        guestroot.find("arm64", cache)
+
+
+def command_line(
+    options: Options, kernel: kernels.Kernel, work: Path, table: Path | None, shares: list[Path]
+) -> list[str]:
+    """The arguments of QEMU, without the two file descriptors that ``Qemu`` adds. ``table``: the ACPI table's file,
+    where the machine has one."""
+    has = replace(options.hardware, nodes=2) if options.numa else options.hardware
+    program = kernels.EMULATORS[has.arch][0] if options.foreign else "qemu-system-x86_64"
+    arguments = [kernels.tool(program), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+    # Never KVM: it has no such registers, and nested it crawls.
+    arguments += ["-accel", "tcg,thread=multi", "-machine", "virt" if options.foreign else "q35", "-cpu", has.cpu]
+    arguments += ["-smp", f"{has.cpus},sockets={has.sockets},cores={has.cores},threads={has.threads}"]
+    arguments += ["-m", str(has.memory_mib), "-serial", f"file:{work / 'console'}"]
+    if has.nodes > 1:
+        for node, cpus in enumerate(has.nodes_cpus()):
+            arguments += ["-object", f"memory-backend-ram,id=m{node},size={has.memory_mib // has.nodes}M"]
             arguments += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
-    arguments += ["-acpitable", f"file={table}", "-device", "pc-testdev", "-device", "isa-debug-exit,iobase=0xf4"]
-    arguments += ["-serial", f"file:{work / 'console'}", "-chardev", "null,id=scratch"]
-    # The second UART's scratch register (0x2ff) is where the ACPI table reads the temperature.
-    arguments += ["-device", "isa-serial,index=1,chardev=scratch"]
+    if table is not None:
+        arguments += ["-acpitable", f"file={table}", "-device", "pc-testdev", "-device", "isa-debug-exit,iobase=0xf4"]
+        # The second UART's scratch register (0x2ff) is where the ACPI table reads the temperature.
+        arguments += ["-chardev", "null,id=scratch", "-device", "isa-serial,index=1,chardev=scratch"]
     if options.disk:
         # A power cut loses the guest's page cache; the host's outlives QEMU, so QEMU's own flushes would only cost.
         arguments += ["-drive", f"file={options.disk},format=raw,if=none,id=disk,cache=unsafe"]
@@ -71,7 +102,9 @@ def command_line(options: Options, kernel: kernels.Kernel, work: Path, table: Pa
     for number, folder in enumerate(shares):
         arguments += ["-fsdev", f"local,id=s{number},path={folder},security_model=none,readonly=on,multidevs=remap"]
         arguments += ["-device", f"virtio-9p-pci,fsdev=s{number},mount_tag=s{number}"]
-    append = f"console=ttyS0 quiet panic=-1 mitigations=off {options.append}".strip()
+    append = (
+        f"console={'ttyAMA0' if options.foreign else 'ttyS0'} quiet panic=-1 mitigations=off {options.append}".strip()
+    )
     return [*arguments, "-kernel", str(kernel.vmlinux), "-initrd", str(work / "initrd"), "-append", append]
 
 
@@ -160,14 +193,16 @@ def console(work: Path, lines: int = 25) -> str:
 def launch(options: Options, work: Path, cache: Path) -> Qemu:
     """Start a machine; it has booted once the server's first line arrives."""
     kernel = kernels.find(options.kernel, cache)
-    shares = images.shared_folders()
+    root = guestroot.find("arm64", cache) if options.foreign else None
+    shares = images.shared_folders(root)
     variables = {
-        "shares": "; ".join(f"share s{number} '{folder}'" for number, folder in enumerate(shares)),
+        "shares": "; ".join(f"share s{n} '{inside}'" for n, inside in enumerate(shares.values())),
         "disk": "yes" if options.disk else "no",
         "cgroup": options.cgroup,
         "init": options.init,
         "project": str(images.CHECKOUT),
-        "python": str(Path(sys.executable).resolve()),
+        "python": options.python if options.foreign else str(Path(sys.executable).resolve()),
     }
-    (work / "initrd").write_bytes(images.initrd(kernel, variables))
-    return Qemu(command_line(options, kernel, work, images.acpi_table(cache), shares), work)
+    (work / "initrd").write_bytes(images.initrd(kernel, variables, root))
+    table = None if options.foreign else images.acpi_table(cache, options.hardware)
+    return Qemu(command_line(options, kernel, work, table, list(shares)), work)

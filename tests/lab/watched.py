@@ -2,7 +2,9 @@
 
 Runs inside the guest: standard library only, one file. Left out, because the kernel changes it by itself or because it
 is only a consequence: ``effective_affinity*`` of interrupts (follows the mask), ``scaling_cur_freq`` (the present
-frequency), counters, and threads that began after the first look or have ended since (kworkers come and go).
+frequency), counters, and threads that began after the first look or have ended since (kworkers come and go). A thread
+is given with the CPUs on which it may run now, with its raw mask (which has offline CPUs too, and is told without those
+that this machine does not have), with its policy, priority and nice value, and with its control groups.
 ``scaling_max_freq`` is in it, and throttling changes it: do not compare while the zone is hot.
 """
 
@@ -68,6 +70,7 @@ PATTERNS = (
     "/etc/tuned/*",
 )
 PF_WQ_WORKER = 0x20
+POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 CGROUP = "/sys/fs/cgroup"
 CGROUP_FILES = ("cgroup.subtree_control", "cgroup.type", "cpu.max", "cpuset.cpus", "cpuset.cpus.exclusive")
 CGROUP_FILES += ("cpuset.cpus.partition", "cpuset.mems", "cpuset.cpu_exclusive", "cpuset.sched_load_balance")
@@ -85,14 +88,15 @@ def watched_tree() -> dict[str, str]:
         for name in CGROUP_FILES:
             if name in files:
                 tree[f"{folder}/{name}"] = _text(f"{folder}/{name}")
+    present = _cpus(_text(f"{CPU}/present"))
     for pid in os.listdir("/proc"):
         if pid.isdigit() and int(pid) != os.getpid():
-            tree.update(_tasks(pid))
+            tree.update(_tasks(pid, present))
     return tree
 
 
-def _tasks(pid: str) -> dict[str, str]:
-    """Affinity and cgroup of each thread of a process, under a name that no later thread with the same number gets."""
+def _tasks(pid: str, present: set[int]) -> dict[str, str]:
+    """Each thread of a process, under a name that no later thread with the same number gets."""
     found = {}
     try:
         threads = os.listdir(f"/proc/{pid}/task")
@@ -103,16 +107,39 @@ def _tasks(pid: str) -> dict[str, str]:
             stat = _text(f"/proc/{pid}/task/{tid}/stat")
             name, rest = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
             began = rest[19]
-            cpus = ",".join(map(str, sorted(os.sched_getaffinity(int(tid)))))
-            if int(rest[6]) & PF_WQ_WORKER:
+            cpus = f"{_listed(os.sched_getaffinity(int(tid)))} of {_listed(_raw_mask(pid, tid) & present)}"
+            # A worker of one CPU is bound to it ("kworker/2:1"); the others ("kworker/u8:0") follow their workqueue.
+            if int(rest[6]) & PF_WQ_WORKER and not name.partition("/")[2][:1].isdigit():
                 cpus = "as its workqueue says"
+            policy = POLICIES.get(int(rest[38]), f"policy {rest[38]}")
             groups = "+".join(line.split(":", 1)[1] for line in _text(f"/proc/{pid}/task/{tid}/cgroup").splitlines())
         except (OSError, ValueError, IndexError):
             continue
         # A worker renames itself with what it works on, so only the number and the start identify it.
         label = "kworker" if name.startswith("kworker") else name
-        found[f"task {tid} {label} began {began}"] = f"cpus {cpus} in {groups}"
+        found[f"task {tid} {label} began {began}"] = f"cpus {cpus}, {policy} {rest[37]} nice {rest[16]}, in {groups}"
     return found
+
+
+def _raw_mask(pid: str, tid: str) -> set[int]:
+    """The mask as the kernel keeps it: sched_getaffinity leaves out CPUs that are offline."""
+    for line in _text(f"/proc/{pid}/task/{tid}/status").splitlines():
+        if line.startswith("Cpus_allowed_list:"):
+            return _cpus(line.split(":", 1)[1].strip())
+    raise ValueError(tid)
+
+
+def _cpus(text: str) -> set[int]:
+    """The CPUs of a list such as 0-1,3."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def _listed(cpus: set[int]) -> str:
+    return ",".join(map(str, sorted(cpus)))
 
 
 def _text(path: str) -> str:

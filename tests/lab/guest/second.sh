@@ -14,7 +14,7 @@ if [ "$cgroup" = v1 ]; then
         $box mkdir "/sys/fs/cgroup/$controller"
         $box mount -t cgroup -o "$controller" cgroup "/sys/fs/cgroup/$controller"
     done
-else
+elif [ "$cgroup" = v2 ]; then
     $box mount -t cgroup2 cgroup2 /sys/fs/cgroup
 fi
 $box mkdir -p /srv/jitter-workshop

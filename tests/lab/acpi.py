@@ -1,0 +1,73 @@
+"""The lab's ACPI table for any number of CPUs: ``guest/lab.asl`` with what depends on the hardware filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.lab.shapes import Hardware
+
+SOURCE = Path(__file__).with_name("guest") / "lab.asl"
+REGISTERS = 4
+"""Bytes that QEMU's pc-testdev has for P-states; further CPUs share them."""
+DOMAIN = 2
+"""CPUs of a shared frequency domain."""
+PERFORMANCE = 0xFF000000
+"""Where pc-testdev has memory; each CPU has so many bytes of it for its performance controls."""
+PERFORMANCE_BYTES = 64
+HIGHEST, NOMINAL, LOWEST_NONLINEAR, LOWEST = 200, 120, 60, 20
+NOMINAL_MHZ, LOWEST_MHZ = 3000, 500
+
+
+def source(hardware: Hardware) -> str:
+    """The table in ACPI's source language."""
+    names = [f"\\_SB.CPUS.C{cpu:03X}" for cpu in range(hardware.cpus)]
+    filled = {
+        "EXTERNALS": "\n".join(f"    External ({name}, ProcessorObj)" for name in names),
+        "PROCESSORS": "\n".join(_processor(name, cpu, hardware) for cpu, name in enumerate(names)),
+        "NOTIFY": "\n".join(f"                    Notify ({name}, 0x80)" for name in names),
+        "NAMES": ", ".join(names),
+        "PLATFORM": PLATFORM if hardware.pstates == "cppc" else "",
+    }
+    text = SOURCE.read_text()
+    for word, value in filled.items():
+        text = text.replace(f"@{word}@", value.strip())
+    return text
+
+
+def _processor(name: str, cpu: int, hardware: Hardware) -> str:
+    register = f"ResourceTemplate () {{ Register (SystemIO, 8, 0, {0xE0 + cpu % REGISTERS:#x}, 1) }}"
+    domain, members = (cpu // DOMAIN, DOMAIN) if hardware.pstates == "shared" else (cpu, 1)
+    states = "LPSE" if cpu >= hardware.cpus - hardware.slow else "LPSS"
+    return f"""    Scope ({name}) {{
+        Name (_PCT, Package () {{
+            {register},
+            {register} }})
+        Method (_PSS) {{ Return ({states}) }}
+        Method (_PPC) {{ Return (LPPC) }}
+        Name (_PSD, Package () {{ Package () {{ 5, 0, {domain}, 0xFC, {members} }} }})
+        Method (_CST) {{ Return (LCST) }}
+        {_performance(cpu) if hardware.pstates == "cppc" else ""}
+    }}"""
+
+
+PLATFORM = r"""/* Whatever the system asks of the platform it can have, collaborative performance control as well. */
+    Scope (\_SB) { Method (_OSC, 4) { Return (Arg3) } }"""
+
+
+def _performance(cpu: int) -> str:
+    """``_CPC``, version 3 (ACPI 6.5, 8.4.6.1): fixed figures, and controls that lie in memory and do nothing."""
+
+    def register(n: int) -> str:
+        at = PERFORMANCE + cpu * PERFORMANCE_BYTES + 4 * n
+        return f"ResourceTemplate () {{ Register (SystemMemory, 32, 0, {at:#x}, 3) }}"
+
+    none = "ResourceTemplate () { Register (SystemMemory, 0, 0, 0, 0) }"
+    entries = [
+        *("23", "3", str(HIGHEST), str(NOMINAL), str(LOWEST_NONLINEAR), str(LOWEST)),
+        *(none, register(0), register(1), register(2)),  # guaranteed; desired, minimum, maximum
+        *(none, none, none),  # tolerance, time window, wrap-around
+        *(register(3), register(4), register(5), register(6)),  # reference, delivered, limited, enable
+        *(none, none, none),  # autonomous: selection, window, preference
+        *(str(NOMINAL), str(LOWEST_MHZ), str(NOMINAL_MHZ)),
+    ]
+    return f"Name (_CPC, Package () {{ {', '.join(entries)} }})"
