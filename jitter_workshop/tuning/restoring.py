@@ -127,6 +127,7 @@ class _Way:
     restored: list[Restored] = field(default_factory=list)
     left: list[LeftAlone] = field(default_factory=list)
     struck: list[tuple[Entry, Recorder, str]] = field(default_factory=list)
+    undone: dict[str, list[Entry]] = field(default_factory=dict)
     switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
 
     # What is to be given back -----------------------------------------------------------------------------------
@@ -136,6 +137,9 @@ class _Way:
         by_path: dict[str, list[tuple[Entry, Recorder]]] = {}
         standing: list[Entry] = []
         for journal, recorder in self.journals:
+            for entry in journal.entries.values():
+                if entry.state == "undone" and not void(entry, self.boot_id):
+                    self.undone.setdefault(entry.path, []).append(entry)
             for entry in journal.active:
                 asked = not only or entry.tunable in only or bool(entry.owed)
                 if void(entry, self.boot_id):
@@ -193,12 +197,10 @@ class _Way:
     def _look_further_back(self, chain: _Chain) -> None:
         """Take the value before an earlier write of ours for the target where the setting says it: a restore that was
         cut short had given back all of them, and could write it down for the earlier one only."""
-        for journal, _ in self.journals:
-            for entry in journal.entries.values():
-                older = (entry.journal, entry.n) < (chain.entries[0][0].journal, chain.entries[0][0].n)
-                if entry.state == "undone" and entry.path == chain.path and older and chain.first is not None:
-                    if not void(entry, self.boot_id) and chain.kind.same(chain.first, entry.before):
-                        chain.target = entry.before
+        for entry in self.undone.get(chain.path, ()):
+            older = (entry.journal, entry.n) < (chain.entries[0][0].journal, chain.entries[0][0].n)
+            if older and chain.first is not None and chain.kind.same(chain.first, entry.before):
+                chain.target = entry.before
 
     def _break_of(self, kind: Kind, entries: list[tuple[Entry, Recorder]]) -> int:
         """How many of the oldest entries lie below a value of somebody else's that a later one was written over."""
