@@ -47,7 +47,7 @@ class _Way:
     blocked: set[tuple[str, str]] = field(default_factory=set)
     needs_reboot: bool = False
     all: list[Entry] = field(default_factory=list)
-    chain: list[Entry] = field(default_factory=list)
+    chain: dict[tuple[str, str], list[Entry]] = field(default_factory=dict)
     forget: bool = False
 
     def first_before(self, entry: Entry) -> str:
@@ -57,10 +57,10 @@ class _Way:
     def further_back(self, entry: Entry, kind: Kind, found: str) -> bool:
         """Whether the setting says what stood there before an earlier write of ours: a restore that was cut short had
         given back this one and those in between, and could not write it down."""
-        for earlier in self.chain:
+        for earlier in self.chain[entry.kind, entry.path]:
             if earlier is entry:
                 return False
-            if (earlier.kind, earlier.path) == (entry.kind, entry.path) and kind.same(found, earlier.before):
+            if kind.same(found, earlier.before):
                 return True
         return False
 
@@ -88,9 +88,9 @@ def restore(
     ]
     everything = [e for _, _, part in mine for e in part]
     way = _Way(root, writer, boot_id, culprit, _ours_at_start(root, everything), all=everything, forget=forget)
-    way.chain = [
-        e for journal, _ in journals for e in journal.entries.values() if e.state != "refused" and not void(e, boot_id)
-    ]
+    for e in (e for journal, _ in journals for e in journal.entries.values()):
+        if e.state != "refused" and not void(e, boot_id):
+            way.chain.setdefault((e.kind, e.path), []).append(e)
     for _, recorder, entries in reversed(mine):
         for entry in reversed(entries):
             _undo(way, entry, recorder)
