@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 from jitter_workshop.model.record import dataclass
 
@@ -64,13 +64,19 @@ class Facts:
     vacates: bool = False
 
 
+def _with(found: Facts, **new: Any) -> Facts:
+    """The same facts but for some. (``dataclasses.replace`` loads what no reading verb has the time for.)"""
+    fields = {name: getattr(found, name) for name in Facts.__slots__}
+    return Facts(**fields | new)
+
+
 def facts(path: str, kind: str, value: str) -> Facts:
     """The facts of writing ``value`` to a setting."""
     if kind == "unit":
         return _condition(Facts("services"), QUIET, value != "active")
     found = _facts(path, kind, value)
     there = frozenset({f"{_THERE}{path.rpartition('/')[0]}"}) if path.startswith("/") else _NONE
-    return replace(found, needs=found.needs | there | {QUIET})
+    return _with(found, needs=found.needs | there | {QUIET})
 
 
 def _facts(path: str, kind: str, value: str) -> Facts:
@@ -129,7 +135,7 @@ def _of_groups(path: str, kind: str, value: str) -> Facts:
         return _condition(handed, f"{_THERE}controller in {folder}", bool(value))
     if kind == "cgroup":
         found = _folder(path, value, "groups")
-        return found if value != "absent" else replace(found, needs=frozenset({CPUS}), displaces=_BY_PARTITIONS)
+        return found if value != "absent" else _with(found, needs=frozenset({CPUS}), displaces=_BY_PARTITIONS)
     if kind == "cgroup-cpus":
         # The group may be a partition already: then another list is another partition.
         needs = frozenset({CPUS, f"{_THERE}controller in {top}"})
@@ -171,8 +177,8 @@ def _folder(path: str, value: str, group: str) -> Facts:
 def _condition(found: Facts, condition: str, on: bool) -> Facts:
     """The facts of a write that makes a condition, or ends it."""
     if on:
-        return replace(found, makes=found.makes | {condition})
-    return replace(found, ends=found.ends | {condition})
+        return _with(found, makes=found.makes | {condition})
+    return _with(found, ends=found.ends | {condition})
 
 
 def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from jitter_workshop.errors import UsageError
@@ -79,7 +78,16 @@ def _merged(earlier: Write, later: Write) -> Write:
     kind = earlier.kind if kind_of(earlier.kind).always else later.kind
     noted = kind_of(later.kind).same(later.before, later.after)
     after = earlier.after if noted else later.after
-    return replace(later, before=earlier.before, after=after, kind=kind, then=later.then or earlier.then)
+    return Write(
+        path=later.path,
+        before=earlier.before,
+        after=after,
+        kind=kind,
+        why=later.why,
+        risk=later.risk,
+        then=later.then or earlier.then,
+        lease=later.lease or earlier.lease,
+    )
 
 
 def wanted_by_status(host: Host) -> tuple[Wanted, ...]:

@@ -408,7 +408,7 @@ class _Way:
         says = chain.kind.read(self.root, chain.path).text
         entry, recorder = chain.entries[-1]
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
-        why = f"{waits}: the host does not keep {quoted(chain.target)} before that" if waits else chain.why
+        why = f"the host keeps {quoted(chain.target)} only when this has ended: {waits}" if waits else chain.why
         if chain.holds:
             words = f"giving back another setting changed it, and it could not be set again: {why}"
             self.left.append(LeftAlone(entry.tunable, chain.path, chain.target, says, words))
@@ -419,9 +419,8 @@ class _Way:
         for one, its in chain.entries:
             one.owed = why
             its.owed(one.n, why)
-        self.left.append(
-            LeftAlone(entry.tunable, chain.path, entry.after, says, f"{why}; 'restore' tries again to give it back")
-        )
+        words = f"{why}; 'restore' tries again then" if waits else why
+        self.left.append(LeftAlone(entry.tunable, chain.path, entry.after, says, words))
 
     def _tell_foreign(self, chain: _Chain) -> None:
         for position, (entry, recorder) in enumerate(reversed(chain.entries)):

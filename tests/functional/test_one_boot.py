@@ -340,7 +340,7 @@ def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWork
     walk.boots.choose(once=True)
     plan = walk.plan()
     assert plan.words == WORDS
-    assert [change.kind for change in plan.changes] == ["grub-entry", "grub-once", "grub-next", "grub-once"]
+    assert [change.kind for change in plan.changes] == ["grub-entry", "grub-once", "grub-once", "grub-next"]
     assert plan.text.startswith("For the next boot alone")
     walk.boots.choose(once=False)
     assert [change.kind for change in walk.plan().changes] == ["grub", "grub"]

@@ -397,6 +397,6 @@ def test_a_restore_killed_anywhere(place: Path) -> None:
     for after in range(1, 40):
         box = cuthosts.debian(place / str(after))
         found = survey(box, killed_in_restore(after, *TWO), since=lambda _, box=box: box.mark)
-        all_back(found, 5)
+        all_back(found, 0)
         total += found.distinct
-    assert total > 2_000
+    assert total > 1_900
