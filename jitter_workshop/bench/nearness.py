@@ -44,11 +44,12 @@ def how_near(topology: Topology, cpus: CpuSet) -> str:
     if any(same_core(a, b) for a, b in pairs):
         if not all(same_core(a, b) for a, b in pairs):
             return "some of them threads of one core"
-        others = (
-            "the other cores are on other nodes"
-            if topology.online - _on_node(topology, nodes[0])
-            else "there is no other"
-        )
+        if topology.online - _on_node(topology, nodes[0]):
+            others = "the other cores are on other nodes"
+        elif topology.online - cpus - topology.siblings_of(cpus):
+            others = "the other core is left for everything else"
+        else:
+            others = "there is no other"
         return f"threads of one core, which slow each other down: {others}"
     shared = [share_cache(topology, a, b) for a, b in pairs]
     if all(shared):

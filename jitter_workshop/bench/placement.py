@@ -6,9 +6,8 @@ for everybody else; that share their last-level cache; of one core type; and awa
 the machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller runs on the
 same node and never on CPU 0's core, or not at all.
 
-Where a host is too small for that, what is wished for first wins: of two nodes with one core each it is the two threads
-of the second core, because they share a node and leave the first core to everybody else; of two cores on one node it is
-one thread of each, and their siblings do the housekeeping.
+Where a host is too small for that, everybody else still gets a core of their own: of two cores with two threads each, on
+one node or on two, it is the two threads of the second core. One thread of each core would share it with all the rest.
 """
 
 from __future__ import annotations
@@ -191,6 +190,7 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
     together, quiet = same_core(a, b), a.id in isolated and b.id in isolated
     return (
         together or not quiet,
+        _crowded(topology, a, b),
         a.node != b.node or (together and 0 in a.smt_siblings),
         together,
         not quiet,
@@ -204,6 +204,12 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
         a.id,
         b.id,
     )
+
+
+def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
+    """Whether everything else would have to run on the cores of these two, for want of others."""
+    left = topology.allowed - CpuSet.of([a.id, b.id])
+    return bool(left) and not left - topology.siblings_of(CpuSet.of([a.id, b.id]))
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:

@@ -11,6 +11,7 @@ from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.registry import tunables
+from jitter_workshop.tuning.switched import Switched, read_switched
 
 _SHOWN = 60
 """Characters of a drifted value that its reason quotes."""
@@ -26,20 +27,25 @@ class Standing(Protocol):
     @property
     def kind(self) -> str: ...
     @property
+    def before(self) -> str: ...
+    @property
     def after(self) -> str: ...
 
 
 def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Standing] = ()) -> tuple[Assessment, ...]:
     """Each tunable's Assessment (``chosen`` or all of them), in the order of the registry. ``standing``: what we set
     on this host and have not given back: where it no longer stands, the Assessment says that it drifted."""
+    writes = list(standing)
     set_by_us: dict[str, list[Standing]] = {}
-    for entry in standing:
+    # Of several writes to a setting, whichever tunables' they are, the last one counts.
+    for entry in {entry.path: entry for entry in writes}.values():
         set_by_us.setdefault(entry.tunable, []).append(entry)
+    switched = read_switched(host.root, writes) if writes else None
     found: list[Assessment] = []
     for tunable in chosen or tunables():
         try:
             assessment = tunable.assess(host)
-            drift = find_drift(host, tunable, set_by_us.get(tunable.id, ()))
+            drift = find_drift(host, tunable, set_by_us.get(tunable.id, ()), switched)
         except Exception as error:
             # One check that fails must not hide all the others; what is said here is a mistake to be reported.
             found.append(tunable.missing(Unavailable(f"a mistake in this program: {type(error).__name__}: {error}")))
@@ -48,19 +54,26 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[St
     return tuple(found)
 
 
-def find_drift(host: Host, tunable: Tunable, standing: Iterable[Standing]) -> Drift | None:
-    """The first setting of ours that says something else now; None where all stand. What has gone (a task that ended, a
-    device that left) has not drifted. The last of several writes to one path is the one that counts."""
-    last = {(entry.kind, entry.path): entry for entry in standing}
-    for entry in last.values():
+def find_drift(
+    host: Host, tunable: Tunable, standing: Iterable[Standing], switched: Switched | None = None
+) -> Drift | None:
+    """The first setting of ours that says something else now; None where all stand.
+
+    What has gone (a task that ended, a device that left) has not drifted, nor what the kernel made of a setting when we
+    switched CPUs or sets (``switched``), nor what was only noted.
+    """
+    for entry in {entry.path: entry for entry in standing}.values():
         try:
             kind = kind_of(entry.kind)
         except ValueError:
             continue
-        if kind.fleeting:
+        if kind.fleeting or kind.self_moving:
             continue
         found = kind.read(host.root, entry.path).text
-        if found is None or kind.same(found, entry.after):
+        if found is None or kind.same(found, entry.after) or kind.same(entry.before, entry.after):
+            continue
+        known = (entry.before, entry.after)
+        if switched and kind.by_kernel(host.root, entry.path, found, known, switched):
             continue
         return Drift(entry.path, entry.after, found, likely_culprit(host, tunable))
     return None

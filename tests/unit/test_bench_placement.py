@@ -215,11 +215,12 @@ def test_four_cpus_run_all_three_threads() -> None:
     assert placement.housekeeping == (0,)
 
 
-def test_two_cores_with_two_threads_each_are_not_filled() -> None:
-    placement = choose(host(cores=2, threads=2), Wish())
+def test_of_two_cores_with_two_threads_each_one_is_left_for_everybody_else() -> None:
+    machine = host(cores=2, threads=2)
+    placement = choose(machine, Wish())
     assert placement.journaller is None
-    assert {core(host(cores=2, threads=2), c) for c in placement.hot} == {0, 1}
-    assert "shares cores with the run" in placement.why
+    assert {core(machine, c) for c in placement.hot} == {1}
+    assert {core(machine, c) for c in placement.housekeeping} == {0}
 
 
 def test_a_server_with_two_packages_stays_in_one_cache() -> None:

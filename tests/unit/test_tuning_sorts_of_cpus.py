@@ -78,20 +78,20 @@ def planned(host: Host, *names: str) -> list[Change]:
         (
             NEIGHBOURS,
             (),
-            "1-2",
+            "2-3",
             "",
-            "0,3",
-            "cores that share a cache, not on CPU 0, but beside it",
-            "what runs on CPU 0,3 slows them down",
+            "0-1",
+            "which slow each other down: the other core is left for everything else, away from CPU 0",
+            "",
         ),
         (
             FAR_APART,
             (),
-            "1-2",
+            "1,3",
             "",
-            "0,3",
-            "cores that share a cache, not on CPU 0, but beside it",
-            "what runs on CPU 0,3 slows them down",
+            "0,2",
+            "which slow each other down: the other core is left for everything else, away from CPU 0",
+            "",
         ),
         (
             TWO_BY_TWO,
@@ -262,6 +262,9 @@ def test_a_thread_of_a_node_is_planned_once_and_goes_elsewhere_only_where_its_no
 
 def test_where_only_siblings_are_left_they_do_the_work(tmp_path: Path) -> None:
     more = {"proc/irq/default_smp_affinity": "f\n", "proc/interrupts": interrupts(range(4), {})}
-    host = looked_at(machine(tmp_path, NEIGHBOURS, more=more))[0]
+    root = machine(tmp_path, NEIGHBOURS, more=more)
+    host = looked_at(root)[0]
+    assert [(c.path, c.after) for c in planned(host, "irq-affinity")] == [("/proc/irq/default_smp_affinity", "3")]
+    host = Host(host.root, CpuSet((1, 2)))
     assert [(c.path, c.after) for c in planned(host, "irq-affinity")] == [("/proc/irq/default_smp_affinity", "9")]
     assert find("irqaffinity").assess(host).wanted == "irqaffinity=0,3"

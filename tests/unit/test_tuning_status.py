@@ -27,6 +27,7 @@ class Set:
     path: str
     after: str
     kind: str = "value"
+    before: str = "before"
 
 
 @pytest.fixture
@@ -91,6 +92,27 @@ def test_what_has_gone_and_what_no_kind_knows_has_not_drifted(host: Host) -> Non
 def test_of_two_writes_to_one_file_the_last_counts(host: Host) -> None:
     asked = [Set("governor", GOVERNOR, "performance"), Set("governor", GOVERNOR, "powersave")]
     assert find_drift(host, find("governor"), asked) is None
+
+
+def test_a_later_tunables_write_to_the_same_file_is_no_drift_of_the_earlier(host: Host) -> None:
+    hosttrees.write(host.root.root, hosttrees.irq(9, "0"))
+    path = "/proc/irq/9/smp_affinity_list"
+    asked = [Set("smt", path, "0-1", "irq-across"), Set("irq-affinity", path, "0", "cpu-list")]
+    said = assess_all(host, [find("smt"), find("irq-affinity")], asked)
+    assert [one.drifted for one in said] == [None, None]
+    hosttrees.write(host.root.root, hosttrees.irq(9, "1"))
+    drifted = assess_all(host, [find("smt"), find("irq-affinity")], asked)
+    assert [one.drifted is not None for one in drifted] == [False, True]
+
+
+def test_what_the_kernel_made_of_a_mask_when_our_set_came_is_no_drift(host: Host) -> None:
+    hosttrees.write(host.root.root, hosttrees.task(60, "x", allowed="0"))
+    mask = Set("kernel-threads", "sched_setaffinity(60@100)", "1", "affinity", before="0-1")
+    partition = Set("isolation", "/sys/fs/cgroup/jitter-workshop/cpuset.cpus", "1", "cgroup-cpus")
+    (alone,) = assess_all(host, [find("kernel-threads")], [mask])
+    assert alone.drifted is not None
+    (beside,) = assess_all(host, [find("kernel-threads")], [partition, mask])
+    assert beside.drifted is None
 
 
 def test_one_broken_check_hides_no_other(host: Host) -> None:
