@@ -29,7 +29,7 @@ FACTS: dict[str, dict[str, object]] = {
     "many": {"present": "0-31", "nodes": 2, "packages": 2, "siblings": 16, "domains": 32},
     "hpet": {"clock": "hpet"},
     "newest": {"smt": "on", "drivers": ["acpi-cpufreq"]},
-    "amd": {"drivers": ["amd-pstate"], "smt": "on"},
+    "amd": {"drivers": ["amd-pstate"], "siblings": 4},
     "hybrid": {"top_khz": ["1800000", "3000000"]},
     "arm64": {"machine": "aarch64", "present": "0-3", "drivers": []},
 }
