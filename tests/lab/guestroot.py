@@ -1,25 +1,38 @@
 """The programs of a guest with another processor than this host's: Python, what it needs, and busybox for the rest.
 
-``fetch`` unpacks Debian's packages of that architecture into the cache, from the release that this host's packages are
-of; nothing of them is installed. ``find`` looks, and never downloads.
+``fetch`` unpacks Debian's packages of that architecture into the cache; nothing of them is installed. What measuring
+needs besides is built here by a cross compiler: the one compiled module that Debian does not have, when the tree is
+fetched, and the project's native core, whenever its sources have changed (``native``). ``find`` looks, and never
+downloads.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import shutil
 import subprocess
+import sys
+import sysconfig
 import tempfile
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from tests.lab import apt, kernels
 
 SUITE = "bookworm"
-WANTED = ("python3.11", "busybox-static")
+WANTED = ("python3.11", "busybox-static", "python3-psutil", "python3-cffi-backend")
 PYTHON = "/usr/bin/python3.11"
 # What these packages depend on for their installation, which does not happen here.
 LEFT_OUT = ("perl", "libperl", "mime-support", "mailcap", "media-types", "dpkg", "install-info", "tar")
-LAYOUT = "1"
+LAYOUT = "2"
+COMPILER = "aarch64-linux-gnu-gcc"
+NATIVE = Path(__file__).resolve().parents[2] / "native"
+MODULES = Path("usr/lib/python3/dist-packages")
+VERSION = (3, 11)
+"""Of the guest's Python: what is compiled here is for the headers of this one."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,68 @@ class GuestRoot:
     @property
     def busybox(self) -> Path:
         return self.folder / "usr" / "bin" / "busybox"
+
+
+def cannot_measure(cache: Path) -> str:
+    """Why nothing can be measured in such a guest, "" where it can."""
+    if not list((find("arm64", cache).folder / MODULES).glob("pyhdrh.*")):
+        return f"no {COMPILER}, or no Python {'.'.join(map(str, VERSION))}, when its programs were fetched"
+    try:
+        kernels.tool(COMPILER)
+    except kernels.NotHere as reason:
+        return str(reason)
+    return ""
+
+
+def native(cache: Path) -> bytes:
+    """The project's native core for the guest, built where its sources have changed. Raises ``NotHere``."""
+    sources = sorted(path for path in NATIVE.iterdir() if path.suffix in (".c", ".h", ".py"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    built = cache / f"arm64-native-{digest}.so"
+    if not built.exists():
+        with tempfile.TemporaryDirectory(prefix="native-", dir=cache) as scratch:
+            glue = Path(scratch) / "glue.c"
+            _builder().emit_c_code(str(glue))
+            files = [glue, *(path for path in sources if path.suffix == ".c" and not path.name.startswith("_"))]
+            options = ["-std=c11", "-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030B0000", f"-I{NATIVE}", "-pthread"]
+            _compile(files, Path(scratch) / "native.so", options)
+            (Path(scratch) / "native.so").replace(built)
+    return built.read_bytes()
+
+
+def _builder() -> Any:
+    """cffi's builder, as ``native/build_native.py`` has it."""
+    spec = importlib.util.spec_from_file_location("build_native", NATIVE / "build_native.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.ffibuilder
+
+
+def _compile(sources: list[Path], target: Path, options: list[str]) -> None:
+    include = sysconfig.get_paths()["include"]
+    command = [kernels.tool(COMPILER), "-O2", "-shared", "-fPIC", f"-I{include}", *options, *map(str, sources)]
+    done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode:
+        raise kernels.NotHere(f"{target.name} cannot be built for the guest: {done.stderr[-500:]}")
+
+
+def _histograms(work: Path, modules: Path) -> None:
+    """The histogram library: its Python files are this environment's, its compiled part is built from its sources."""
+    import hdrh
+
+    assert hdrh.__file__ is not None
+    wanted = f"hdrhistogram=={metadata.version('hdrhistogram')}"
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", wanted]
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False, timeout=300)
+    archives = list(work.glob("hdrhistogram-*.tar.gz"))
+    if done.returncode or not archives:
+        raise kernels.NotHere(f"the sources of {wanted} cannot be had: {done.stderr[-300:]}")
+    shutil.unpack_archive(archives[0], work / "hdrhistogram")
+    _compile(sorted((work / "hdrhistogram").glob("*/src/*.c")), modules / "pyhdrh.cpython-311-aarch64-linux-gnu.so", [])
+    ignored = shutil.ignore_patterns("__pycache__", "test*")
+    shutil.copytree(Path(hdrh.__file__).parent, modules / "hdrh", ignore=ignored)
 
 
 def find(architecture: str, cache: Path) -> GuestRoot:
@@ -61,6 +136,8 @@ def fetch(architecture: str, cache: Path) -> GuestRoot:
         for package in sorted(work.glob("*.deb")):
             subprocess.run(["dpkg-deb", "-x", str(package), str(tree)], check=True, timeout=120)
         _merge(tree)
+        if shutil.which(COMPILER) and sys.version_info[:2] == VERSION:
+            _histograms(work, tree / MODULES)
         _applets(tree / "usr" / "bin")
         (tree / "complete").touch()
         target = cache / f"{architecture}-root-{LAYOUT}"

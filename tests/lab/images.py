@@ -108,7 +108,9 @@ def shared_folders(root: GuestRoot | None = None) -> dict[Path, Path]:
     return {folder: folder for folder in shared}
 
 
-def initrd(kernel: kernels.Kernel, options: dict[str, str], root: GuestRoot | None = None) -> bytes:
+def initrd(
+    kernel: kernels.Kernel, options: dict[str, str], root: GuestRoot | None = None, native: bytes = b""
+) -> bytes:
     """The initrd for a kernel; ``options`` are shell variables that the guest's two scripts read. ``root``: where the
     guest has programs of its own, those."""
     program, plain = stat.S_IFREG | 0o755, stat.S_IFREG | 0o644
@@ -122,6 +124,8 @@ def initrd(kernel: kernels.Kernel, options: dict[str, str], root: GuestRoot | No
         ("lab/options", plain, "".join(f"{k}={shlex.quote(v)}\n" for k, v in options.items()).encode()),
         ("lab/order", plain, "\n".join(module.stem for module in kernel.modules).encode() + b"\n"),
     ]
+    if native:
+        entries.append(("lab/native.so", program, native))
     entries += [(f"lab/modules/{module.name}", plain, module.read_bytes()) for module in kernel.modules]
     entries += [(f"lab/skeleton/etc/{name}", plain, text.encode()) for name, text in ETC.items()]
     # Nobody but root may sudo until a test writes a rule; a password is never right.

@@ -54,6 +54,8 @@ LAYOUT = "1"
 EMULATORS = {"aarch64": ("qemu-system-aarch64", "qemu-system-arm")}
 """Of other processors: the program, and its package."""
 
+COMPILERS = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"}
+
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "iasl": "acpica-tools",
@@ -89,7 +91,7 @@ def tool(name: str) -> str:
     """The path of a program that the lab needs, also where an ordinary user's PATH leaves out the sbin folders."""
     found = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin")
     if found is None:
-        package = (TOOLS | dict(EMULATORS.values())).get(name, name)
+        package = (TOOLS | dict(EMULATORS.values()) | COMPILERS).get(name, name)
         raise NotHere(f"{name} is not installed (Debian: apt install {package})")
     return found
 

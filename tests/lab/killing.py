@@ -123,6 +123,7 @@ def serve(request: dict[str, Any], **options: str) -> Any:
 
 
 RESTORE = {"id": 1, "verb": "restore"}
+FORGET = RESTORE | {"forget": True}
 
 
 def cut(cpus: str, step: str, *words: str) -> None:
@@ -168,8 +169,8 @@ def drawn(seed: str, number: int, apply: int, restore: int) -> list[tuple[str, i
 
 def main(cpus: str, points: str, *words: str) -> None:
     """Print a JSON object: how many steps an apply of ``words`` (none: all that status would improve) takes, and for
-    each moment what was wrong after the restore. What was wrong once is the baseline of the next moment, so that each
-    one answers for itself."""
+    each moment what was wrong after the restore. What was wrong once is forgotten, and the baseline of the next
+    moment, so that each one answers for itself."""
     number, _, seed = points.partition(":")
     chosen = words or wanted(cpus)
     before = watched_tree()
@@ -180,6 +181,7 @@ def main(cpus: str, points: str, *words: str) -> None:
     lines = differences(before, after)
     if back["left_alone"] or lines:
         wrong.append([-1, "unkilled", back["left_alone"], lines])
+        serve(FORGET)
         before = after
     if seed:
         moments = drawn(seed, int(number), len(forth), len(way_back))
@@ -200,6 +202,7 @@ def main(cpus: str, points: str, *words: str) -> None:
         if back["left_alone"] or lines:
             steps = forth if verb == "apply" else way_back
             wrong.append([moment, f"{verb}: {steps[min(moment // 2, len(steps) - 1)]}", back["left_alone"], lines])
+            serve(FORGET)
             before = after
         progress = {
             "verb": verb,

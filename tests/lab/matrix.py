@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.lab import kernels, machine, watched
+from tests.lab import guestroot, kernels, machine, watched
 from tests.lab.conftest import CACHE
 from tests.lab.machine import Machine
 from tests.lab.qemu import LabError, LabTimeout, Options, PowerLost
@@ -44,8 +44,6 @@ CUT_S = 240.0
 MEASURE_S = 240.0
 GRUB = "update-grub"
 """Whether GRUB's menu can be made anew in a guest without a boot disk is not what is tried."""
-NOT_MEASURED = "not run: the packages with compiled parts are this host's"
-
 Row = dict[str, Any]
 
 
@@ -215,6 +213,11 @@ def drawn_cuts(steps: dict[str, list[str]], number: int) -> Iterator[tuple[str, 
         yield verb, 2 * step + draw.randrange(2)
 
 
+def cannot_measure(shape: Shape) -> str:
+    """Why there is no measuring on such a machine, "" where there is."""
+    return "" if shape.hardware.arch == "x86_64" else guestroot.cannot_measure(CACHE)
+
+
 def measured(lab: Machine) -> Row:
     """A quick run: its seconds, exit code, and whether it is complete."""
     started = time.monotonic()
@@ -255,8 +258,8 @@ def row_of(shape: Shape, wanted: argparse.Namespace) -> Row:
             with part("kills") as put:
                 lab.boot()
                 put(kills(lab, shape, words, wanted.kills))
-        if wanted.measure and shape.hardware.arch != "x86_64":
-            row["measure"] = {"refused": NOT_MEASURED}
+        if wanted.measure and (why := cannot_measure(shape)):
+            row["measure"] = {"refused": f"not run: {why}"}
         elif wanted.measure:
             with part("measure") as put:
                 lab.boot()

@@ -203,6 +203,7 @@ def launch(options: Options, work: Path, cache: Path) -> Qemu:
         "project": str(images.CHECKOUT),
         "python": options.python if options.foreign else str(Path(sys.executable).resolve()),
     }
-    (work / "initrd").write_bytes(images.initrd(kernel, variables, root))
+    native = b"" if root is None or guestroot.cannot_measure(cache) else guestroot.native(cache)
+    (work / "initrd").write_bytes(images.initrd(kernel, variables, root, native))
     table = None if options.foreign else images.acpi_table(cache, options.hardware)
     return Qemu(command_line(options, kernel, work, table, list(shares)), work)

@@ -98,8 +98,8 @@ _SHAPES = (
     Shape(
         "amd",
         "An AMD processor whose driver takes the kernel's wishes (amd-pstate, passive).",
-        "3",
-        Hardware(cpu=AMD, pstates="cppc"),
+        "2-3",
+        Hardware(cores=4, threads=1, cpu=AMD, pstates="cppc"),
         append=f"amd_pstate=passive {TRUSTED}",
     ),
     Shape(

@@ -139,7 +139,14 @@ def _cpus(text: str) -> set[int]:
 
 
 def _listed(cpus: set[int]) -> str:
-    return ",".join(map(str, sorted(cpus)))
+    """A list such as 0-1,3."""
+    parts: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if parts and cpu == parts[-1][-1] + 1:
+            parts[-1][1:] = [cpu]
+        else:
+            parts.append([cpu])
+    return ",".join("-".join(map(str, part)) for part in parts)
 
 
 def _text(path: str) -> str:

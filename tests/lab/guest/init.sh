@@ -18,6 +18,7 @@ mkdir -p /root/proc /root/sys /root/dev /root/run /root/tmp /root/var/lib /root/
 chmod 1777 /root/tmp /root/var/tmp
 # The interpreter may live below root's home, so the learners must be able to pass it.
 cp -a /lab/skeleton/. /root/
+[ ! -e /lab/native.so ] || cp /lab/native.so /root/lab/
 cp -a /bin/busybox /lab/server.py /lab/second.sh /lab/power-cut /lab/options /root/lab/
 
 share() { # share TAG PATH: a folder of the host, read-only, at the same place

@@ -19,6 +19,9 @@ elif [ "$cgroup" = v2 ]; then
 fi
 $box mkdir -p /srv/jitter-workshop
 $box mount --bind "$project" /srv/jitter-workshop
+# Where the guest has another processor, the project's compiled module is its own.
+[ ! -e /lab/native.so ] ||
+    $box mount --bind /lab/native.so /srv/jitter-workshop/jitter_workshop/bench/_native.abi3.so
 $box hostname lab
 $box ip link set lo up
 
