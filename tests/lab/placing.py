@@ -22,66 +22,67 @@ def do(machine: Machine, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def apply(project: str, hot: str, ids: list[str]) -> dict[str, Any]:
-    """Plan and write. ``changes``: what was written; ``refused``: path → errno; ``skipped``: id → reason."""
+    """Plan and write as the agent does. ``changes``: what was written, with what the host said then (``found``), whether
+    that means the same as what was wanted (``same``) and what it said at the end (``settled``); ``refused``: path →
+    reason; ``skipped``: id → reason."""
     import sys
 
     sys.path.insert(0, project)
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.model.change import Wanted
     from jitter_workshop.model.cpuset import CpuSet
+    from jitter_workshop.tuning.applying import apply_changes
     from jitter_workshop.tuning.context import Host
     from jitter_workshop.tuning.kinds import kind_of
     from jitter_workshop.tuning.planning import plan
     from jitter_workshop.tuning.writer import HostWriter
 
-    root, writer = HostRoot(), HostWriter()
+    class Keeper:
+        def __init__(self) -> None:
+            self.found: dict[int, str] = {}
+
+        def intents(self, changes: Any) -> None: ...
+        def refused(self, n: int, reason: str) -> None: ...
+        def then(self, name: str) -> None: ...
+
+        def written(self, n: int, read_back: str | None) -> None:
+            self.found.setdefault(n, read_back or "")
+
+    root, keeper = HostRoot(), Keeper()
     made = plan(Host(root, CpuSet.parse_list(hot)), [Wanted(*i.split("=", 1)) for i in ids])
-    changes, refused = [], {}
-    for change in made.changes:
-        kind = kind_of(change.kind)
-        fields = {name: getattr(change, name) for name in ("tunable", "kind", "path", "before", "after")}
-        try:
-            kind.write(writer, change.path, change.after)
-        except ProcessLookupError:
-            continue
-        except OSError as error:
-            refused[change.path] = str(error.errno)
-            if kind.halfway(kind.read(root, change.path).text or "", change.after):
-                kind.write(writer, change.path, change.before)
-            continue
-        found = kind.read(root, change.path).text or ""
-        fields["found"] = found
-        fields["same"] = kind.same(found, change.after)
-        changes.append(fields)
-    for fields in changes:
-        fields["settled"] = kind_of(fields["kind"]).read(root, fields["path"]).text or ""
+    result = apply_changes(root, HostWriter(), made.changes, keeper)
+    changes = []
+    for done in result.applied:
+        change = next(one for one in made.changes if one.n == done.n)
+        fields = {name: getattr(change, name) for name in ("n", "tunable", "kind", "path", "before", "after")}
+        found = keeper.found.get(done.n, "")
+        fields |= {"found": found, "same": kind_of(change.kind).same(found, change.after)}
+        changes.append(fields | {"settled": done.read_back or ""})
+    refused = {one.path: one.reason for one in result.refused}
     return {"changes": changes, "refused": refused, "skipped": {s.tunable: s.reason for s in made.skipped}}
 
 
 def undo(project: str, changes: list[dict[str, Any]]) -> list[str]:
-    """Undo in reverse; what at the start said neither ``before`` nor ``after`` nor what the whole plan made of it is
-    told, and undone all the same."""
+    """Give back as the agent does; a line for each setting that was left alone."""
     import sys
 
     sys.path.insert(0, project)
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.tuning.kinds import kind_of
+    from jitter_workshop.tuning.journal import Entry, Journal
+    from jitter_workshop.tuning.restoring import restore
     from jitter_workshop.tuning.writer import HostWriter
 
-    root, writer = HostRoot(), HostWriter()
-    foreign = []
-    for change in changes:
-        kind = kind_of(change["kind"])
-        found = kind.read(root, change["path"]).text or ""
-        known = (change["before"], change["after"], change.get("settled", ""))
-        if kind.exists(root, change["path"]) and not any(kind.same(found, value) for value in known):
-            foreign.append(f"{change['path']} says {found}: {change['before']} -> {change['after']}")
-    for change in reversed(changes):
-        kind = kind_of(change["kind"])
-        if not kind.exists(root, change["path"]):
-            continue
-        kind.write(writer, change["path"], change["before"])
-    return foreign
+    class Recorder:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *told: None
+
+    entries = {}
+    for c in changes:
+        names = ("n", "tunable", "path", "kind", "before", "after")
+        fields = {name: c[name] for name in names} | {"state": "written", "read_back": c["settled"]}
+        entries[c["n"]] = Entry("1", when="runtime", lease=False, then="", boot_id=None, **fields)
+    left = restore(HostRoot(), HostWriter(), [(Journal("1", entries=entries), Recorder())], None).left_alone
+    return [f"{one.path} says {one.found}: {one.reason}" for one in left]
 
 
 def assess(project: str, hot: str, ids: list[str]) -> dict[str, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 
 import pytest
 
@@ -43,7 +42,7 @@ def test_interrupts_leave_the_hot_cpus_and_come_back(lab: Machine) -> None:
         assert lab.read("/proc/irq/default_smp_affinity").lstrip("0,") == "2"
 
         # Managed interrupts, and the timer's, refuse, whatever they are called; all that was foretold has come true.
-        assert set(made["refused"].values()) <= {str(errno.EIO), str(errno.EPERM)}
+        assert all("EIO" in why or "EPERM" in why for why in made["refused"].values()), made["refused"]
         names = lab.read("/proc/interrupts")
         refused = [path.split("/")[3] for path in made["refused"]]
         described = [line.split()[-1] for n in refused for line in names.splitlines() if line.split()[0] == f"{n}:"]
