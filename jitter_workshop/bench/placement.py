@@ -6,8 +6,8 @@ for everybody else; that share their last-level cache; of one core type; and awa
 the machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller runs on the
 same node and never on CPU 0's core, or not at all.
 
-Where a host is too small for that, everybody else still gets a core: of two cores with two threads each, on one node or
-on two, the run takes both threads of the second core. With one thread of each, both would share a core with all the rest.
+Where a host is too small for that, everybody else still gets a core: of two cores with two threads each, on one node
+or on two, the run takes both threads of the second core. One thread of each would share its core with all the rest.
 """
 
 from __future__ import annotations

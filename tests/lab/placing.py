@@ -22,9 +22,11 @@ def do(machine: Machine, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def apply(project: str, hot: str, ids: list[str]) -> dict[str, Any]:
-    """Plan and write as the agent does. ``changes``: what was written, with what the host said then (``found``), whether
-    that means the same as what was wanted (``same``) and what it said at the end (``settled``); ``refused``: path →
-    reason; ``skipped``: id → reason."""
+    """Plan and write as the agent does.
+
+    ``changes``: what was written, with what the host said then (``found``), whether that means the same as what was
+    wanted (``same``) and what it said at the end (``settled``); ``refused``: path → reason; ``skipped``: id → reason.
+    """
     import sys
 
     sys.path.insert(0, project)
