@@ -12,7 +12,6 @@ A tunable is a class in a module of this package that the registry names; nothin
         document = "Documentation/admin-guide/pm/cpufreq.rst"
         owns = ("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",)
         default = "performance"
-        order = 30
 
         def settings(self, host, value):
             ...one Setting for each file that matters, or raise Unavailable("this guest has no cpufreq: …")
@@ -106,7 +105,7 @@ class Tunable:
     """One thing about a host that matters for jitter. Subclasses are stateless; one instance serves all hosts.
 
     ``why``: one or two sentences. ``danger``: what it costs or risks, "" for nothing. ``values``: what VALUE may be in
-    ``ID=VALUE``, in words, "" where there is none. ``order``: where it comes in a plan (small first).
+    ``ID=VALUE``, in words, "" where there is none.
     """
 
     id: ClassVar[str] = ""
@@ -119,7 +118,6 @@ class Tunable:
     owns: ClassVar[tuple[str, ...]] = ()
     default: ClassVar[str | None] = None
     values: ClassVar[str] = ""
-    order: ClassVar[int] = 500
     culprits: ClassVar[tuple[str, ...]] = ()
     """Services that are known to rewrite it behind one's back, most likely first (names as ``host/services``)."""
 

@@ -25,7 +25,6 @@ class IsolCpus(BootParameter):
     )
     danger = "only a reboot undoes it; threads placed there without an affinity of their own pile up on one CPU"
     risk = "medium"
-    order = 300
 
     def parameters(self, host: Host, value: str | None) -> str:
         return f"isolcpus=managed_irq,domain,{self.hot_list(host)}"
@@ -57,7 +56,6 @@ class NohzFull(BootParameter):
     danger = "each system call and interrupt becomes dearer; of little use without isolation"
     risk = "medium"
     document = "Documentation/timers/no_hz.rst"
-    order = 302
 
     def parameters(self, host: Host, value: str | None) -> str:
         if host.root.text(NOHZ_FULL) is None:
@@ -84,7 +82,6 @@ class RcuNocbs(BootParameter):
     )
     danger = "a little more work in all"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
-    order = 304
 
     def parameters(self, host: Host, value: str | None) -> str:
         if host.kernel_config.lacks("RCU_NOCB_CPU"):
@@ -112,7 +109,6 @@ class IrqAffinityAtBoot(BootParameter):
     why = "Interrupts that drivers ask for later, too, start out on these CPUs, before anything could move them."
     danger = "the housekeeping CPUs carry all interrupts"
     document = "Documentation/core-api/irq/irq-affinity.rst"
-    order = 306
 
     def parameters(self, host: Host, value: str | None) -> str:
         return f"irqaffinity={self.housekeeping_list(host)}"
@@ -139,7 +135,6 @@ class SkewTick(BootParameter):
         "All CPUs tick at the same instant and then wait for the same locks; with skew_tick=1 each has its own instant."
     )
     danger = "idle CPUs of one package wake up apart from each other: a little more power"
-    order = 308
 
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None and len(host.online) < _MANY_CPUS:
@@ -163,7 +158,6 @@ class MaxCstate(BootParameter):
     x86_only = True
     values = "0 to 9"
     document = "Documentation/admin-guide/pm/intel_idle.rst"
-    order = 310
 
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None:
@@ -191,7 +185,6 @@ class NoSmt(BootParameter):
     risk = "medium"
     contested = True
     document = "Documentation/admin-guide/hw-vuln/l1tf.rst"
-    order = 312
 
     def parameters(self, host: Host, value: str | None) -> str:
         return "nosmt"
@@ -214,7 +207,6 @@ class IdlePoll(BootParameter):
     contested = True
     x86_only = True
     document = "Documentation/admin-guide/pm/cpuidle.rst"
-    order = 314
 
     def parameters(self, host: Host, value: str | None) -> str:
         return "idle=poll"
@@ -239,7 +231,6 @@ class TscReliable(BootParameter):
     x86_only = True
     default = "reliable"
     values = "reliable or nowatchdog"
-    order = 316
 
     def parameters(self, host: Host, value: str | None) -> str:
         if not host.identity.flags:
@@ -264,7 +255,6 @@ class NoWatchdog(BootParameter):
     risk = "medium"
     contested = True
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
-    order = 318
 
     def parameters(self, host: Host, value: str | None) -> str:
         return "nowatchdog"
@@ -284,7 +274,6 @@ class PreemptAtBoot(BootParameter):
     contested = True
     values = "none, voluntary, full or lazy"
     default = "full"
-    order = 320
 
     def parameters(self, host: Host, value: str | None) -> str:
         if host.kernel.realtime:
@@ -313,7 +302,6 @@ class RcuNocbPoll(BootParameter):
     danger = "the threads wake up by the clock on housekeeping CPUs"
     contested = True
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
-    order = 322
 
     def parameters(self, host: Host, value: str | None) -> str:
         return "rcu_nocb_poll"
@@ -334,7 +322,6 @@ class MceIgnoreCe(BootParameter):
     contested = True
     x86_only = True
     document = "Documentation/arch/x86/x86_64/boot-options.rst"
-    order = 324
 
     def parameters(self, host: Host, value: str | None) -> str:
         return "mce=ignore_ce"
@@ -354,7 +341,6 @@ class IommuPassThrough(BootParameter):
     risk = "medium"
     contested = True
     x86_only = True
-    order = 326
 
     def parameters(self, host: Host, value: str | None) -> str:
         return "iommu=pt"

@@ -31,7 +31,6 @@ class ClockSource(Tunable):
     risk = "medium"
     document = "Documentation/timers/timekeeping.rst"
     owns = (_CURRENT,)
-    order = 140
 
     def assess(self, host: Host) -> Assessment:
         clock = self._clock(host)

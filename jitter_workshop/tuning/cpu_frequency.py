@@ -42,7 +42,6 @@ class Governor(Settings):
     owns = (f"{_POLICY}/scaling_governor", f"{_POLICY}/energy_performance_preference")
     default = "performance"
     values = "a governor that the driver offers"
-    order = 30
     culprits = _TUNERS
     good = "the hot CPUs keep their highest clock"
 
@@ -94,7 +93,6 @@ class EnergyPreference(Settings):
     owns = (f"{_POLICY}/energy_performance_preference",)
     default = "performance"
     values = "a preference that the driver offers"
-    order = 20
     culprits = _TUNERS
     good = "the processor is told to favour speed"
 
@@ -129,7 +127,6 @@ class EnergyBias(Settings):
     owns = (f"{CPU_DIR}/cpu*/power/energy_perf_bias",)
     default = "0"
     values = "0 (speed) to 15 (saving power)"
-    order = 22
     culprits = _TUNERS
     good = "the hot CPUs' bias is towards speed"
 
@@ -163,7 +160,6 @@ class MinFrequency(Settings):
     owns = (f"{_POLICY}/scaling_min_freq", DRIVER_PATHS["min_perf_percent"])
     default = "max"
     values = "max, a frequency in kHz, or all (with intel_pstate: max on every CPU)"
-    order = 40
     culprits = _TUNERS
     good = "the hot CPUs' clock cannot fall"
 
@@ -208,7 +204,6 @@ class Boost(Tunable):
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (DRIVER_PATHS["no_turbo"], DRIVER_PATHS["boost"], f"{_POLICY}/boost")
     values = "on or off"
-    order = 50
     culprits = _TUNERS
 
     def assess(self, host: Host) -> Assessment:
@@ -245,7 +240,6 @@ class UncoreFrequency(Settings):
     danger = "more power, which is then missing for boost"
     document = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
     owns = (f"{CPU_DIR}/intel_uncore_frequency/*/min_freq_khz",)
-    order = 56
     good = "the hot CPUs' mesh keeps its highest clock"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:

@@ -50,7 +50,6 @@ class IdleStates(Settings):
     owns = (f"{CPU_DIR}/cpu*/cpuidle/state*/disable",)
     default = str(SHALLOW_US)
     values = "the longest time to wake that is accepted, in µs (0: the CPU only polls)"
-    order = 60
     culprits = ("tuned", "tlp")
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -94,7 +93,6 @@ class PmQosFd(Tunable):
     owns = (DEVICE,)
     default = str(SHALLOW_US)
     values = "the longest time to wake that is accepted, in µs"
-    order = 62
 
     def assess(self, host: Host) -> Assessment:
         from jitter_workshop.tuning.kinds_cpu import NO_LIMIT_US, effective_limit
@@ -137,7 +135,6 @@ class PmQosResume(Settings):
     owns = (f"{CPU_DIR}/cpu*/power/pm_qos_resume_latency_us",)
     default = "n/a"
     values = "n/a (poll, never halt) or the longest time to wake in µs; 0 takes the limit away"
-    order = 64
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.default if value is None else value
@@ -178,7 +175,6 @@ class HaltPoll(Tunable):
     document = "Documentation/virt/guest-halt-polling.rst"
     owns = (HALTPOLL_PATHS["guest_halt_poll_ns"],)
     values = "the longest time to poll, in ns (200000 is the kernel's own default)"
-    order = 66
 
     def assess(self, host: Host) -> Assessment:
         try:

@@ -30,7 +30,6 @@ class Smt(Tunable):
     owns = (f"{CPU_DIR}/cpu*/online", CONTROL, *DISPLACED)
     default = "siblings"
     values = "siblings (of the hot CPUs) or off (for every core)"
-    order = 70
 
     def assess(self, host: Host) -> Assessment:
         both = _shared(host)
@@ -118,7 +117,6 @@ class Hotplug(Tunable):
     risk = "medium"
     document = "Documentation/core-api/cpu_hotplug.rst"
     owns = (f"{CPU_DIR}/cpu*/online", *DISPLACED)
-    order = 80
 
     def assess(self, host: Host) -> Assessment:
         try:

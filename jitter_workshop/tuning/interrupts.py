@@ -36,7 +36,6 @@ class IrqBalance(Tunable):
     danger = "interrupts stay where they are when load moves"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("systemd(irqbalance.service)",)
-    order = 10
 
     def assess(self, host: Host) -> Assessment:
         service = host.services.find("irqbalance")
@@ -92,7 +91,6 @@ class IrqAffinity(Settings):
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
     values = "all (try those, too, that are known to refuse)"
-    order = 120
     culprits = ("irqbalance", "tuned")
     good = "every interrupt that can be moved stays off the hot CPUs"
 

@@ -51,7 +51,6 @@ class Isolation(Tunable):
         "cgroup(*)",
         "sugov(*)",
     )
-    order = 100
 
     def assess(self, host: Host) -> Assessment:
         boot = read_isolation(host.root).boot or CpuSet()

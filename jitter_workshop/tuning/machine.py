@@ -52,7 +52,6 @@ class PlatformProfile(Settings):
     owns = (PROFILE,)
     default = "performance"
     values = "a profile that the firmware offers"
-    order = 240
     culprits = ("power-profiles-daemon", "tuned-ppd", "tlp", "system76-power")
     good = "the firmware favours speed"
 
@@ -89,7 +88,6 @@ class PcieAspm(Settings):
     owns = (ASPM_POLICY,)
     default = "performance"
     values = "performance, default, powersave or powersupersave"
-    order = 242
     culprits = ("tlp",)
     good = "links stay awake"
 

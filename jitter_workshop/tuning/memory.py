@@ -35,7 +35,6 @@ class StatInterval(OneFile):
     owns = (file,)
     values = "seconds"
     default = "10"
-    order = 220
     culprits = ("tuned",)
     good = "at most once in ten seconds"
 
@@ -66,7 +65,6 @@ class Writeback(Settings):
     )
     values = "interval:CENTISECONDS, expire:CENTISECONDS, background:LIMIT, limit:LIMIT; LIMIT is 10% or bytes"
     default = "interval:1500"
-    order = 222
     culprits = ("tuned", "laptop-mode", "tlp")
     good = "the flushers wake up seldom"
 
@@ -125,7 +123,6 @@ class HugePages(Settings):
     owns = (f"{_THP}/enabled", f"{_THP}/defrag")
     default = "madvise"
     values = "madvise or never"
-    order = 224
     culprits = ("tuned",)
     good = "only programs that ask for huge pages get them"
 
@@ -155,7 +152,6 @@ class Ksm(OneFile):
     owns = (file,)
     values = "0 (stop), 1 (run) or 2 (stop and part what was merged)"
     default = "0"
-    order = 226
     culprits = ("ksmtuned",)
     good = "pages are not merged"
 
@@ -181,7 +177,6 @@ class NumaBalancing(OneFile):
     owns = (file,)
     values = "0, 1 or 2"
     default = "0"
-    order = 228
     culprits = ("tuned",)
     good = "no page is taken away to see who uses it"
 
@@ -205,7 +200,6 @@ class ZoneReclaim(OneFile):
     owns = (file,)
     values = "0 to 7"
     default = "0"
-    order = 230
     culprits = ("tuned",)
     good = "a full node is no reason to make a thread wait"
     absent = "this kernel was built without NUMA"
@@ -230,7 +224,6 @@ class Swap(OneFile):
     owns = (file,)
     values = "swappiness, 0 to 200"
     default = "10"
-    order = 232
     culprits = ("tuned",)
     good = "swapping is the last resort; what is locked (mlockall) is never swapped out"
 
@@ -271,7 +264,6 @@ class Compaction(OneFile):
     owns = (file,)
     values = "0 to 100"
     default = "0"
-    order = 234
     culprits = ("tuned",)
     good = "pages are moved only when somebody needs the room"
     absent = "this kernel does not compact ahead (from Linux 5.9, CONFIG_COMPACTION)"

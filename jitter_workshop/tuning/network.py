@@ -25,7 +25,6 @@ class PacketSteering(Settings):
     danger = "a hot CPU that sends shares its queue with others"
     document = "Documentation/networking/scaling.rst"
     owns = ("/sys/class/net/*/queues/*/rps_cpus", "/sys/class/net/*/queues/*/xps_cpus")
-    order = 130
     culprits = ("tuned", "irqbalance")
     good = "no queue is steered to a hot CPU"
 

@@ -37,7 +37,6 @@ class RtThrottling(OneFile):
     file = "/proc/sys/kernel/sched_rt_runtime_us"
     owns = (file,)
     values = "-1 for no limit, or µs of each period"
-    order = 200
     absent = "this kernel has no real-time throttling"
 
     def assess(self, host: Host) -> Assessment:
@@ -88,7 +87,6 @@ class DeadlineServer(Settings):
     document = "Documentation/scheduler/sched-deadline.rst"
     owns = (f"{_FAIR_SERVER}/cpu*/runtime",)
     values = "off, or the runtime in ns"
-    order = 202
 
     def assess(self, host: Host) -> Assessment:
         try:
@@ -134,7 +132,6 @@ class TimerMigration(Contested):
     file = "/proc/sys/kernel/timer_migration"
     owns = (file,)
     values = "0 or 1"
-    order = 204
     culprits = ("tuned",)
     absent = "this kernel does not move timers (CONFIG_SMP and CONFIG_NO_HZ_COMMON)"
 
@@ -160,7 +157,6 @@ class RcuExpedite(Settings):
     owns = ("/sys/kernel/rcu_expedited", "/sys/kernel/rcu_normal")
     default = "some"
     values = "some (the kernel decides) or never"
-    order = 206
     good = "grace periods are expedited only where the kernel needs it"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -185,7 +181,6 @@ class PreemptMode(Contested):
     kind = "preempt"
     owns = (file,)
     values = "none, voluntary, full or lazy, as the kernel offers"
-    order = 208
     absent = "the mode cannot be switched at run time here (CONFIG_PREEMPT_DYNAMIC, shown in debugfs)"
 
     def assess(self, host: Host) -> Assessment:

@@ -27,7 +27,6 @@ class CompetingTuners(Tunable):
     risk = "medium"
     document = "Documentation/admin-guide/pm/working-state.rst"
     owns = tuple(f"systemd({s.unit})" for s in KNOWN if s.kind == "tuner" and s.name not in (*_APART, *_ONCE))
-    order = 12
 
     def assess(self, host: Host) -> Assessment:
         running = _others(host)

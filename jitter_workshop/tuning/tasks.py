@@ -27,7 +27,6 @@ class KernelThreads(Settings):
     danger = "the other CPUs do their work"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
     owns = ("sched_setaffinity(*)",)
-    order = 90
     culprits = ("tuned",)
     good = "every kernel thread that can be moved stays off the hot CPUs"
     shown_paths = 0

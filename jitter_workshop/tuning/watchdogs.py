@@ -30,7 +30,6 @@ class Watchdogs(Settings):
     owns = (_MASK, _SWITCH)
     default = "housekeeping"
     values = "housekeeping (hot CPUs are left out) or off"
-    order = 210
     good = "the hot CPUs are left out"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -66,7 +65,6 @@ class NmiWatchdog(OneFile):
     file = f"{_SYSCTL}/nmi_watchdog"
     owns = (file,)
     values = "0 or 1"
-    order = 212
     good = "no hot CPU is interrupted by it"
     absent = "this kernel has no hard-lockup detector"
 
@@ -93,7 +91,6 @@ class MceInterval(Settings):
     owns = (f"{MACHINE_CHECKS}/machinecheck*/check_interval",)
     values = "seconds, 0 for never"
     default = "3600"
-    order = 214
     good = "the banks are polled at most once an hour"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -131,7 +128,6 @@ class Tracing(Settings):
     )
     default = "off"
     values = "off"
-    order = 216
     good = "nothing is traced"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -175,7 +171,6 @@ class PerfSampleRate(Contested):
     file = f"{_SYSCTL}/perf_event_max_sample_rate"
     owns = (file,)
     values = "samples a second"
-    order = 218
     absent = "this kernel has no perf events"
 
     def both_sides(self, host: Host, current: str) -> str:

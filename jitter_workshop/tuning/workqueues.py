@@ -21,7 +21,6 @@ class WorkqueueMask(Settings):
     danger = "per-CPU workqueues do not follow it"
     document = "Documentation/core-api/workqueue.rst"
     owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
-    order = 110
     culprits = ("tuned",)
     good = "unbound kernel work stays off the hot CPUs"
 
