@@ -127,7 +127,8 @@ class Isolation(Tunable):
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
         mems = str(root.cpu_list(f"{where}/cpuset.mems") or "0")
         threads = list(_movable_threads(root))
-        narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and host.online - a]
+        online = root.cpu_list(f"{CPU_DIR}/online") or host.online
+        narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and online - a]
         to_rest = f"/{GROUP}-rest"
         return [
             Write(hot, _set_text(root, hot), f"cpus {host.hot} mems {mems}", "cpuset"),
@@ -191,13 +192,15 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
     They are those that may not use every CPU. Kernels before 6.2 open the others to the CPUs that are online at that
     moment: where a CPU is offline, that changes every thread's mask.
     """
-    present = host.root.cpu_list(f"{CPU_DIR}/present") or host.online
+    # CPUs that the same plan takes offline leave after the partition is made.
+    online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
+    present = host.root.cpu_list(f"{CPU_DIR}/present") or online
     old = _overwrites_masks(host)
     for task in each_thread(host.root):
         if task.fixed:
             continue
         allowed = read_allowed_cpus(host.root, task)
-        if allowed and (host.online - allowed or (old and allowed & present != host.online)):
+        if allowed and (online - allowed or (old and allowed & present != online)):
             yield task, allowed
 
 
