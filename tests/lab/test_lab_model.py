@@ -51,7 +51,9 @@ def writes(seed: int, version: int, count: int) -> list[Write]:
     return found
 
 
-def on_the_kernel(project: str, version: int, own: str, names: list[str], writes: list[list[str]]) -> list[Any]:
+def on_the_kernel(
+    project: str, version: int, own: str, names: list[str], writes: list[list[str]]
+) -> list[list[object]]:
     """(In the guest) make the writes, and say after each its error and what the kernel says then."""
     import os
     import time
@@ -84,9 +86,10 @@ def on_the_kernel(project: str, version: int, own: str, names: list[str], writes
         lines = text(f"/proc/{tid}/status").splitlines()
         return next(line.split()[1] for line in lines if line.startswith("Cpus_allowed_list:"))
 
-    def state() -> dict[str, Any]:
+    def state() -> dict[str, object]:
         time.sleep(0.06)
-        found = {"tasks": {name: mask(tid) for name, tid in ({"init": 1, "kthreadd": 2} | children).items()}}
+        masks = {name: mask(tid) for name, tid in ({"init": 1, "kthreadd": 2} | children).items()}
+        found: dict[str, object] = {"tasks": masks}
         found["online"] = text("/sys/devices/system/cpu/online")
         found["irq"] = text(f"/proc/irq/{irq}/smp_affinity_list")
         group = f"{top}/{own}"
@@ -121,7 +124,7 @@ def on_the_kernel(project: str, version: int, own: str, names: list[str], writes
         else:
             os.rmdir(group)
 
-    found = [[0, state()]]
+    found: list[list[object]] = [[0, state()]]
     try:
         for what in writes:
             error = 0

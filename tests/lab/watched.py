@@ -111,6 +111,9 @@ def _tasks(pid: str, present: set[int]) -> dict[str, str]:
             # A worker of one CPU is bound to it ("kworker/2:1"); the others ("kworker/u8:0") follow their workqueue.
             if int(rest[6]) & PF_WQ_WORKER and not name.partition("/")[2][:1].isdigit():
                 cpus = "as its workqueue says"
+            if name.startswith("irq/") and _raw_mask(pid, tid) <= _of_interrupt(name):
+                # The kernel puts it where its interrupt arrives, on any one of the CPUs that the interrupt may use.
+                cpus = "among its interrupt's"
             policy = POLICIES.get(int(rest[38]), f"policy {rest[38]}")
             groups = "+".join(line.split(":", 1)[1] for line in _text(f"/proc/{pid}/task/{tid}/cgroup").splitlines())
         except (OSError, ValueError, IndexError):
@@ -119,6 +122,12 @@ def _tasks(pid: str, present: set[int]) -> dict[str, str]:
         label = "kworker" if name.startswith("kworker") else name
         found[f"task {tid} {label} began {began}"] = f"cpus {cpus}, {policy} {rest[37]} nice {rest[16]}, in {groups}"
     return found
+
+
+def _of_interrupt(name: str) -> set[int]:
+    """The CPUs that the interrupt of a thread ("irq/25-eth0") may use."""
+    number = name.removeprefix("irq/").partition("-")[0]
+    return _cpus(_text(f"/proc/irq/{number}/smp_affinity_list"))
 
 
 def _raw_mask(pid: str, tid: str) -> set[int]:
