@@ -563,6 +563,8 @@ class ModelKernel(HostWriter):
             raise _error(errno.ESRCH)
         mount = V2 if self.shape.cgroup == 2 else V1
         target = path.rpartition("/")[0].removeprefix(mount) or "/"
+        if task.group == target:
+            return
         if self.shape.cgroup == 1 and target != "/":
             group = self.groups[target]
             if not group.asked or not group.mems:

@@ -198,6 +198,7 @@ def compare(machine: Machine, tmp_path: Path, kernel: tuple[int, int], version: 
         drawn = writes(seed, version, count)
         real = machine.call(on_the_kernel, "", version, OWN, list(CHILDREN), [list(one) for one in drawn])
         model = Modelled(tmp_path / str(seed), kernel, version)
+        model.kernel.irqs[9].mask = set(CpuSet.parse_list(real[0][1]["irq"]))
         for position, (error, state) in enumerate(real):
             made = 0 if position == 0 else model.make(*drawn[position - 1])
             before = drawn[:position]
