@@ -630,6 +630,8 @@ class ModelKernel(HostWriter):
                 raise _error(errno.EACCES if where == "/" else errno.EINVAL)
             if not asked and inside:
                 raise _error(errno.ENOSPC)
+            if asked == group.asked:
+                return
             group.asked = asked
             if group.partition.startswith("isolated"):
                 self._try_partition(where)
@@ -640,6 +642,8 @@ class ModelKernel(HostWriter):
         elif name == "cpuset.sched_load_balance":
             group.balanced = text == "1"
         elif name == "cpuset.cpus.partition":
+            if text == group.partition:
+                return
             if text == "isolated":
                 self._try_partition(where)
             elif text == "member":
