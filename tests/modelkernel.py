@@ -573,7 +573,7 @@ class ModelKernel(HostWriter):
             raise _error(errno.EINVAL)
         task.group = target
         if target == "/":
-            self._set_mask(task, self.possible - self._isolated())
+            self._set_mask(task, self.possible - self._isolated() if self.new else self.possible)
         else:
             self._set_mask(task, self.effective(target))
 
@@ -654,7 +654,7 @@ class ModelKernel(HostWriter):
                 raise _error(errno.EINVAL)
 
     def _try_partition(self, where: str) -> None:
-        group = self.groups[where]
+        group, had = self.groups[where], self.effective(where)
         others = {c for path, g in self.groups.items() if path not in ("/", where) for c in g.asked}
         group.partition = "member"
         if not group.asked & self.online:
@@ -667,7 +667,7 @@ class ModelKernel(HostWriter):
             group.partition = "isolated"
             self._top_changed()
             for task in self.tasks.values():
-                if task.group == where:
+                if task.group == where and self.effective(where) != had:
                     self._set_mask(task, self.effective(where))
 
     # What others do -----------------------------------------------------------------------------------------------
