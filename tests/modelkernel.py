@@ -425,6 +425,7 @@ class ModelKernel(HostWriter):
             return
         if self.online == {cpu}:
             raise _error(errno.EBUSY)
+        had = self._each_has()
         self.online.discard(cpu)
         for irq in self.irqs.values():
             if not irq.managed and not irq.mask & self.online:
@@ -437,28 +438,33 @@ class ModelKernel(HostWriter):
                 self._end_governor(number)
         for task in self.tasks.values():
             if not task.per_cpu and not task.mask & self.online:
-                task.mask = set(self.possible)
-        self._sets_follow()
+                task.mask, task.wish = set(self.possible), None
+        self._sets_follow(had)
         self._drivers()
 
     def _comes(self, cpu: int) -> None:
         if cpu in self.online:
             return
+        had = self._each_has()
         self.online.add(cpu)
         for number, cpus in self._policies().items():
             if self.governors[number] == "schedutil" and set(cpus) & self.online == {cpu}:
                 self._begin_governor(number)
         self._partitions_checked()
-        self._sets_follow()
+        self._sets_follow(had)
         self._drivers()
         for task in self.tasks.values():
             if task.node is not None:
                 task.mask = {c for c in self.possible if self.shape.node_of(c) == task.node}
 
+    def _each_has(self) -> dict[str, set[int]]:
+        return {path: self.effective(path) for path in self.groups}
+
     def _partitions_checked(self) -> None:
-        """A partition without a CPU is none until one returns; the top has the others meanwhile."""
+        """A partition with tasks and without a CPU is none until one returns; the top has the others meanwhile."""
         for path, group in self.groups.items():
-            if group.partition == "isolated" and not group.asked & self.online:
+            inside = any(task.group == path for task in self.tasks.values())
+            if group.partition == "isolated" and inside and not group.asked & self.online:
                 group.partition = "isolated invalid (Parent unable to distribute cpu downstream)"
                 self._top_changed()
             elif group.partition.startswith("isolated invalid") and group.asked & self.online:
@@ -477,11 +483,11 @@ class ModelKernel(HostWriter):
                     task.group = "/"
                     self._set_mask(task, self.possible)
 
-    def _sets_follow(self) -> None:
-        """Tasks of version 2 groups below the top follow what their group has online."""
+    def _sets_follow(self, had: Mapping[str, set[int]]) -> None:
+        """Tasks of version 2 groups below the top follow their group where it has other CPUs now."""
         if self.shape.cgroup == 2:
             for task in self.tasks.values():
-                if task.group != "/":
+                if task.group != "/" and self.effective(task.group) != had[task.group]:
                     self._set_mask(task, self.effective(task.group))
 
     def _drivers(self) -> None:
@@ -648,7 +654,7 @@ class ModelKernel(HostWriter):
                 self._try_partition(where)
             elif text == "member":
                 was, group.partition = group.partition, "member"
-                if was == "isolated":
+                if was == "isolated" or not self.new:
                     self._top_changed()
             else:
                 raise _error(errno.EINVAL)

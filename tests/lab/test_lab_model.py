@@ -42,13 +42,11 @@ def writes(seed: int, version: int, count: int) -> list[Write]:
             found.append(("list", draw.choice(("1", "3", "2-3", "1,3"))))
         elif what == "partition":
             found.append(("partition", draw.choice(("isolated", "isolated", "member"))))
-        elif what == "move":
-            found.append(("move", draw.choice(CHILDREN), draw.choice(("top", "group"))))
         else:
-            found.append(("irq", draw.choice(cpus)))
+            found.append(("move", draw.choice(CHILDREN), draw.choice(("top", "group"))))
     found += [("online", str(cpu), "1") for cpu in (1, 2, 3)]
-    found += [("move", name, "top") for name in CHILDREN] + [("group", "remove")]
-    return found
+    found += [("move", name, "top") for name in CHILDREN]
+    return [*found, *([("partition", "member")] if version == 2 else []), ("group", "remove")]
 
 
 def on_the_kernel(
@@ -72,9 +70,6 @@ def on_the_kernel(
         with open(path) as file:
             return file.read().strip()
 
-    table = text("/proc/interrupts").splitlines()
-    irq = next(line.split(":")[0].strip() for line in table if line.rstrip().endswith(" acpi"))
-
     def put(path: str, value: str) -> None:
         file = os.open(path, os.O_WRONLY)
         try:
@@ -91,7 +86,6 @@ def on_the_kernel(
         masks = {name: mask(tid) for name, tid in ({"init": 1, "kthreadd": 2} | children).items()}
         found: dict[str, object] = {"tasks": masks}
         found["online"] = text("/sys/devices/system/cpu/online")
-        found["irq"] = text(f"/proc/irq/{irq}/smp_affinity_list")
         group = f"{top}/{own}"
         if os.path.isdir(group):
             found["list"] = text(f"{group}/cpuset.cpus")
@@ -113,8 +107,6 @@ def on_the_kernel(
             put(f"{group}/cpuset.cpus.partition", rest[0])
         elif what == "move":
             put(f"{top if rest[1] == 'top' else group}/{members}", str(children[rest[0]]))
-        elif what == "irq":
-            put(f"/proc/irq/{irq}/smp_affinity_list", rest[0])
         elif what == "controllers":
             put(f"{top}/cgroup.subtree_control", rest[0])
         elif rest[0] == "make":
@@ -171,7 +163,6 @@ class Modelled:
                     "list": lambda: (f"{group}/cpuset.cpus", rest[0]),
                     "partition": lambda: (f"{group}/cpuset.cpus.partition", rest[0]),
                     "move": lambda: (f"{mount if rest[1] == 'top' else group}/{members}", str(tids[rest[0]])),
-                    "irq": lambda: ("/proc/irq/9/smp_affinity_list", rest[0]),
                     "controllers": lambda: (f"{mount}/cgroup.subtree_control", rest[0]),
                 }[what]()
                 self.kernel.write(path, value)
@@ -182,7 +173,7 @@ class Modelled:
     def state(self) -> dict[str, Any]:
         kernel = self.kernel
         found: dict[str, Any] = {"tasks": {task.name: str(CpuSet.of(task.mask)) for task in kernel.tasks.values()}}
-        found["online"], found["irq"] = str(CpuSet.of(kernel.online)), str(CpuSet.of(kernel.irqs[9].mask))
+        found["online"] = str(CpuSet.of(kernel.online))
         own = kernel.groups.get(f"/{OWN}")
         if own is not None:
             found["list"] = str(CpuSet.of(own.asked))
@@ -198,7 +189,8 @@ def compare(machine: Machine, tmp_path: Path, kernel: tuple[int, int], version: 
         drawn = writes(seed, version, count)
         real = machine.call(on_the_kernel, "", version, OWN, list(CHILDREN), [list(one) for one in drawn])
         model = Modelled(tmp_path / str(seed), kernel, version)
-        model.kernel.irqs[9].mask = set(CpuSet.parse_list(real[0][1]["irq"]))
+        for task in model.kernel.tasks.values():
+            task.mask = set(CpuSet.parse_list(real[0][1]["tasks"][task.name]))
         for position, (error, state) in enumerate(real):
             made = 0 if position == 0 else model.make(*drawn[position - 1])
             before = drawn[:position]
