@@ -88,6 +88,7 @@ def _list(args: argparse.Namespace) -> int:
                 "before": e.before,
                 "after": e.after,
                 "state": e.state,
+                "owed": e.owed,
             }
             for e in entries
         ]

@@ -69,6 +69,7 @@ def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence
             tunable = entry.tunable
             lines += ["", style.paint(clean(tunable, 40), "strong")]
         sure = "" if entry.state == "written" else "  (begun; it may not have happened)"
+        sure = f"  (to be given back: {entry.owed})" if entry.owed else sure
         lines += _item(f"{entry.path}: {_shown(entry.before)} → {_shown(entry.after)}{sure}", style)
     if problems:
         lines += ["", style.paint("DAMAGED", "attention")]

@@ -64,6 +64,13 @@ class Isolation(Tunable):
                 self._check(host, sets)
         except Unavailable as refusal:
             return self.missing(refusal)
+        if not missing and host.hot - boot and _all_unbalanced(host, sets):
+            reason = (
+                "the hot CPUs are isolated, and nothing balances the others either: the top of the version 1 sets is "
+                "unbalanced, and no set balances the rest"
+            )
+            fix = "give it back and apply it again: jitter-workshop restore isolation"
+            return self.answer("improve", str(isolated), reason, wanted=str(host.hot), fix=fix)
         if not missing:
             how = "since boot (isolcpus)" if not host.hot - boot else "at run time (cpuset)"
             return self.answer("ok", str(isolated), f"the hot CPUs are isolated {how}", wanted=str(host.hot))
@@ -172,6 +179,15 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
     if group.cpus & hot and not group.exclusive_file:
         return f"{named} asks for CPU {group.cpus & hot} too, and this kernel isolates only what nobody else names"
     return ""
+
+
+def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
+    """Whether version 1 balances tasks between no two CPUs: the top is unbalanced, and so is every set that has more
+    than one of the CPUs that are not hot."""
+    if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
+        return False
+    balanced = CpuSet.of(c for group in read_groups(host.root, sets) if group.balanced for c in group.effective)
+    return len(host.not_hot) > 1 and not balanced & host.not_hot
 
 
 def own_group(root: HostRoot, sets: Cpusets) -> Group | None:

@@ -180,7 +180,7 @@ def test_a_tree_that_shows_nothing_is_taught_on_the_chapters_recordings(tmp_path
 def test_the_status_names_the_chapter_that_treats_each_finding(stock: Path, course: Path, width: int) -> None:
     said = talk(open_workshop(stock, course=course), "status|1|p|q", width=width)
     flat = in_a_line(said)
-    assert "A recorded host, not this machine. Hot CPUs 1-2: " in flat
+    assert "A recorded host, not this machine. Hot CPUs 2-3: " in flat
     assert re.search(r"Checks: \d+ can be better, \d+ ok, \d+ to know, \d+ not here\.", flat)
     thp = flat[flat.index("thp · Transparent huge pages") :]
     assert thp.index("always, madvise → madvise") < thp.index("chapter 1: Pages") < thp.index("Pages: ▸LOOK")

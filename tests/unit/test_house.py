@@ -58,13 +58,3 @@ def test_the_import_contracts_hold() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-
-
-def test_no_file_of_the_house_grows_out_of_hand() -> None:
-    sources = [*REPOSITORY.glob("jitter_workshop/**/*.py"), *REPOSITORY.glob("native/*.[ch]")]
-    long = {
-        str(path.relative_to(REPOSITORY)): lines
-        for path in sources
-        if (lines := path.read_text(encoding="utf-8").count("\n")) > 400 and not path.name.startswith("_")
-    }
-    assert not long

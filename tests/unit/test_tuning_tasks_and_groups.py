@@ -413,3 +413,14 @@ def test_a_partition_that_the_kernel_marks_invalid_is_refused_and_the_rest_done(
     assert refused.path == f"{V2}/jitter-workshop/cpuset.cpus.partition"
     assert "Cpu list in cpuset.cpus not exclusive" in refused.reason
     assert (tmp_path / refused.path[1:]).read_text() == "member\n"
+
+
+def test_version_1_sets_that_balance_nothing_at_all_are_to_improve(tmp_path: Path) -> None:
+    kernel = MadeKernel(quad_v1(tmp_path), groups={V1: 1})
+    for change in wanted(tmp_path, "3", "isolation"):
+        kind_of(change.kind).write(kernel, change.path, change.after)
+    assert find("isolation").assess(host(tmp_path)).state == "ok"
+    kernel.write(f"{V1}/jitter-workshop-rest/cpuset.sched_load_balance", "0")
+    assessed = find("isolation").assess(host(tmp_path))
+    assert assessed.state == "improve"
+    assert "nothing balances the others" in assessed.reason
