@@ -203,10 +203,11 @@ def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
 
 
 def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
-    """Threads whose mask making or ending a partition changes for good, as far as it can be set, with that mask.
+    """List threads that lose their mask when a partition is made or ends, with that mask; threads that refuse to be
+    bound are left out.
 
-    They are those that may not use every CPU. Kernels before 6.2 open the others to the CPUs that are online at that
-    moment: where a CPU is offline, that changes every thread's mask.
+    Threads that may not use every CPU lose it. Kernels before 6.2 open the others to the CPUs that are online at that
+    moment: where a CPU is offline, every thread loses its mask.
     """
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
@@ -248,7 +249,7 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
                 str(allowed),
                 str(_off_hot(allowed, host)),
                 "irq-thread" if follows else "affinity-across",
-                why=f"'{task.name}' may not use every CPU, and making the set overwrites such a limit.",
+                why=f"Making the set overwrites which CPUs '{task.name}' may use.",
             )
         )
     return found
@@ -288,6 +289,7 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
         allowed = None if task.fixed or _inside(root, task) else read_allowed_cpus(root, task)
         if not allowed:
             continue
+        # A mask that the kernel itself may have given is not somebody's.
         if allowed in opened or not (online - switched.isolated) - allowed:
             if old and present - online:
                 found.append((task, present, online))
@@ -299,7 +301,7 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
 def _inside(root: HostRoot, task: Task) -> bool:
     """Whether a task is in the group of the isolated CPUs."""
     places = parse_memberships(root.text(f"/proc/{task.tid}/cgroup") or "")
-    return any(member.path.strip("/") == GROUP for member in places)
+    return any(member.path.strip("/") in (GROUP, f"{GROUP}-hot") for member in places)
 
 
 def _set_text(root: HostRoot, folder: str) -> str:

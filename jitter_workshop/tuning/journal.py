@@ -127,7 +127,7 @@ def parse(journal_id: str, data: bytes) -> Journal:
         journal.whole += len(line) + 1
         try:
             _take(journal, decode(line))
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             journal.problems.append(f"line {number} is damaged: {_words(error)}")
         if len(journal.entries) > MAX_ENTRIES:
             journal.problems.append(f"more than {MAX_ENTRIES} writes: the rest is not read")

@@ -117,6 +117,8 @@ class CpuList(Kind):
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
         """A list loses the CPU that leaves; an interrupt is opened to every online CPU when its last one leaves."""
+        if "/cgroup/" in path and "/jitter-workshop" in path:
+            return bool(switched)
         if not switched.cpus:
             return False
         lost = {cpus & online for cpus in _lists(known) for online in switched.online}

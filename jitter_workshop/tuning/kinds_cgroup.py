@@ -20,6 +20,8 @@ from jitter_workshop.tuning.writer import HostWriter
 if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
 
+OWN = "jitter-workshop"
+"""What the names of our own groups begin with."""
 ABSENT = "absent"
 PRESENT = "present"
 CONTROLLER = "cpuset"
@@ -117,7 +119,9 @@ class CpusetFolder(CgroupFolder):
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """A version 1 set loses a CPU that leaves."""
+        """A version 1 set loses a CPU that leaves. A set of our own is ours whatever its lists say by now."""
+        if path.rpartition("/")[2].startswith(OWN):
+            return True
         try:
             now, values = parse_cpuset_text(found), [parse_cpuset_text(text) for text in known]
         except ValueError:
@@ -164,7 +168,19 @@ class Controllers(Kind):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         if value not in ("", CONTROLLER):
             raise OSError(errno.EINVAL, "only the cpuset controller is switched")
+        user = "" if value else self._user(writer.reader, path.rpartition("/")[0])
+        if user:
+            raise OSError(errno.EBUSY, f"the control group '{user}' has CPUs of its own by now, and would lose them")
         writer.write(path, f"{'+' if value else '-'}{CONTROLLER}")
+
+    def _user(self, root: HostRoot, top: str) -> str:
+        """A group of somebody else's that the controller does something for, "" for none."""
+        for name in root.folders(top):
+            cpus = root.text(f"{top}/{name}/cpuset.cpus")
+            kind = (root.text(f"{top}/{name}/cpuset.cpus.partition") or "member").split(" ")[0]
+            if not name.startswith(OWN) and (cpus or kind != "member"):
+                return printable(name, 60)
+        return ""
 
 
 class Partition(Kind):

@@ -118,11 +118,11 @@ class Affinity(_OfTask, CpuList):
             with contextlib.suppress(ValueError):
                 values |= alternatives(text)
         try:
-            now = CpuSet.parse_list(found)
+            now, (tid, _) = CpuSet.parse_list(found), parse_call(path, self.call)
         except ValueError:
             return False
         nodes: tuple[CpuSet, ...] = ()
-        if switched.cpus and (task := read_task(root, parse_call(path, self.call)[0])) is not None:
+        if switched.cpus and (task := read_task(root, tid)) is not None:
             from jitter_workshop.tuning.switched import node_cpus
 
             nodes = node_cpus(root) if task.kernel and task.name.startswith(NODE_THREADS) else ()
@@ -170,6 +170,14 @@ class IrqThread(AffinityAcross):
     name = "irq-thread"
     self_moving = True
 
+    def _write(self, writer: HostWriter, tid: int, value: str) -> None:
+        """Leave the thread alone where its interrupt may not use these CPUs any more: it belongs to the interrupt."""
+        task = read_task(writer.reader, tid)
+        number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
+        interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None
+        if interrupt is None or not CpuSet.parse_list(value.partition(" or ")[0]) - interrupt:
+            super()._write(writer, tid, value)
+
 
 def alternatives(text: str) -> set[CpuSet]:
     """``0 or 0-2`` as two sets. Raises ValueError where one is no list."""
@@ -198,6 +206,10 @@ class TaskCgroup(_OfTask):
         if found is None or found.version != 1:
             raise OSError(errno.ENODEV, "no version 1 cpuset is mounted")
         writer.write(f"{found.where}{value.rstrip('/')}/tasks", str(tid))
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """A task in either of our own sets was put there with this tool, or for it."""
+        return found.startswith("/jitter-workshop")
 
 
 def _is_number(text: str) -> bool:

@@ -13,10 +13,10 @@ all of them were read once more and what follows them (``update-grub``) has run:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -79,9 +79,9 @@ class _Chain:
     """Our writes to one setting, oldest first, and the value that it is to have after them.
 
     ``holds``: the setting is to stand: it is written again where giving back another one displaces it. ``foreign``:
-    somebody else has changed it since. ``opens``: CPUs that the affinity has to have, whatever others it has.
-    ``sure``: nothing of a write that was cut short is left. ``first``: its value at the start. ``done``: how it was
-    settled, "" while it is not, and then ``why`` not.
+    somebody else has changed it since. ``opens``: CPUs that are enough where the target is every CPU. ``sure``: nothing
+    of a write that was cut short is left. ``readable``: it can be dealt with at all. ``first``: its value at the start.
+    ``done``: how it was settled, "" while it is not, and then ``why`` not.
     """
 
     kind: Kind
@@ -92,6 +92,7 @@ class _Chain:
     foreign: bool = False
     opens: CpuSet = field(default_factory=CpuSet)
     sure: bool = False
+    readable: bool = False
     first: str | None = None
     done: str = ""
     why: str = ""
@@ -127,6 +128,7 @@ class _Way:
     restored: list[Restored] = field(default_factory=list)
     left: list[LeftAlone] = field(default_factory=list)
     struck: list[tuple[Entry, Recorder, str]] = field(default_factory=list)
+    by_path: dict[str, list[tuple[Entry, Recorder]]] = field(default_factory=dict)
     undone: dict[str, list[Entry]] = field(default_factory=dict)
     switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
 
@@ -134,46 +136,59 @@ class _Way:
 
     def choose(self, only: set[str]) -> None:
         """Make the chains of what is to be given back."""
-        by_path: dict[str, list[tuple[Entry, Recorder]]] = {}
-        standing: list[Entry] = []
+        history: list[Entry] = []
         for journal, recorder in self.journals:
             for entry in journal.entries.values():
-                if entry.state == "undone" and not void(entry, self.boot_id):
-                    self.undone.setdefault(entry.path, []).append(entry)
-            for entry in journal.active:
                 asked = not only or entry.tunable in only or bool(entry.owed)
-                if void(entry, self.boot_id):
+                if entry.state == "refused" or (entry.state == "undone" and void(entry, self.boot_id)):
+                    continue
+                if entry.active and void(entry, self.boot_id):
                     if asked:
                         self.struck.append((entry, recorder, "void"))
                     continue
-                standing.append(entry)
-                by_path.setdefault(entry.path, []).append((entry, recorder))
-        self.switched = read_switched(self.root, standing)
-        for entries in by_path.values():
-            self._choose_of(entries, only)
+                try:
+                    _checked(entry)
+                except ValueError as error:
+                    if entry.active and asked:
+                        self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, str(error)))
+                    continue
+                history.append(entry)
+                if entry.active:
+                    self.by_path.setdefault(entry.path, []).append((entry, recorder))
+                else:
+                    self.undone.setdefault(entry.path, []).append(entry)
+        self.switched = read_switched(self.root, history)
+        for entries in self.by_path.values():
+            with self._guarded(entries[-1][0]):
+                self._choose_of(entries, only)
         self.chains.sort(key=lambda chain: (chain.newest.journal, chain.newest.n), reverse=True)
-        self._widen()
+        self._open_masks()
         for chain in self.chains:
-            if chain.kind.exists(self.root, chain.path):
-                chain.first = chain.kind.read(self.root, chain.path).text
-            self._look_further_back(chain)
-            if chain.first is not None:
-                chain.foreign = not self._ours(chain, chain.first)
+            with self._guarded(chain.newest):
+                if chain.kind.exists(self.root, chain.path):
+                    chain.first = chain.kind.read(self.root, chain.path).text
+                self._look_further_back(chain)
+                if chain.first is not None:
+                    chain.foreign = not self._ours(chain, chain.first)
+                chain.readable = True
+        self.chains = [chain for chain in self.chains if chain.readable]
         self._note_lost()
+
+    @contextlib.contextmanager
+    def _guarded(self, entry: Entry) -> Iterator[None]:
+        """Turn whatever a damaged entry brings about into a setting that is left alone: it must not keep the others
+        from being given back."""
+        try:
+            yield
+        except Exception as error:
+            words = f"it cannot be given back: {type(error).__name__}: {printable(str(error), 120)}"
+            self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, words))
 
     def _choose_of(self, entries: list[tuple[Entry, Recorder]], only: set[str]) -> None:
         """The chain of one setting: the newest writes that are asked back. One that is asked back below another that
         stays is handed down: giving that one back then means the older value."""
         asked = [not only or entry.tunable in only or bool(entry.owed) for entry, _ in entries]
-        try:
-            kinds = [_checked(entry) for entry, _ in entries]
-        except ValueError as error:
-            self.left += [
-                LeftAlone(e.tunable, e.path, e.after, None, str(error))
-                for (e, _), wanted in zip(entries, asked, strict=True)
-                if wanted
-            ]
-            return
+        kinds = [kind_of(entry.kind) for entry, _ in entries]
         kind = next((k for k in kinds if k.always), kinds[-1])
         count = len(entries)
         top = count
@@ -195,12 +210,21 @@ class _Way:
         self.chains.append(_Chain(kind, mine[0][0].path, mine[0][0].before, mine))
 
     def _look_further_back(self, chain: _Chain) -> None:
-        """Take the value before an earlier write of ours for the target where the setting says it: a restore that was
-        cut short had given back all of them, and could write it down for the earlier one only."""
-        for entry in self.undone.get(chain.path, ()):
-            older = (entry.journal, entry.n) < (chain.entries[0][0].journal, chain.entries[0][0].n)
-            if older and chain.first is not None and chain.kind.same(chain.first, entry.before):
-                chain.target = entry.before
+        """Take an older value for the target where the setting says it already.
+
+        A restore that was cut short may have given back several writes to a setting, and written it down for the
+        earlier ones only. Such writes lie directly below the chain: each left what the next one found.
+        """
+        target, oldest = chain.target, chain.entries[0][0]
+        for entry in reversed(self.undone.get(chain.path, ())):
+            if (entry.journal, entry.n) > (oldest.journal, oldest.n):
+                continue
+            if not any(chain.kind.same(target, v) for v in (entry.after, entry.read_back) if v is not None):
+                return
+            target = entry.before
+            if chain.first is not None and chain.kind.same(chain.first, target):
+                chain.target = target
+                return
 
     def _break_of(self, kind: Kind, entries: list[tuple[Entry, Recorder]]) -> int:
         """How many of the oldest entries lie below a value of somebody else's that a later one was written over."""
@@ -225,29 +249,42 @@ class _Way:
         above.before = entry.before
         self.struck.append((entry, recorder, "handed"))
 
-    def _widen(self) -> None:
-        """Open masks again that were noted while a set of ours stood that ends now, where the kernel had taken nothing
-        but the set's CPUs from a task that might use all."""
-        began = min(((c.entries[0][0].journal) for c in self.chains if not c.holds and _ends_a_set(c)), default=None)
-        if began is None:
+    def _open_masks(self) -> None:
+        """Open masks that were noted while a set of ours stood, where the kernel had taken nothing but the set's CPUs
+        from a task that might use all: such a task has a right to all of them once the set is gone."""
+        sets = [entry for entries in self.by_path.values() for entry, _ in entries if _makes_a_set(entry)]
+        if not sets:
             return
+        began = min(entry.journal for entry in sets)
+        ending = any(_ends_a_set(chain) for chain in self.chains if not chain.holds)
         online, present = (self.root.cpu_list(f"{CPU_DIR}/{name}") or CpuSet() for name in ("online", "present"))
-        opened = self.switched.masks(())
-        for chain in self.chains:
-            if chain.holds or not chain.path.startswith("sched_setaffinity(") or chain.entries[0][0].journal <= began:
+        held, opened = self.switched.isolated, self.switched.opened()
+        chosen = {chain.path: chain for chain in self.chains if not chain.holds}
+        for path, entries in self.by_path.items():
+            if not path.startswith("sched_setaffinity("):
                 continue
-            with contextlib.suppress(ValueError):
-                mask = CpuSet.parse_list(chain.target)
-                if mask in opened or not (online - self.switched.isolated) - mask:
-                    chain.target, chain.opens = str(self.switched.possible), present
+            chain = chosen.get(path)
+            for entry, recorder in entries:
+                mask = _mask(chain.target if chain is not None and entry is chain.entries[0][0] else entry.before)
+                if entry.journal <= began or not mask or not (mask in opened or not (online - held) - mask):
+                    continue
+                if ending:
+                    self._correct(entry, recorder, str(present | mask))
+                if chain is not None and entry is chain.entries[0][0]:
+                    chain.target, chain.opens = str(self.switched.possible), present if ending else present - held
+
+    def _correct(self, entry: Entry, recorder: Recorder, before: str) -> None:
+        """Let giving back an entry that stays mean another value."""
+        with contextlib.suppress(OSError):  # without a place to write it down, it is as it was noted
+            recorder.handed(entry.n, before)
+            entry.before = before
 
     def _note_lost(self) -> None:
-        """Journal the masks that ending a partition of ours takes from tasks that are not in it (see
-        ``isolation.lost_at_the_end``), so that they are given back: those that a task got since the partition was made,
-        and those with CPUs that are offline."""
+        """Journal the masks that ending a set of ours takes from tasks outside it (``isolation.lost_at_the_end``), so
+        that they are given back: masks that a task got since the set was made, and masks with CPUs that are offline."""
         from jitter_workshop.tuning.isolation import lost_at_the_end
 
-        ends = [c for c in self.chains if c.kind.name == "partition" and c.target != "isolated" and not c.holds]
+        ends = [chain for chain in self.chains if not chain.holds and _ends_a_set(chain)]
         if not ends:
             return
         known = {chain.path for chain in self.chains if not chain.foreign}
@@ -259,7 +296,7 @@ class _Way:
             path = f"sched_setaffinity({task.tid}@{task.start_ticks})"
             if path not in known:
                 n += 1
-                why = "Ending the set keeps it off CPUs that are offline."
+                why = "Ending the set overwrites which CPUs it may use."
                 changes.append(
                     Change(n, entry.tunable, path, str(mask), str(rest), "runtime", "low", why, kind="affinity-across")
                 )
@@ -272,7 +309,7 @@ class _Way:
                 entry.journal, c.n, c.tunable, c.path, c.kind, c.before, c.after, c.when, False, "", entry.boot_id
             )
             journal.entries[c.n] = added
-            self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [(added, recorder)]))
+            self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [(added, recorder)], readable=True))
 
     def _returning(self) -> CpuSet:
         """The CPUs that this restore brings back online."""
@@ -281,7 +318,8 @@ class _Way:
             if chain.path == f"{CPU_DIR}/smt/control" and chain.target == "on":
                 found += self.root.cpu_list(f"{CPU_DIR}/present") or ()
             elif chain.path.startswith(f"{CPU_DIR}/cpu") and chain.path.endswith("/online") and chain.target == "1":
-                found.append(int(chain.path.split("/")[-2][3:]))
+                number = chain.path.split("/")[-2].removeprefix("cpu")
+                found += [int(number)] if number.isdecimal() and len(number) <= 6 else []
         return CpuSet.of(found)
 
     # Giving it back ---------------------------------------------------------------------------------------------
@@ -293,19 +331,33 @@ class _Way:
         targets = [Target(c.path, c.kind.name, c.target) for c in self.chains]
         in_order = [self.chains[position] for position in ordered(targets)]
         for _ in range(_ROUNDS):
-            if not [chain for chain in in_order if self._settle(chain)]:
+            if not [chain for chain in in_order if self._moved(chain)]:
                 break
+
+    def _moved(self, chain: _Chain) -> bool:
+        """Settle one setting; whether anything moved."""
+        try:
+            return self._settle(chain)
+        except Exception as error:
+            chain.done, chain.why = "", f"it cannot be given back: {type(error).__name__}: {printable(str(error), 120)}"
+            return False
 
     def _facts(self, chain: _Chain) -> Facts:
         return facts(chain.path, chain.kind.name, chain.target)
 
     def _ours(self, chain: _Chain, found: str) -> bool:
         """Whether a setting says what we made of it, or what the kernel made of that."""
-        kind, known = chain.kind, chain.known()
+        kind = chain.kind
+        # Writes below that were given up meant the same value.
+        given_up = [one for one in self.undone.get(chain.path, ()) if kind.same(one.before, chain.target)]
+        known = chain.known() | _values(given_up)
+        by_smt = f"{CPU_DIR}/smt/control" in self.by_path and chain.path.endswith("/online")
         return (
             any(kind.same(found, value) for value in known)
+            or by_smt
             or any(
-                kind.halfway(found, entry.after) or kind.between(found, chain.target, entry.after)
+                (kind.halfway(found, entry.after) and (entry.state == "intent" or not kind.fleeting))
+                or kind.between(found, chain.target, entry.after)
                 for entry, _ in chain.entries
             )
             or kind.self_moving
@@ -408,7 +460,7 @@ class _Way:
         says = chain.kind.read(self.root, chain.path).text
         entry, recorder = chain.entries[-1]
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
-        why = f"the host keeps {quoted(chain.target)} only when this has ended: {waits}" if waits else chain.why
+        why = f"{waits}, so the host cannot keep {quoted(chain.target)}" if waits else chain.why
         if chain.holds:
             words = f"giving back another setting changed it, and it could not be set again: {why}"
             self.left.append(LeftAlone(entry.tunable, chain.path, chain.target, says, words))
@@ -419,7 +471,7 @@ class _Way:
         for one, its in chain.entries:
             one.owed = why
             its.owed(one.n, why)
-        words = f"{why}; 'restore' tries again then" if waits else why
+        words = f"{why}; run 'restore' again when that has ended" if waits else why
         self.left.append(LeftAlone(entry.tunable, chain.path, entry.after, says, words))
 
     def _tell_foreign(self, chain: _Chain) -> None:
@@ -474,6 +526,21 @@ class _Way:
                 journal.due = [one for one in journal.due if one != name] + ([name] if name in failed else [])
                 if name not in failed:
                     recorder.then(name)
+
+
+def _mask(text: str) -> CpuSet:
+    """The CPUs of a list; none for any other text."""
+    try:
+        return CpuSet.parse_list(text)
+    except ValueError:
+        return CpuSet()
+
+
+def _makes_a_set(entry: Entry) -> bool:
+    """Whether this write made a set of isolated CPUs."""
+    if entry.kind == "cpuset":
+        return entry.after != "absent"
+    return entry.kind == "partition" and entry.after == "isolated"
 
 
 def _ends_a_set(chain: _Chain) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment, Drift
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.registry import tunables
+from jitter_workshop.tuning.planning import owned
+from jitter_workshop.tuning.registry import find, tunables
 from jitter_workshop.tuning.switched import Switched, read_switched
 
 _SHOWN = 60
@@ -40,7 +42,7 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[St
     # Of several writes to a setting, whichever tunables' they are, the last one counts.
     for entry in {entry.path: entry for entry in writes}.values():
         set_by_us.setdefault(entry.tunable, []).append(entry)
-    switched = read_switched(host.root, writes) if writes else None
+    switched = read_switched(host.root, [w for w in writes if _known(w)]) if writes else None
     found: list[Assessment] = []
     for tunable in chosen or tunables():
         try:
@@ -52,6 +54,14 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[St
             continue
         found.append(assessment if drift is None else drifted(assessment, drift))
     return tuple(found)
+
+
+def _known(write: Standing) -> bool:
+    """Whether a write names a setting that this version has."""
+    try:
+        return owned(find(write.tunable), write.path)
+    except WorkshopError:
+        return False
 
 
 def find_drift(

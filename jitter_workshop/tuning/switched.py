@@ -16,6 +16,11 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
 
 _NODES = "/sys/devices/system/node"
+_OWN_LISTS = (
+    "/sys/fs/cgroup/jitter-workshop/cpuset.cpus",
+    "/sys/fs/cgroup/unified/jitter-workshop/cpuset.cpus",
+    "/sys/fs/cgroup/cpuset/jitter-workshop-hot/cpuset.cpus",
+)
 _MANY = 16
 """CPUs of which every order of leaving is looked at; of more, only all at once."""
 
@@ -35,12 +40,14 @@ class Wrote(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """``online``: the CPUs that were online together at some moment since our first write, one set a moment.
+    """``online``: the CPUs that were online together at some moment since our first write, one set a moment;
+    ``lasting``: the same without the moments within a CPU's cycle.
     ``taken``: CPUs that our sets held, one for each list; ``isolated``: those of them that no other task may use.
     ``cpus``, ``sets``: whether we switched any. ``possible``: all there may be."""
 
     possible: CpuSet
     online: tuple[CpuSet, ...] = ()
+    lasting: tuple[CpuSet, ...] = ()
     taken: tuple[CpuSet, ...] = ()
     isolated: CpuSet = field(default_factory=CpuSet)
     cpus: bool = False
@@ -48,6 +55,12 @@ class Switched:
 
     def __bool__(self) -> bool:
         return self.cpus or self.sets
+
+    def opened(self) -> set[CpuSet]:
+        """Every affinity that the kernel may have given a task that might use every CPU, but for the short moments
+        within a CPU's cycle."""
+        whole = {*self.lasting, self.possible}
+        return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken) if cpus - taken}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
         """Every affinity that the kernel may have given a task of which ``known`` were affinities. ``nodes``: those of
@@ -63,14 +76,17 @@ def read_switched(root: HostRoot, entries: Iterable[Wrote]) -> Switched:
     writes = list(entries)
     toggled = _toggled(root, writes)
     held = [cpus for write in writes if (cpus := _held(write)) is not None]
+    now = _own_lists(root) if held else []
     possible = root.cpu_list(f"{CPU_DIR}/possible") or CpuSet()
     if not toggled and not held:
         return Switched(possible)
     online = root.cpu_list(f"{CPU_DIR}/online") or possible
-    taken = tuple({cpus for cpus in held if cpus})
+    taken = tuple({cpus for cpus in (*held, *now) if cpus})
     hot = (_held(write) for write in writes if write.kind == "cgroup-cpus" or write.path.endswith("-hot"))
-    isolated = CpuSet.of(cpu for cpus in hot for cpu in cpus or ())
-    return Switched(possible, tuple(_moments(online, toggled)), taken, isolated, bool(toggled), bool(held))
+    isolated = CpuSet.of(cpu for cpus in (*hot, *now) for cpu in cpus or ())
+    lasting = _toggled(root, [write for write in writes if write.kind != "cpu-cycle"])
+    moments, longer = tuple(_moments(online, toggled)), tuple(_moments(online, lasting))
+    return Switched(possible, moments, longer, taken, isolated, bool(toggled), bool(held))
 
 
 def node_cpus(root: HostRoot) -> tuple[CpuSet, ...]:
@@ -79,17 +95,33 @@ def node_cpus(root: HostRoot) -> tuple[CpuSet, ...]:
     return tuple(cpus for cpus in found if cpus)
 
 
+def _own_lists(root: HostRoot) -> list[CpuSet]:
+    """The lists of our own isolated sets as they are now: somebody else may have written another."""
+    return [cpus for path in _OWN_LISTS if (cpus := root.cpu_list(path))]
+
+
 def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
     """CPUs that our writes took offline (for good or for a moment), in their order."""
+    possible = root.cpu_list(f"{CPU_DIR}/possible") or CpuSet()
     found: dict[int, None] = {}
     for write in writes:
         if write.path == f"{CPU_DIR}/smt/control":
-            found |= dict.fromkeys(root.cpu_list(f"{CPU_DIR}/present") or CpuSet())
+            found |= dict.fromkeys(_second_threads(root))
         elif write.path.startswith(f"{CPU_DIR}/cpu") and write.path.endswith("/online"):
             number = write.path.split("/")[-2].removeprefix("cpu")
-            if number.isdecimal():
+            if number.isdecimal() and len(number) <= 6 and int(number) in possible:
                 found[int(number)] = None
     return list(found)
+
+
+def _second_threads(root: HostRoot) -> CpuSet:
+    """The CPUs that switching SMT takes: those that are offline, and all threads of a core but its first."""
+    online = root.cpu_list(f"{CPU_DIR}/online") or CpuSet()
+    found = list((root.cpu_list(f"{CPU_DIR}/present") or online) - online)
+    for cpu in online:
+        threads = root.cpu_list(f"{CPU_DIR}/cpu{cpu}/topology/core_cpus_list")
+        found += [cpu] if threads and cpu != threads.cpus[0] else []
+    return CpuSet.of(found)
 
 
 def _held(write: Wrote) -> CpuSet | None:
