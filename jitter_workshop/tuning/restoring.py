@@ -79,9 +79,10 @@ class _Chain:
     """Our writes to one setting, oldest first, and the value that it is to have after them.
 
     ``holds``: the setting is to stand: it is written again where giving back another one displaces it. ``foreign``:
-    somebody else has changed it since. ``opens``: CPUs that are enough where the target is every CPU. ``sure``: nothing
-    of a write that was cut short is left. ``readable``: it can be dealt with at all. ``first``: its value at the start.
-    ``done``: how it was settled, "" while it is not, and then ``why`` not.
+    somebody else has changed it since. ``every``: the CPUs of an affinity that is to be opened to all of them, and
+    ``opens``: those of them that are enough once it was written. ``sure``: nothing of a write that was cut short is
+    left. ``readable``: it can be dealt with at all. ``first``: its value at the start. ``done``: how it was settled, ""
+    while it is not, and then ``why`` not.
     """
 
     kind: Kind
@@ -90,7 +91,9 @@ class _Chain:
     entries: list[tuple[Entry, Recorder]]
     holds: bool = False
     foreign: bool = False
+    every: CpuSet = field(default_factory=CpuSet)
     opens: CpuSet = field(default_factory=CpuSet)
+    written: bool = False
     sure: bool = False
     readable: bool = False
     first: str | None = None
@@ -104,8 +107,7 @@ class _Chain:
     def settled(self, found: str) -> bool:
         """Whether ``found`` is what the setting is to say."""
         if self.opens:
-            with contextlib.suppress(ValueError):
-                return not self.opens - CpuSet.parse_list(found)
+            return not (self.opens if self.written else self.every) - _mask(found)
         wanted = (self.target, self.newest.read_back) if self.holds else (self.target,)
         return any(value is not None and self.kind.same(found, value) for value in wanted)
 
@@ -130,6 +132,7 @@ class _Way:
     struck: list[tuple[Entry, Recorder, str]] = field(default_factory=list)
     by_path: dict[str, list[tuple[Entry, Recorder]]] = field(default_factory=dict)
     undone: dict[str, list[Entry]] = field(default_factory=dict)
+    noted_in: dict[tuple[str, int], str] = field(default_factory=dict)
     switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
 
     # What is to be given back -----------------------------------------------------------------------------------
@@ -197,7 +200,8 @@ class _Way:
         mine = entries[top:]
         for position in range(top - 1, -1, -1):
             if asked[position]:
-                self._hand_down(entries[position], entries[top - 1])
+                above = next(n for n in range(position + 1, top) if not asked[n])
+                self._hand_down(entries[position], entries[above])
         if not mine:
             newest = entries[-1][0]
             if newest.state == "written":
@@ -247,6 +251,7 @@ class _Way:
             self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, reason(error)))
             return
         above.before = entry.before
+        self.noted_in[above.journal, above.n] = self.noted_in.get((entry.journal, entry.n), entry.journal)
         self.struck.append((entry, recorder, "handed"))
 
     def _open_masks(self) -> None:
@@ -257,7 +262,7 @@ class _Way:
             return
         began = min(entry.journal for entry in sets)
         ending = any(_ends_a_set(chain) for chain in self.chains if not chain.holds)
-        online, present = (self.root.cpu_list(f"{CPU_DIR}/{name}") or CpuSet() for name in ("online", "present"))
+        present = self.root.cpu_list(f"{CPU_DIR}/present") or CpuSet()
         held, opened = self.switched.isolated, self.switched.opened()
         chosen = {chain.path: chain for chain in self.chains if not chain.holds}
         for path, entries in self.by_path.items():
@@ -266,12 +271,13 @@ class _Way:
             chain = chosen.get(path)
             for entry, recorder in entries:
                 mask = _mask(chain.target if chain is not None and entry is chain.entries[0][0] else entry.before)
-                if entry.journal <= began or not mask or not (mask in opened or not (online - held) - mask):
+                if self.noted_in.get((entry.journal, entry.n), entry.journal) <= began or mask not in opened:
                     continue
                 if ending:
                     self._correct(entry, recorder, str(present | mask))
                 if chain is not None and entry is chain.entries[0][0]:
-                    chain.target, chain.opens = str(self.switched.possible), present if ending else present - held
+                    chain.target, chain.every = str(self.switched.possible), present
+                    chain.opens = present if ending else present - held
 
     def _correct(self, entry: Entry, recorder: Recorder, before: str) -> None:
         """Let giving back an entry that stays mean another value."""
@@ -380,6 +386,7 @@ class _Way:
                 return True
             chain.done, chain.why = "", reason(error)
         else:
+            chain.written = True
             says = kind.read(self.root, chain.path).text
             kept = says is not None and (chain.settled(says) or kind.self_moving)
             chain.done = "restored" if kept else ""
