@@ -16,6 +16,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from jitter_workshop.host.kernel import version_of
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
@@ -133,6 +134,7 @@ class _Way:
     by_path: dict[str, list[tuple[Entry, Recorder]]] = field(default_factory=dict)
     undone: dict[str, list[Entry]] = field(default_factory=dict)
     noted_in: dict[tuple[str, int], str] = field(default_factory=dict)
+    ending: bool = False
     switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
 
     # What is to be given back -----------------------------------------------------------------------------------
@@ -261,7 +263,7 @@ class _Way:
         if not sets:
             return
         began = min(entry.journal for entry in sets)
-        ending = any(_ends_a_set(chain) for chain in self.chains if not chain.holds)
+        ending = self.ending = any(_ends_a_set(chain) for chain in self.chains if not chain.holds)
         present = self.root.cpu_list(f"{CPU_DIR}/present") or CpuSet()
         held, opened = self.switched.isolated, self.switched.opened()
         chosen = {chain.path: chain for chain in self.chains if not chain.holds}
@@ -411,10 +413,24 @@ class _Way:
         if chain.settled(reading.text):
             if not self._made_sure(chain):
                 return None
+            self._wish_back(chain)
             chain.done = chain.done or ("same" if chain.settled(chain.first) else "restored")
             chain.why = ""
             return None
         return reading.text
+
+    def _wish_back(self, chain: _Chain) -> None:
+        """Ask once more for a mask that the kernel gave back by itself: from 6.2 on it remembers the last wish, which
+        is ours, and returns to it when a set or a CPU comes or goes."""
+        wrote = any(entry.state == "written" and entry.before != entry.after for entry, _ in chain.entries)
+        if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):
+            return
+        if version_of(self.root.text("/proc/sys/kernel/osrelease") or "") < (6, 2):
+            return
+        chain.written = True
+        chain.opens = chain.opens or _mask(chain.target) - (CpuSet() if self.ending else self.switched.isolated)
+        with contextlib.suppress(OSError):  # what it says already is what it is to say
+            chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
         """See that nothing of a write that was cut short is left of a setting that is as before, and that it lasts."""
