@@ -90,7 +90,7 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
         *nothing,
         "#",
         "#   sh plan.sh apply    writes them, each only where it still says what it said then",
-        "#   sh plan.sh undo     writes back what stood there, in reverse order",
+        "#   sh plan.sh undo     writes back what stood there, in an order that the host keeps",
         "#",
         "# Exit codes: 0 all done, 1 something was left alone or refused (said on stderr), 2 wrong use.",
         "# JITTER_ROOT=FOLDER puts a folder before every path of a file, to try the script out.",

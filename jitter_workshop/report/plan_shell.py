@@ -103,10 +103,23 @@ task() { # TID STARTED FROM TO: a task's CPUs, either side one list or several t
     if [ "$(started "$1" || true)" != "$2" ]; then return 0; fi
     found=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null || true)
     case " $4 " in *" $found "*) return 0 ;; esac
-    [ "$3" != '*' ] || set -- "$1" "$2" "$found" "$4"
+    moving=''
+    [ "$3" != '*' ] || { moving=1 && set -- "$1" "$2" "$found" "$4"; }
     case " $3 $opened " in
-        *" $found "*) taskset -pc "${4%% *}" "$1" >/dev/null 2>&1 || fail "refused: task $1 cannot be put on CPUs $4" ;;
-        *) fail "left alone: task $1 may run on $found, not $3" ;;
+        *" $found "*) ;;
+        *)
+            fail "left alone: task $1 may run on $found, not $3"
+            return 0
+            ;;
+    esac
+    if ! taskset -pc "${4%% *}" "$1" >/dev/null 2>&1; then
+        fail "refused: task $1 cannot be put on CPUs $4"
+        return 0
+    fi
+    found=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null || true)
+    case " $4 " in
+        *" $found "*) ;;
+        *) [ -z "$found" ] || [ -n "$moving" ] || fail "refused: task $1 may run on $found after $4 was asked for" ;;
     esac
 }
 """,
@@ -127,11 +140,18 @@ place() { # TID STARTED FROM TO: the version 1 cpuset that a task is in
     "anew": """
 anew() { # FOLDER: a policy takes its governor schedutil anew, whose thread is then bound to the policy's CPUs again
     [ "$(cat "$ROOT$1/scaling_governor" 2>/dev/null || true)" = schedutil ] || return 0
+    other=schedutil
     for other in $(cat "$ROOT$1/scaling_available_governors" 2>/dev/null || true); do
         [ "$other" = schedutil ] || break
     done
-    { write "$1/scaling_governor" "$other" && write "$1/scaling_governor" schedutil; } ||
+    if [ "$other" = schedutil ]; then
+        fail "left alone: $1 has no other governor to take meanwhile"
+        return 0
+    fi
+    { write "$1/scaling_governor" "$other" && write "$1/scaling_governor" schedutil; } || true
+    if [ "$(cat "$ROOT$1/scaling_governor" 2>/dev/null || true)" != schedutil ]; then
         fail "refused: $1 does not take its governor anew"
+    fi
 }
 """,
     "folder": """

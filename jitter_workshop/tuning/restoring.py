@@ -328,7 +328,7 @@ class _Way:
             elif chain.path.startswith(f"{CPU_DIR}/cpu") and chain.path.endswith("/online") and chain.target == "1":
                 number = chain.path.split("/")[-2].removeprefix("cpu")
                 found += [int(number)] if number.isdecimal() and len(number) <= 6 else []
-        return CpuSet.of(found)
+        return CpuSet.of(cpu for cpu in found if cpu in self.switched.possible)
 
     # Giving it back ---------------------------------------------------------------------------------------------
 

@@ -61,6 +61,16 @@ def test_siblings_and_sets_of_version_1(lab_shape: ShapedLab) -> None:
     check(lab_shape(SHAPES["v1"]), SHAPES["v1"].hot, *matrix.EXPLICIT)
 
 
+def test_the_script_of_a_plan_gives_back_the_same(lab: Machine) -> None:
+    """``plan --sh`` has the tool's own order: on a kernel that clamps, everything is back."""
+    with lab.unchanged():
+        drawn = lab.workshop("plan", *matrix.EXPLICIT, "--cpus", SHAPES["smt"].hot, "--sh", check=True)
+        lab.write("/tmp/plan.sh", drawn.stdout)
+        for verb in ("apply", "undo"):
+            done = lab.run(["sh", "/tmp/plan.sh", verb])
+            assert (done.code, done.stderr) == (0, ""), verb
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_machine_is_what_its_sentence_says(name: str, lab_shape: ShapedLab) -> None:

@@ -3,6 +3,7 @@ between, the machine is as before afterwards, or each difference is named truthf
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -254,3 +255,39 @@ def test_what_others_set_is_left_to_them_and_nothing_else(
         for line in differences(before, after):
             name = line.partition(":")[0]
             assert after[name] in others.values.get(name, set()), line
+
+
+PAIRS = tuple(itertools.permutations(("smt", "isolation", "hotplug", "kernel-threads", "irq-affinity"), 2))
+
+
+def two_and_one_back(shape: Shape, first: str, then: str, hot: tuple[str, str], back: str) -> str:
+    """Apply two tunables, give one back, and then all. What was wrong, "" for nothing."""
+    with world(shape) as made:
+        before = made.kernel.snapshot()
+        made.apply([first], hot[0])
+        made.apply([then], hot[1])
+        results = [made.restore([back]), made.restore(), made.restore()]
+        for result in results:
+            assert result is not None
+            if any(SOMEBODY in left.reason for left in result.left_alone):
+                return f"{first}, {then} for {hot}, {back} back: nobody changed {result.left_alone}"
+        made.kernel.threads_follow()
+        lines = differences(before, made.kernel.snapshot())
+        left = [*lines, *made.active()]
+        return f"{first}, {then} for {hot}, {back} back: {left}" if left else ""
+
+
+def every_pair(shape: Shape, hots: tuple[tuple[str, str], ...]) -> list[str]:
+    found = (two_and_one_back(shape, a, b, hot, back) for a, b in PAIRS for hot in hots for back in (a, b))
+    return [one for one in found if one]
+
+
+@pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[4]], ids=lambda one: one.name)
+def test_one_of_two_is_given_back_before_the_other(shape: Shape) -> None:
+    assert every_pair(shape, (("1", "1"), ("1", "2"))) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("shape", [one for one in SHAPES if not one.offline], ids=lambda one: one.name)
+def test_one_of_any_two_is_given_back_before_the_other(shape: Shape) -> None:
+    assert every_pair(shape, tuple(itertools.product(("1", "2", "2-3"), repeat=2))) == []
