@@ -663,8 +663,7 @@ class ModelKernel(HostWriter):
         group, had = self.groups[where], self.effective(where)
         others = {c for path, g in self.groups.items() if path not in ("/", where) for c in g.asked}
         group.partition = "member"
-        inside = any(task.group == where for task in self.tasks.values())
-        if not group.asked or (inside and not group.asked & self.online):
+        if not group.asked:
             group.partition = "isolated invalid (Cpu list in cpuset.cpus is empty)"
         elif group.asked & others and not self.new:
             group.partition = "isolated invalid (Cpu list in cpuset.cpus not exclusive)"

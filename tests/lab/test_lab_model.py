@@ -26,23 +26,30 @@ Write = tuple[str, ...]
 
 
 def writes(seed: int, version: int, count: int) -> list[Write]:
-    """Drawn writes: CPUs leave and return, tasks are bound, a set is made, changed, entered, left and removed."""
+    """Drawn writes: CPUs leave and return, tasks are bound, a set is made, changed, entered, left and removed.
+
+    They are writes as the tool makes them: a set is given CPUs that are online before it becomes a partition or takes a
+    task.
+    """
     draw = random.Random(seed)
-    cpus = ("1", "3", "2-3", "0-1", "0,3", "0-3", "2")
+    online, listed = {0, 1, 2, 3}, {3}
     found: list[Write] = [("group", "make")] if version == 1 else [("controllers", "+cpuset"), ("group", "make")]
+    found.append(("list", "3"))
     for _ in range(count):
-        what = draw.choices(
-            ("online", "mask", "list", "partition", "move", "irq"), (4, 5, 2, 4 * (version == 2), 2, 1)
-        )[0]
+        what = draw.choices(("online", "mask", "list", "partition", "move"), (4, 5, 2, 4 * (version == 2), 2))[0]
         if what == "online":
-            found.append(("online", str(draw.choice((1, 2, 3))), draw.choice(("0", "1", "1"))))
+            cpu, state = draw.choice((1, 2, 3)), draw.choice((0, 1, 1))
+            (online.add if state else online.discard)(cpu)
+            listed -= {cpu} if version == 1 and not state else set()
+            found.append(("online", str(cpu), str(state)))
         elif what == "mask":
-            found.append(("mask", draw.choice(CHILDREN), draw.choice(cpus)))
-        elif what == "list":
-            found.append(("list", draw.choice(("1", "3", "2-3", "1,3"))))
-        elif what == "partition":
+            found.append(("mask", draw.choice(CHILDREN), draw.choice(("1", "3", "2-3", "0-1", "0,3", "0-3", "2"))))
+        elif what == "list" and len(online) > 1:
+            listed = set(draw.sample(sorted(online - {0}), draw.randint(1, len(online) - 1)))
+            found.append(("list", ",".join(map(str, sorted(listed)))))
+        elif what == "partition" and listed & online:
             found.append(("partition", draw.choice(("isolated", "isolated", "member"))))
-        else:
+        elif what == "move" and listed & online:
             found.append(("move", draw.choice(CHILDREN), draw.choice(("top", "group"))))
     found += [("online", str(cpu), "1") for cpu in (1, 2, 3)]
     found += [("move", name, "top") for name in CHILDREN]
