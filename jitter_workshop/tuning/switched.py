@@ -42,13 +42,15 @@ class Wrote(Protocol):
 class Switched:
     """``online``: the CPUs that were online together at some moment since our first write, one set a moment;
     ``lasting``: the same without the moments within a CPU's cycle.
-    ``taken``: CPUs that our sets held, one for each list; ``isolated``: those of them that no other task may use.
+    ``taken``: the lists of CPUs that our sets had; ``rest``: those of the version 1 set for everything else;
+    ``isolated``: all CPUs that no other task might use.
     ``cpus``, ``sets``: whether we switched any. ``possible``: all there may be."""
 
     possible: CpuSet
     online: tuple[CpuSet, ...] = ()
     lasting: tuple[CpuSet, ...] = ()
     taken: tuple[CpuSet, ...] = ()
+    rest: tuple[CpuSet, ...] = ()
     isolated: CpuSet = field(default_factory=CpuSet)
     cpus: bool = False
     sets: bool = False
@@ -60,7 +62,7 @@ class Switched:
         """Every affinity that the kernel may have given a task that might use every CPU, but for the short moments
         within a CPU's cycle."""
         whole = {*self.lasting, self.possible}
-        return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken) if cpus - taken}
+        return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken) if cpus - taken} | set(self.rest)
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
         """Every affinity that the kernel may have given a task of which ``known`` were affinities. ``nodes``: those of
@@ -84,9 +86,10 @@ def read_switched(root: HostRoot, entries: Iterable[Wrote]) -> Switched:
     taken = tuple({cpus for cpus in (*held, *now) if cpus})
     hot = (_held(write) for write in writes if write.kind == "cgroup-cpus" or write.path.endswith("-hot"))
     isolated = CpuSet.of(cpu for cpus in (*hot, *now) for cpu in cpus or ())
+    rest = tuple({cpus for write in writes if "-rest" in write.path and (cpus := _held(write))})
     lasting = _toggled(root, [write for write in writes if write.kind != "cpu-cycle"])
     moments, longer = tuple(_moments(online, toggled)), tuple(_moments(online, lasting))
-    return Switched(possible, moments, longer, taken, isolated, bool(toggled), bool(held))
+    return Switched(possible, moments, longer, taken, rest, isolated, bool(toggled), bool(held))
 
 
 def node_cpus(root: HostRoot) -> tuple[CpuSet, ...]:
