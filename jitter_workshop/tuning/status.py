@@ -13,25 +13,17 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.registry import find, tunables
-from jitter_workshop.tuning.switched import Switched, read_switched
+from jitter_workshop.tuning.switched import Switched, Wrote, read_switched
 
 _SHOWN = 60
 """Characters of a drifted value that its reason quotes."""
 
 
-class Standing(Protocol):
+class Standing(Wrote, Protocol):
     """A write of ours that should still stand (an active entry of the journal, or a Change)."""
 
     @property
     def tunable(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def before(self) -> str: ...
-    @property
-    def after(self) -> str: ...
 
 
 def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Standing] = ()) -> tuple[Assessment, ...]:
