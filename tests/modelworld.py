@@ -107,13 +107,20 @@ class World:
         return self._living(run, kill_at)
 
     def restore(
-        self, only: Collection[str] = (), *, forget: bool = False, kill_at: int | None = None
+        self,
+        only: Collection[str] = (),
+        *,
+        forget: bool = False,
+        kill_at: int | None = None,
+        among: Collection[str] | None = None,
     ) -> RestoreResult | None:
-        """Give back; None where it was killed."""
+        """Give back, all or what the journals ``among`` stand for; None where it was killed."""
         opened = [(lines.read(), lines) for lines in self.journals]
         for journal, _ in opened:
             assert journal.problems == [], journal.problems
-        return self._living(lambda: restore(self.root, self.kernel, opened, BOOT, only, forget=forget), kill_at)
+        return self._living(
+            lambda: restore(self.root, self.kernel, opened, BOOT, only, forget=forget, among=among), kill_at
+        )
 
     def active(self) -> list[str]:
         """Paths that are still in a journal."""

@@ -156,24 +156,21 @@ class Changes:
         setup, folder = self.setup, self.folder
         boot_id = current_boot(setup.root)
         opened, foreign = open_journals(folder, boot_id, setup.journals)
-        chosen = [(j, f) for j, f in opened if journals is None or j.id in journals]
-        for _, file in opened:
-            if all(file is not mine for _, mine in chosen):
-                file.close()
         told: tuple[Any, ...] = () if journals is not None else foreign
         host = Host(setup.root, CpuSet())
         try:
             result = restore(
                 setup.root,
                 setup.writer,
-                chosen,
+                opened,
                 boot_id,
                 only,
                 lambda ident: likely_culprit(host, find(ident)),
                 forget=forget,
+                among=journals,
             )
         finally:
-            told += close_finished(folder, chosen, everything=not only)
+            told += close_finished(folder, opened, everything=not only and journals is None)
         return replace(result, left_alone=(*result.left_alone, *told))
 
     def _tidy(self) -> None:

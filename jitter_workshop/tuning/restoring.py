@@ -61,6 +61,7 @@ def restore(
     culprit: Callable[[str], str | None] = lambda tunable: None,
     *,
     forget: bool = False,
+    among: Collection[str] | None = None,
 ) -> RestoreResult:
     """Undo the active entries of ``journals`` (oldest first, as they were read): all of them, or those of the tunables
     in ``only`` and those that are owed. ``boot_id``: the running kernel's. ``culprit``: the service that probably
@@ -69,10 +70,11 @@ def restore(
 
     The journals' entries are brought up to date. May be repeated, also after it was killed anywhere.
     """
-    way = _Way(root, writer, journals, boot_id, culprit, forget)
-    way.choose(set(only))
+    ids = {journal.id for journal, _ in journals}
+    way = _Way(root, writer, journals, boot_id, culprit, forget, set(only), ids if among is None else ids & set(among))
+    way.choose()
     way.give_back()
-    return way.finish(bool(only))
+    return way.finish(partly=bool(only) or among is not None)
 
 
 @dataclass(slots=True)
@@ -127,6 +129,8 @@ class _Way:
     boot_id: str | None
     culprit: Callable[[str], str | None]
     forget: bool
+    only: set[str]
+    among: set[str]
     chains: list[_Chain] = field(default_factory=list)
     restored: list[Restored] = field(default_factory=list)
     left: list[LeftAlone] = field(default_factory=list)
@@ -139,12 +143,16 @@ class _Way:
 
     # What is to be given back -----------------------------------------------------------------------------------
 
-    def choose(self, only: set[str]) -> None:
+    def _asked(self, entry: Entry) -> bool:
+        """Whether an entry is to be given back: it is asked for, or owed."""
+        return bool(entry.owed) or (entry.journal in self.among and (not self.only or entry.tunable in self.only))
+
+    def choose(self) -> None:
         """Make the chains of what is to be given back."""
         history: list[Entry] = []
         for journal, recorder in self.journals:
             for entry in journal.entries.values():
-                asked = not only or entry.tunable in only or bool(entry.owed)
+                asked = self._asked(entry)
                 if entry.state == "refused" or (entry.state == "undone" and void(entry, self.boot_id)):
                     continue
                 if entry.active and void(entry, self.boot_id):
@@ -165,7 +173,7 @@ class _Way:
         self.switched = read_switched(self.root, history)
         for entries in self.by_path.values():
             with self._guarded(entries[-1][0]):
-                self._choose_of(entries, only)
+                self._choose_of(entries)
         self.chains.sort(key=lambda chain: (chain.newest.journal, chain.newest.n), reverse=True)
         self._open_masks()
         for chain in self.chains:
@@ -189,10 +197,10 @@ class _Way:
             words = f"it cannot be given back: {type(error).__name__}: {printable(str(error), 120)}"
             self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, words))
 
-    def _choose_of(self, entries: list[tuple[Entry, Recorder]], only: set[str]) -> None:
+    def _choose_of(self, entries: list[tuple[Entry, Recorder]]) -> None:
         """The chain of one setting: the newest writes that are asked back. One that is asked back below another that
         stays is handed down: giving that one back then means the older value."""
-        asked = [not only or entry.tunable in only or bool(entry.owed) for entry, _ in entries]
+        asked = [self._asked(entry) for entry, _ in entries]
         kinds = [kind_of(entry.kind) for entry, _ in entries]
         kind = next((k for k in kinds if k.always), kinds[-1])
         count = len(entries)
@@ -448,7 +456,7 @@ class _Way:
 
     # What is said of it, and written down -----------------------------------------------------------------------
 
-    def finish(self, partly: bool) -> RestoreResult:
+    def finish(self, *, partly: bool) -> RestoreResult:
         """Run what follows, write down what became of everything, and tell it. ``partly``: not everything was asked
         back."""
         needs_reboot = False

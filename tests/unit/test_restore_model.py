@@ -257,6 +257,21 @@ def test_what_others_set_is_left_to_them_and_nothing_else(
             assert after[name] in others.values.get(name, set()), line
 
 
+@pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[2], SHAPES[3]], ids=lambda one: one.name)
+def test_a_lease_that_ends_leaves_what_stood_before_it(shape: Shape) -> None:
+    with world(shape) as made:
+        before = made.kernel.snapshot()
+        made.apply(["kernel-threads"], "2")
+        standing = made.kernel.snapshot()
+        made.apply(["smt", "isolation", "hotplug"], "2")
+        ended = made.restore(among=[made.journals[-1].id])
+        assert ended is not None
+        assert ended.left_alone == ()
+        assert differences(standing, made.kernel.snapshot()) == []
+        made.restore()
+        assert differences(before, made.kernel.snapshot()) == []
+
+
 PAIRS = tuple(itertools.permutations(("smt", "isolation", "hotplug", "kernel-threads", "irq-affinity"), 2))
 
 
