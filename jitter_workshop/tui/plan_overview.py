@@ -16,6 +16,8 @@ _OF_TASKS = {
     "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
     "affinity": ("is given other CPUs", "are given other CPUs"),
     "affinity-across": ("keeps its own limit", "keep their own limits"),
+    "irq-thread": ("stays with its interrupt", "stay with their interrupts"),
+    "governor-thread": ("stays with its governor", "stay with their governors"),
 }
 """What the writes of a kind do to one task, and to several."""
 

@@ -186,11 +186,12 @@ def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
     return frozenset(need for need in facts(path, kind, value).needs if need.startswith(_THERE))
 
 
-def ordered(targets: Sequence[Target]) -> list[int]:
-    """The positions of ``targets`` in the order in which they have to happen; ties keep the order given."""
+def ordered(targets: Sequence[Target], together: Sequence[str] = ()) -> list[int]:
+    """The positions of ``targets`` in the order in which they have to happen; ties keep the order given. ``together``:
+    a name for each of them; those with the same name stay together as far as that goes."""
     known = [facts(w.path, w.kind, w.value) for w in targets]
     for softly in (True, False):
-        found = _sorted(len(targets), _edges(known, softly=softly))
+        found = _sorted(together or [""] * len(targets), _edges(known, softly=softly))
         if found is not None:
             return found
     return list(range(len(targets)))
@@ -213,30 +214,40 @@ def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object
     return pairs
 
 
-def _sorted(count: int, pairs: Sequence[tuple[object, object]]) -> list[int] | None:
-    """A topological order (Kahn) that takes the lowest position that is free; None where the pairs are a circle."""
+def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> list[int] | None:
+    """A topological order (Kahn) of the positions of ``names``; None where the pairs are a circle. Of the positions
+    that are free it takes the lowest of the name that it took last, else the lowest."""
     import heapq
 
     later: dict[object, list[object]] = {}
-    waits: dict[object, int] = dict.fromkeys(range(count), 0)
+    waits: dict[object, int] = dict.fromkeys(range(len(names)), 0)
     for one, other in pairs:
         later.setdefault(one, []).append(other)
         waits.setdefault(one, 0)
         waits[other] = waits.get(other, 0) + 1
-    free = [n for n in range(count) if not waits[n]]
-    names = [node for node in waits if not isinstance(node, int) and not waits[node]]
-    heapq.heapify(free)
+    free: dict[str, list[int]] = {}
+    for n, name in enumerate(names):
+        if not waits[n]:
+            free.setdefault(name, []).append(n)
+    conditions = [node for node in waits if not isinstance(node, int) and not waits[node]]
     found: list[int] = []
-    while names or free:
-        # Names cost nothing: they are taken as soon as they are free, so that all writes behind them compete.
-        node: object = names.pop() if names else heapq.heappop(free)
-        if isinstance(node, int):
+    last = ""
+    while conditions or free:
+        # Conditions cost nothing: they are met as soon as they can be, so that all writes behind them compete.
+        if conditions:
+            node = conditions.pop()
+        else:
+            last = last if last in free else min(free, key=lambda name: free[name][0])
+            node = heapq.heappop(free[last])
             found.append(node)
+            if not free[last]:
+                del free[last]
         for other in later.get(node, ()):
             waits[other] -= 1
-            if waits[other] == 0:
-                if isinstance(other, int):
-                    heapq.heappush(free, other)
-                else:
-                    names.append(other)
-    return found if len(found) == count else None
+            if waits[other]:
+                continue
+            if isinstance(other, int):
+                heapq.heappush(free.setdefault(names[other], []), other)
+            else:
+                conditions.append(other)
+    return found if len(found) == len(names) else None

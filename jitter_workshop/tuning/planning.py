@@ -59,7 +59,8 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
         elif stays:
             skipped.append(Skipped(tunable.id, stays, partly=True))
     drawn = list(found.values())
-    positions = ordered([Target(write.path, write.kind, write.after) for _, write in drawn])
+    targets = [Target(write.path, write.kind, write.after) for _, write in drawn]
+    positions = ordered(targets, [tunable.id for tunable, _ in drawn])
     changes = [_change(*drawn[position], n) for n, position in enumerate(positions, start=1)]
     return Plan(host.kernel.boot_id, host.hot.cpus, tuple(changes), tuple(skipped))
 
