@@ -71,7 +71,8 @@ def test_packets_are_steered_off_the_hot_cpus(lab: Machine) -> None:
         lab.write(queue, "c")
         made = do(lab, placing.apply, "3", ["rps-xps"])
         assert made["refused"] == {}
-        assert lab.read(queue) == "4"
+        # CPU 2 shares a core with the hot one.
+        assert lab.read(queue) == "3"
         assert do(lab, placing.undo, made["changes"]) == []
         assert lab.read(queue) == "c"
         lab.write(queue, before)
