@@ -53,7 +53,9 @@ def writes(seed: int, version: int, count: int) -> list[Write]:
             found.append(("move", draw.choice(CHILDREN), draw.choice(("top", "group"))))
     found += [("online", str(cpu), "1") for cpu in (1, 2, 3)]
     found += [("move", name, "top") for name in CHILDREN]
-    return [*found, *([("partition", "member")] if version == 2 else []), ("group", "remove")]
+    if version == 1:
+        return [*found, ("group", "remove")]
+    return [*found, ("partition", "member"), ("group", "remove"), ("controllers", "-cpuset")]
 
 
 def on_the_kernel(
