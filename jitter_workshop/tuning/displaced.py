@@ -93,7 +93,7 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
             yield Write(affinity_call(task.tid, task.start_ticks), str(allowed), str(after), "affinity-across", why=why)
         elif _bound(allowed, host, leaving):
             yield Write(
-                f"sched_setaffinity({task.tid}@{task.start_ticks})",
+                affinity_call(task.tid, task.start_ticks),
                 str(allowed),
                 str(stay),
                 "affinity",
@@ -124,7 +124,7 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
             if task is None or allowed is None or task.fixed or task.ended or allowed == cpus:
                 continue
             yield Write(
-                f"sched_setaffinity({task.tid}@{task.start_ticks})",
+                affinity_call(task.tid, task.start_ticks),
                 str(allowed),
                 str((allowed - leaving) or left),
                 "affinity-across",

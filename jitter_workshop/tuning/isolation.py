@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from jitter_workshop.host.cgroup import parse_memberships
 from jitter_workshop.host.cpusets import Cpusets, Group, find_cpusets, isolated_at_run_time, read_group, read_groups
 from jitter_workshop.host.isolation import read_isolation
-from jitter_workshop.host.kernel import version_of
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import Task, each_thread, read_allowed_cpus
 from jitter_workshop.host.topology import CPU_DIR
@@ -17,6 +16,7 @@ from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_th
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.kinds_cpu import BOUND
+from jitter_workshop.tuning.kinds_tasks import affinity_call, cgroup_call, remembers_wishes
 from jitter_workshop.tuning.switched import Switched
 
 GROUP = "jitter-workshop"
@@ -142,7 +142,7 @@ class Isolation(Tunable):
             Write(rest, _set_text(root, rest), f"cpus {host.online - host.hot} mems {mems}", "cpuset"),
             *(
                 Write(
-                    f"cgroup({task.tid}@{task.start_ticks})",
+                    cgroup_call(task.tid, task.start_ticks),
                     "/",
                     to_rest,
                     "task-cgroup",
@@ -223,7 +223,7 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
 
 def _overwrites_masks(host: Host) -> bool:
     """Whether this kernel forgets what a user asked for when a partition comes or goes (before 6.2)."""
-    return version_of(host.kernel.release) < (6, 2)
+    return not remembers_wishes(host.kernel.release)
 
 
 def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
@@ -245,7 +245,7 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
         follows = task.kernel and task.name.startswith("irq/")
         found.append(
             Write(
-                f"sched_setaffinity({task.tid}@{task.start_ticks})",
+                affinity_call(task.tid, task.start_ticks),
                 str(allowed),
                 str(_off_hot(allowed, host)),
                 "irq-thread" if follows else "affinity-across",
@@ -283,7 +283,7 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
     online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
     present = root.cpu_list(f"{CPU_DIR}/present") or online
     opened = switched.masks(())
-    old = version_of(root.text("/proc/sys/kernel/osrelease") or "") < (6, 2)
+    old = not remembers_wishes(root.text("/proc/sys/kernel/osrelease") or "")
     found = []
     for task in each_thread(root):
         allowed = None if task.fixed or _inside(root, task) else read_allowed_cpus(root, task)

@@ -8,6 +8,7 @@ import errno
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from jitter_workshop.host.kernel import version_of
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.host.tasks import parse_allowed, parse_stat, read_task
 from jitter_workshop.model.cpuset import CpuSet
@@ -30,6 +31,12 @@ _STATUS_BYTES = 16_384
 def affinity_call(tid: int, start_ticks: int) -> str:
     """The ``path`` of a task's affinity."""
     return f"sched_setaffinity({tid}@{start_ticks})"
+
+
+def remembers_wishes(release: str) -> bool:
+    """Whether a kernel of this release keeps the mask that a user asked for beside the one in force: from 6.2 on
+    (``user_cpus_ptr``, kernel/sched/core.c)."""
+    return version_of(release) >= (6, 2)
 
 
 def cgroup_call(tid: int, start_ticks: int) -> str:

@@ -16,7 +16,6 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from jitter_workshop.host.kernel import version_of
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
@@ -26,6 +25,7 @@ from jitter_workshop.tuning.aftermath import run_then
 from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, void
 from jitter_workshop.tuning.kinds import Kind, kind_of
+from jitter_workshop.tuning.kinds_tasks import affinity_call, remembers_wishes
 from jitter_workshop.tuning.ordering import Facts, Target, facts, ordered
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.reasons import reason
@@ -66,7 +66,8 @@ def restore(
     """Undo the active entries of ``journals`` (oldest first, as they were read): all of them, or those of the tunables
     in ``only`` and those that are owed. ``boot_id``: the running kernel's. ``culprit``: the service that probably
     changed a tunable's setting, or None. ``forget``: what somebody else has changed is told and struck off, instead of
-    being looked at again the next time.
+    being looked at again the next time. ``among``: only writes of these journals (ids), None for all; the others are
+    needed all the same, because their writes have to go on standing.
 
     The journals' entries are brought up to date. May be repeated, also after it was killed anywhere.
     """
@@ -139,6 +140,7 @@ class _Way:
     undone: dict[str, list[Entry]] = field(default_factory=dict)
     noted_in: dict[tuple[str, int], str] = field(default_factory=dict)
     ending: bool = False
+    wishes: bool = False
     switched: Switched = field(default_factory=lambda: Switched(CpuSet()))
 
     # What is to be given back -----------------------------------------------------------------------------------
@@ -171,6 +173,7 @@ class _Way:
                 else:
                     self.undone.setdefault(entry.path, []).append(entry)
         self.switched = read_switched(self.root, history)
+        self.wishes = remembers_wishes(self.root.text("/proc/sys/kernel/osrelease") or "")
         for entries in self.by_path.values():
             with self._guarded(entries[-1][0]):
                 self._choose_of(entries)
@@ -194,8 +197,7 @@ class _Way:
         try:
             yield
         except Exception as error:
-            words = f"it cannot be given back: {type(error).__name__}: {printable(str(error), 120)}"
-            self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, words))
+            self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, _mistake(error)))
 
     def _choose_of(self, entries: list[tuple[Entry, Recorder]]) -> None:
         """The chain of one setting: the newest writes that are asked back. One that is asked back below another that
@@ -309,7 +311,7 @@ class _Way:
         n = max(journal.entries)
         changes = []
         for task, mask, rest in lost_at_the_end(self.root, self.switched, self._returning()):
-            path = f"sched_setaffinity({task.tid}@{task.start_ticks})"
+            path = affinity_call(task.tid, task.start_ticks)
             if path not in known:
                 n += 1
                 why = "Ending the set overwrites which CPUs it may use."
@@ -355,7 +357,7 @@ class _Way:
         try:
             return self._settle(chain)
         except Exception as error:
-            chain.done, chain.why = "", f"it cannot be given back: {type(error).__name__}: {printable(str(error), 120)}"
+            chain.done, chain.why = "", _mistake(error)
             return False
 
     def _facts(self, chain: _Chain) -> Facts:
@@ -433,7 +435,7 @@ class _Way:
         wrote = any(entry.state == "written" and entry.before != entry.after for entry, _ in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):
             return
-        if version_of(self.root.text("/proc/sys/kernel/osrelease") or "") < (6, 2):
+        if not self.wishes:
             return
         chain.written = True
         chain.opens = chain.opens or _mask(chain.target) - (CpuSet() if self.ending else self.switched.isolated)
@@ -557,6 +559,11 @@ class _Way:
                 journal.due = [one for one in journal.due if one != name] + ([name] if name in failed else [])
                 if name not in failed:
                     recorder.then(name)
+
+
+def _mistake(error: Exception) -> str:
+    """Say that an entry brought about what nothing here expects."""
+    return f"it cannot be given back: {type(error).__name__}: {printable(str(error), 120)}"
 
 
 def _mask(text: str) -> CpuSet:
