@@ -108,6 +108,17 @@ def _lab_is_well(request: pytest.FixtureRequest) -> None:
             _doubtful.discard(flavour)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test whose guest stood still in the emulator runs once more; the summary counts it as a rerun.
+
+    It was seen where a running kernel's code is changed (a tracepoint, a static key) while the emulator runs it on
+    another CPU. Only the guest kernel's own words make a rerun, never a wrong result.
+    """
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["LabStalled"]))
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.CallInfo[None], None]:
     """A failure shows what the consoles said last."""

@@ -87,7 +87,7 @@ class Guest:
             self._machine.pump(lambda: self.code is not None, timeout_s, f"the end of {self.argv}")
         except LabTimeout as late:
             self.signal(9, group=True)
-            raise LabTimeout(f"{late}\nit had written: {self._said()}") from None
+            raise type(late)(f"{late}\nit had written: {self._said()}") from None
         assert self.code is not None
         return Done(
             self.argv, self.code, self.stdout.decode("utf-8", "replace"), self.stderr.decode("utf-8", "replace")
@@ -284,7 +284,7 @@ class Machine:
         while not until():
             ready, _, _ = select.select([control], [], [], max(0.0, ends - time.monotonic()))
             if not ready:
-                raise LabTimeout(f"waited {timeout_s:.0f} s for {what}\n{self._console()}")
+                raise qemu.late(f"waited {timeout_s:.0f} s for {what}\n{self._console()}", self.work)
             try:
                 data = control.recv(1 << 20)
             except ConnectionResetError:

@@ -1,4 +1,6 @@
-"""``python -m tests.lab.matrix [NAME…] [--kills N] [--cuts N] [--write] [--json FILE]``: the tool on every machine.
+"""``python -m tests.lab.matrix [NAME…] [--only PARTS] [--kills N] [--cuts N] [--write]``: the tool on every machine.
+
+``--only whole,kills,cuts,measure`` runs some of the parts; what the other parts gave with the same code is kept.
 
 On each of ``shapes.SHAPES`` (or those that are named) the product's own verbs apply all that status would improve, and
 SMT, isolation and kernel threads where there are siblings, and give it back; then its agent is killed, the power is
@@ -36,6 +38,7 @@ BEGIN = "<!-- machines: python -m tests.lab.matrix --write -->"
 END = "<!-- end of machines -->"
 CODE = ("jitter_workshop", "native")
 SEED = "jitter-workshop"
+PARTS = ("whole", "kills", "cuts", "measure")
 EXPLICIT = ("smt", "isolation", "kernel-threads")
 
 VERB_S = 240.0
@@ -233,11 +236,13 @@ def measured(lab: Machine) -> Row:
     return row | {"seconds": round(time.monotonic() - started, 1)}
 
 
-def row_of(shape: Shape, wanted: argparse.Namespace) -> Row:
-    """All that is seen on one machine; what could not be had is in its part's ``trouble``."""
+def row_of(shape: Shape, wanted: argparse.Namespace, known: Row) -> Row:
+    """Run the wanted parts on one machine; a part that failed has its ``trouble``. Parts that are not wanted are taken
+    from ``known``, the row of an earlier run, where it was made with the same code."""
     row: Row = {"name": shape.name, "at": datetime.now(UTC).isoformat(timespec="seconds"), **code_state()}
+    if known.get("code") == row["code"]:
+        row = known | row
     started = time.monotonic()
-    words: list[str] = []
 
     @contextmanager
     def part(name: str) -> Iterator[Callable[[Row], None]]:
@@ -250,21 +255,22 @@ def row_of(shape: Shape, wanted: argparse.Namespace) -> Row:
 
     with running(Options.of(shape)) as lab:
         row |= {"release": lab.release, "boot_s": round(time.monotonic() - started, 1), "facts": lab.call(facts)}
-        with part("whole") as put:
-            put(found := everything(lab, shape))
-            words = found["words"]
-        if wanted.kills and words:
+        if "whole" in wanted.only:
+            with part("whole") as put:
+                put(everything(lab, shape))
+        words = row.get("whole", {}).get("words", [])
+        if "kills" in wanted.only and words:
             # What was left behind by the first part must not count against the second.
             with part("kills") as put:
                 lab.boot()
                 put(kills(lab, shape, words, wanted.kills))
-        if wanted.measure and (why := cannot_measure(shape)):
+        if "measure" in wanted.only and (why := cannot_measure(shape)):
             row["measure"] = {"refused": f"not run: {why}"}
-        elif wanted.measure:
+        elif "measure" in wanted.only:
             with part("measure") as put:
                 lab.boot()
                 put(measured(lab))
-    if wanted.cuts:
+    if "cuts" in wanted.only:
         with (
             part("cuts") as put,
             tempfile.TemporaryDirectory(prefix="jitter-matrix-") as scratch,
@@ -396,7 +402,9 @@ def main() -> int:
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"machines (default: all): {', '.join(SHAPES)}")
     parser.add_argument("--kills", type=int, default=20, metavar="N", help="moments at which the agent is killed")
     parser.add_argument("--cuts", type=int, default=8, metavar="N", help="moments at which the power is cut")
-    parser.add_argument("--no-measure", dest="measure", action="store_false", help="leave out the quick run")
+    parser.add_argument(
+        "--only", type=lambda text: text.split(","), default=PARTS, metavar="PARTS", help=f"some of {','.join(PARTS)}"
+    )
     parser.add_argument("--write", action="store_true", help="write the table to docs/safety.md")
     parser.add_argument("--show", action="store_true", help="run nothing, show the table of what is known")
     parser.add_argument("--json", type=Path, default=CACHE / "matrix.json", metavar="FILE", help="where results lie")
@@ -404,12 +412,14 @@ def main() -> int:
     unknown = set(wanted.names) - SHAPES.keys()
     if unknown:
         parser.error(f"no such machine: {', '.join(sorted(unknown))}")
+    if strange := set(wanted.only) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(strange))}")
     rows: dict[str, Row] = json.loads(wanted.json.read_text()) if wanted.json.exists() else {}
     failed = False
     for name in () if wanted.show else wanted.names or SHAPES:
         print(f"{name}: {SHAPES[name].sentence}", flush=True)
         try:
-            rows[name] = row_of(SHAPES[name], wanted)
+            rows[name] = row_of(SHAPES[name], wanted, rows.get(name, {}))
         except (LabError, kernels.NotHere, OSError) as error:
             at = datetime.now(UTC).isoformat(timespec="seconds")
             rows[name] = {"name": name, "at": at, **code_state(), "whole": {"trouble": str(error)[:2000]}}

@@ -18,6 +18,8 @@ from tests.lab import guestroot, images, kernels
 from tests.lab.shapes import PLAIN, Hardware, Shape
 
 _PR_SET_PDEATHSIG = 1
+_STALLS = ("self-detected stall on CPU", "detected stalls on CPUs", "soft lockup - CPU#")
+"""What a kernel says of a CPU that stands still (kernel/rcu/tree_stall.h, kernel/watchdog.c)."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -27,6 +29,11 @@ class LabError(Exception):
 
 class LabTimeout(LabError):
     """Something in the guest took longer than it may."""
+
+
+class LabStalled(LabTimeout):
+    """The guest's kernel says itself that one of its CPUs stands still: the emulator lost it, and no test is about
+    that. A test that meets it runs once more, on a fresh machine (see ``conftest``)."""
 
 
 class PowerLost(LabError):
@@ -188,6 +195,15 @@ def console(work: Path, lines: int = 25) -> str:
             text += (work / name).read_bytes()[-20_000:].decode("utf-8", "replace")
     told = [line for line in text.replace("\r", "").splitlines() if "TCG doesn't support" not in line]
     return "\n".join(told[-lines:])
+
+
+def late(message: str, work: Path) -> LabTimeout:
+    """Make the exception for something that took too long: ``LabStalled`` where the guest's kernel tells of a stall."""
+    with contextlib.suppress(OSError):
+        console_text = (work / "console").read_bytes().decode("utf-8", "replace")
+        if any(words in console_text for words in _STALLS):
+            return LabStalled(message)
+    return LabTimeout(message)
 
 
 def launch(options: Options, work: Path, cache: Path) -> Qemu:

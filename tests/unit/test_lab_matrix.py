@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab import acpi, apt, kernels, killing, matrix, watched
+from tests.lab import acpi, apt, kernels, killing, matrix, qemu, watched
 from tests.lab.shapes import SHAPES, Hardware
 
 WHOLE: dict[str, Any] = {
@@ -159,3 +159,18 @@ def test_the_newest_kernel_is_found_in_all_its_parts() -> None:
     version = "7.3-1~bpo13+1"
     found = kernels._newest(MadeApt(), "linux-image-amd64")
     assert found == [f"{name}={version}" for name in ("linux-image-7.3", "linux-base-7.3", "linux-modules-7.3")]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("[  275.67] watchdog: BUG: soft lockup - CPU#2 stuck for 44s! [python3.11:855]", qemu.LabStalled),
+        ("[  250.42] rcu: INFO: rcu_preempt self-detected stall on CPU", qemu.LabStalled),
+        ("[    1.00] Run /init as init process", qemu.LabTimeout),
+        (None, qemu.LabTimeout),
+    ],
+)
+def test_only_the_guests_own_words_make_a_stall(told: str | None, expected: type, tmp_path: Path) -> None:
+    if told is not None:
+        (tmp_path / "console").write_text(told)
+    assert type(qemu.late("waited 5 s", tmp_path)) is expected
