@@ -1,6 +1,7 @@
 #!/bin/sh
 # The native core under the sanitizers, with warnings as errors; what cannot be run here is skipped in plain sight.
-#   scripts/test-native.sh            build in a temporary folder, run all
+#   scripts/test-native.sh            build in a temporary folder, run all suites
+#   scripts/test-native.sh plain      only the plain suite: the fast one
 #   CC=clang scripts/test-native.sh   another compiler
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -23,6 +24,7 @@ usable() {
     "$CC" $1 -o "$work/probe" "$work/probe.c" >/dev/null 2>&1 && "$work/probe" >/dev/null 2>&1
 }
 
+# One library a suite, its sources compiled side by side; each test is linked with it.
 suite() {
     name=$1
     flags=$2
@@ -30,22 +32,35 @@ suite() {
         echo "skip: $name ($CC has no runtime for it)"
         return
     fi
+    built=$(mktemp -d "$work/suite.XXXXXX")
+    # shellcheck disable=SC2086
+    if ! printf '%s\n' $SOURCES tests/native/c/test_*.c |
+        xargs -P "$(getconf _NPROCESSORS_ONLN)" -I{} sh -c '
+            object=$1/$(basename "$2" .c).o
+            shift 2
+            exec "$@" -c -o "$object"' compile "$built" {} "$CC" $STRICT $flags -Inative {}; then
+        echo "FAILED to build: $name"
+        failed=1
+        return
+    fi
     for test in tests/native/c/test_*.c; do
-        program="$work/$(basename "$test" .c)"
+        program=$(basename "$test" .c)
+        objects=$(for source in $SOURCES; do echo "$built/$(basename "$source" .c).o"; done)
         # shellcheck disable=SC2086
-        if ! "$CC" $STRICT $flags -Inative -o "$program" "$test" $SOURCES -lpthread; then
-            echo "FAILED to build: $name, $test"
+        if ! "$CC" $flags -o "$built/$program" "$built/$program.o" $objects -lpthread; then
+            echo "FAILED to link: $name, $program"
             failed=1
-        elif ! timeout 30 "$program"; then
-            echo "FAILED: $name, $test"
+        elif ! timeout 30 "$built/$program"; then
+            echo "FAILED: $name, $program"
             failed=1
         else
-            echo "ok: $name, $(basename "$test")"
+            echo "ok: $name, $program"
         fi
     done
 }
 
 suite "plain" "-O2"
+[ "${1:-all}" = all ] || exit "$failed"
 suite "address and undefined behaviour" "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 suite "threads" "-O1 -g -fsanitize=thread"
 
