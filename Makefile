@@ -1,12 +1,18 @@
 # Every target is one line of scripts/workshop.sh, which works without make, too.
-.PHONY: workshop test test-native lint bench soak clean
+.PHONY: workshop check test test-all test-native lint mutants bench soak clean
 .DEFAULT_GOAL := workshop
 
 workshop: ## environment, native build, start (ARGS="--plain" and so on)
 	@sh scripts/workshop.sh start $(ARGS)
 
-test: ## all tests that this machine can run
+check: ## lint, types, contracts, unit tests, plain C tests: before each commit
+	@sh scripts/workshop.sh check
+
+test: ## and functional tests, the native core under sanitizers
 	@sh scripts/workshop.sh test
+
+test-all: test ## and lab machines, browsers, readers of other languages, other users: all that this machine can run
+	@sh scripts/workshop.sh test-outside
 
 test-native: ## the native core under sanitizers
 	@sh scripts/workshop.sh exec sh scripts/test-native.sh
@@ -14,11 +20,15 @@ test-native: ## the native core under sanitizers
 lint: ## style, types and import contracts
 	@sh scripts/workshop.sh exec sh scripts/lint.sh
 
+mutants: ## faults put in on purpose, which the unit tests of their own room have to find (ARGS="stats -k needed")
+	@sh scripts/workshop.sh exec python -m tests.mutants $(ARGS)
+
 bench: ## the project's own benchmarks: ratios from one run
 	@sh scripts/workshop.sh exec python -m tests.bench $(ARGS)
 
 soak: ## long kills and fuzzing, and what the lab machine does beyond make test
 	@sh scripts/workshop.sh exec python -m tests.lab.fetch --all
+	@MODEL_EXAMPLES=500 sh scripts/workshop.sh exec python -m pytest -ra tests/unit/test_tuning_restore_model.py
 	@sh scripts/workshop.sh exec python -m pytest -ra tests/soak
 	@sh scripts/workshop.sh exec python -m pytest -ra -m soak tests/lab tests/functional
 

@@ -5,4 +5,5 @@ cd "$(dirname "$0")/.."
 ruff check .
 ruff format --check .
 mypy
+python scripts/prose.py
 lint-imports --no-cache

@@ -1,10 +1,48 @@
 #!/bin/sh
-# All tests that this machine can run: lint, the native core under sanitizers, then pytest (its arguments follow).
+# Three rings of tests:
+#   scripts/test.sh check         lint, types, contracts, unit tests, plain C tests: before each commit
+#   scripts/test.sh test [ARGS]   and functional tests, and the native core under sanitizers (ARGS are pytest's)
+#   scripts/test.sh outside       what `make test-all` adds: lab machines, browsers, readers of other languages, users
+# Each prints its ten slowest tests and its time. Unit tests run in as many processes as there are CPUs
+# (TEST_WORKERS: another number); what lies in tests/outside and tests/lab has the machine to itself.
 set -eu
 cd "$(dirname "$0")/.."
 unset NO_COLOR COLORTERM 2>/dev/null || :
-sh scripts/lint.sh
-sh scripts/test-native.sh
+workers=${TEST_WORKERS:-logical}
+told=
+
+# ring NAME FUNCTION…: run it and note how long it took. Within a condition `set -e` is off: functions join by &&.
+ring() {
+    name=$1
+    shift
+    began=$(date +%s)
+    "$@" || exit $?
+    told="$told$name: $(($(date +%s) - began)) s
+"
+}
+
+parallel() { python -m pytest --durations=10 --numprocesses="$workers" --dist=loadgroup "$@"; }
+
+check() { sh scripts/lint.sh && sh scripts/test-native.sh plain && parallel tests/unit; }
+
+# One process: in two, three tests failed once, and why is not known yet.
+more() { sh scripts/test-native.sh sanitizers && python -m pytest --durations=10 tests/functional tests/native "$@"; }
+
 # Kernels for the lab machine, the first time only; one line says what to install where it cannot run.
-python -m tests.lab.fetch
-exec python -m pytest "$@"
+outside() { python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab; }
+
+which=${1:-test}
+[ $# -eq 0 ] || shift
+case $which in
+check) ring check check ;;
+test)
+    ring check check
+    ring test more "$@"
+    ;;
+outside) ring outside outside ;;
+*)
+    echo "unknown ring $which: check, test or outside" >&2
+    exit 2
+    ;;
+esac
+printf '%s' "$told"

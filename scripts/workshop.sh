@@ -2,7 +2,9 @@
 # Makes the environment (once), builds the native core, and starts what is asked for.
 #
 #   sh scripts/workshop.sh start [ARGS]   the workshop (ARGS are jitter-workshop's own)
-#   sh scripts/workshop.sh test [ARGS]    all tests that this machine can run (ARGS are pytest's)
+#   sh scripts/workshop.sh check          lint and unit tests: before each commit, at most two minutes
+#   sh scripts/workshop.sh test [ARGS]    and functional tests, sanitizers (ARGS are pytest's)
+#   sh scripts/workshop.sh test-outside   lab machines, browsers, other users: what make test-all adds
 #   sh scripts/workshop.sh exec CMD …     any command in the developers' environment
 #
 # It needs Python 3.11 to 3.13 with headers and venv, or uv, and a C compiler. It writes only below this folder, never
@@ -127,14 +129,14 @@ start)
     make_environment user
     exec "$venv/bin/jitter-workshop" "$@"
     ;;
-test)
+check | test | test-outside)
     make_environment dev
-    PATH=$venv/bin:$PATH exec sh scripts/test.sh "$@"
+    PATH=$venv/bin:$PATH exec sh scripts/test.sh "${command#test-}" "$@"
     ;;
 exec)
     make_environment dev
     [ $# -gt 0 ] || exit 0
     PATH=$venv/bin:$PATH exec "$@"
     ;;
-*) fail "unknown command $command: start, test or exec" ;;
+*) fail "unknown command $command: start, check, test, test-outside or exec" ;;
 esac

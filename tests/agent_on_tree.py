@@ -1,7 +1,8 @@
 """The agent on a made host, for tests: ``python -m tests.agent_on_tree TREE [KEY=VALUE…]``, spoken to on its pipes.
 
 ``kill=N``: SIGKILL itself right before (even N) or right after (odd N) the N//2-th step, where a step is any write to
-the host and any line of the journal. ``term=N``: SIGTERM after the N-th step. ``log=FILE``: one line a step.
+the host and any line of the journal. ``term=N``: SIGTERM after the N-th step. ``log=FILE``: one line a step, and
+one each time that somebody else has the host's lock.
 ``power=NAME``: the lab machine's power is cut after the first step whose name begins so.
 ``refuse=PATH``: the host answers EIO there.
 ``clamp=PATH:VALUE``: whatever is written there, the host makes it VALUE. ``neighbour=PATH:OTHER:VALUE``: a write to
@@ -25,6 +26,7 @@ from typing import Any
 
 from jitter_workshop.agent import attending, turns
 from jitter_workshop.agent.journal import JournalFile
+from jitter_workshop.agent.lock import WAIT_S, Busy, HostLock
 from jitter_workshop.agent.member import Member
 from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.host.root import HostRoot
@@ -128,9 +130,26 @@ def journal_type(steps: Steps) -> type[JournalFile]:
     return CountedJournal
 
 
+def tell_of_the_lock(log: Path) -> None:
+    """Write a line to ``log`` each time that somebody else has the host's lock."""
+    take = HostLock.take
+
+    def told(self: HostLock, wait_s: float = WAIT_S) -> None:
+        try:
+            take(self, wait_s)
+        except Busy:
+            with log.open("a") as out:
+                out.write("lock busy\n")
+            raise
+
+    HostLock.take = told  # type: ignore[method-assign]
+
+
 def main(tree: str, *words: str, source: int = 0, sink: int = 1) -> None:
     options = dict(word.split("=", 1) for word in words)
     steps = Steps(options)
+    if "log" in options:
+        tell_of_the_lock(Path(options["log"]))
     root = Path(tree)
     setup = Setup(
         root=HostRoot(root),

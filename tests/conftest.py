@@ -27,8 +27,18 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 _homes = itertools.count()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is marked ``soak`` runs where it is asked for: by ``-m`` or by its own name."""
+    """Group tests for parallel workers, and leave out what is marked ``soak``: it runs by ``-m`` or by its own name.
+
+    Functional tests of one file share fixtures, so they stay together; those marked ``host`` use what this machine has
+    once (the turn to measure, its trace, its control groups), so one worker has them all.
+    """
+    for item in items:
+        if item.get_closest_marker("host"):
+            item.add_marker(pytest.mark.xdist_group("host"))
+        elif "/unit/" not in item.nodeid:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if "soak" in (config.option.markexpr or "") or any("::" in argument for argument in config.args):
         return
     left = [item for item in items if item.get_closest_marker("soak")]

@@ -34,6 +34,7 @@ V2 = "/sys/fs/cgroup"
 V1 = "/sys/fs/cgroup/cpuset"
 WORKQUEUES = "/sys/devices/virtual/workqueue"
 MACHINECHECK = "/sys/devices/system/machinecheck"
+NO_CPUS = "Parent unable to distribute cpu downstream"
 GOVERNORS = ("performance", "powersave", "schedutil")
 
 
@@ -91,12 +92,14 @@ class ModelTask:
 
 @dataclass
 class ModelGroup:
-    """A control group with CPUs. ``asked``: cpuset.cpus. ``partition``: version 2, as the file says it."""
+    """A control group with CPUs. ``asked``: cpuset.cpus. ``partition``: version 2, as the file says it. ``refused``: a
+    write made it a partition that is none, which newer kernels do not try again when a CPU leaves or returns."""
 
     asked: set[int] = field(default_factory=set)
     mems: str = ""
     balanced: bool = True
     partition: str = "member"
+    refused: bool = False
 
 
 @dataclass
@@ -134,6 +137,7 @@ class ModelKernel(HostWriter):
         self.governors = dict.fromkeys(self._policies(), "schedutil" if shape.bound else "powersave")
         self.files: dict[str, str] = {}
         self.tasks: dict[int, ModelTask] = {}
+        self._had = self._each_has()
         self.step: Callable[[str], None] = lambda name: None
         """Called before and after each write, for whoever wants to die there."""
         self._clock = 200
@@ -368,6 +372,7 @@ class ModelKernel(HostWriter):
         try:
             yield
         finally:
+            self._had = self._each_has()
             self.show()
         self.step(name)
 
@@ -439,7 +444,7 @@ class ModelKernel(HostWriter):
         for task in self.tasks.values():
             if not task.per_cpu and not task.mask & self.online:
                 task.mask, task.wish = set(self.possible), None
-        self._sets_follow(had)
+        self._sets_follow(had, hotplug=True)
         self._drivers()
 
     def _comes(self, cpu: int) -> None:
@@ -451,7 +456,7 @@ class ModelKernel(HostWriter):
             if self.governors[number] == "schedutil" and set(cpus) & self.online == {cpu}:
                 self._begin_governor(number)
         self._partitions_checked()
-        self._sets_follow(had)
+        self._sets_follow(had, hotplug=True)
         self._drivers()
         for task in self.tasks.values():
             if task.node is not None:
@@ -461,14 +466,27 @@ class ModelKernel(HostWriter):
         return {path: self.effective(path) for path in self.groups}
 
     def _partitions_checked(self) -> None:
-        """A partition with tasks and without a CPU is none until one returns; the top has the others meanwhile."""
+        """A CPU left or returned: partitions lose and regain what they are (``cpuset_hotplug_update_tasks``).
+
+        One that has tasks and no CPU any more is none; the top has the others meanwhile. An older kernel tries one that
+        is none again at each change, does not ask for its tasks then, and so lets it be one without a CPU every second
+        time; its tasks keep the mask that they had, as an empty one is refused. A newer kernel waits for a CPU, and
+        tries only what it took away by itself.
+        """
         for path, group in self.groups.items():
-            inside = any(task.group == path for task in self.tasks.values())
-            if group.partition == "isolated" and inside and not group.asked & self.online:
-                group.partition = "isolated invalid (Parent unable to distribute cpu downstream)"
-                self._top_changed()
-            elif group.partition.startswith("isolated invalid") and group.asked & self.online:
-                self._try_partition(path)
+            if group.partition == "isolated":
+                if not self.online - self._isolated():
+                    # All that is online is handed out: the kernel takes it back without telling the top's tasks.
+                    group.partition = f"isolated invalid ({NO_CPUS})"
+                elif self._populated(path) and not group.asked & self.online:
+                    group.partition = f"isolated invalid ({NO_CPUS})"
+                    self._top_changed(path)
+            elif group.partition != "member" and not (self.new and group.refused) and not self._refusal(path):
+                group.partition = "isolated"
+                self._top_changed(path)
+
+    def _populated(self, path: str) -> bool:
+        return any(task.group == path for task in self.tasks.values())
 
     def _sets_lose(self, cpu: int) -> None:
         """Version 1 sets lose a CPU for good; tasks of one that is empty then go to its parent."""
@@ -483,12 +501,23 @@ class ModelKernel(HostWriter):
                     task.group = "/"
                     self._set_mask(task, self.possible)
 
-    def _sets_follow(self, had: Mapping[str, set[int]]) -> None:
-        """Tasks of version 2 groups below the top follow their group where it has other CPUs now."""
+    def _sets_follow(self, had: Mapping[str, set[int]], hotplug: bool = False) -> None:
+        """Tasks of version 2 groups below the top follow where their group has other CPUs now.
+
+        At a hotplug the kernel compares before it falls back to the parent's: a group that had none and has none is
+        left alone, and one that uses its parent's is told each time.
+        """
         if self.shape.cgroup == 2:
-            for task in self.tasks.values():
-                if task.group != "/" and self.effective(task.group) != had[task.group]:
-                    self._set_mask(task, self.effective(task.group))
+            top = self.effective("/")
+            for path, group in self.groups.items():
+                now = self.effective(path)
+                if hotplug:
+                    now = group.asked & (self.online if group.partition == "isolated" or not self.new else top)
+                if path != "/" and path in had and now != had[path]:
+                    for task in self.tasks.values():
+                        if task.group == path:
+                            self._set_mask(task, self.effective(path))
+        self._had = self._each_has()
 
     def _drivers(self) -> None:
         """virtio_net spreads its queues over the CPUs that are online."""
@@ -538,7 +567,8 @@ class ModelKernel(HostWriter):
         if task.fixed:
             raise _error(errno.EINVAL)
         asked = set(cpus)
-        allowed = self.effective(task.group)
+        # A partition without a CPU lets its tasks use what the top has.
+        allowed = self.effective(task.group) or self.effective("/")
         if self.new and task.group == "/":
             allowed = self.possible - self._isolated()
             allowed = allowed if allowed & self.online else set(self.possible)
@@ -556,8 +586,10 @@ class ModelKernel(HostWriter):
         if mask & self.online:
             task.mask = set(mask)
 
-    def _top_changed(self) -> None:
-        """A partition came or went: the masks of the top's tasks (``update_tasks_cpumask``)."""
+    def _top_changed(self, by: str = "") -> None:
+        """The partition ``by`` came or went: the masks of the top's tasks (``update_tasks_cpumask``), and of those in
+        other groups that have other CPUs by that (``update_sibling_cpumasks``)."""
+        self._sets_follow({path: cpus for path, cpus in self._had.items() if path != by})
         for task in self.tasks.values():
             if task.group != "/" or task.per_cpu or (self.new and task.fixed):
                 continue
@@ -571,13 +603,22 @@ class ModelKernel(HostWriter):
         target = path.rpartition("/")[0].removeprefix(mount) or "/"
         if task.group == target:
             return
+        had = self.effective(task.group)
         if self.shape.cgroup == 1 and target != "/":
             group = self.groups[target]
             if not group.asked or not group.mems:
                 raise _error(errno.ENOSPC)
         if task.fixed or (tid == 2 and target != "/"):
             raise _error(errno.EINVAL)
+        if not self.effective(target):
+            raise _error(errno.ENOSPC)
         task.group = target
+        if self.shape.cgroup == 2 and self.new and self.effective(target) == had:
+            return  # cpuset_attach() looks at no mask then
+        self._attach(task, target)
+
+    def _attach(self, task: ModelTask, target: str) -> None:
+        """``cpuset_attach``: a task gets the CPUs of the group that it comes to."""
         if target == "/":
             self._set_mask(task, self.possible - self._isolated() if self.new else self.possible)
         else:
@@ -617,13 +658,23 @@ class ModelKernel(HostWriter):
             (self.top / path[1:]).rmdir()
 
     def _controllers(self, text: str) -> None:
-        on = text == "+cpuset"
+        """Groups have lists only as long as the controller is handed down; it goes and takes the lists along.
+
+        Tasks below the top change their cpuset by that, which older kernels take for a move: they overwrite the masks
+        (``cgroup_update_dfl_csses``, ``cpuset_attach``).
+        """
+        had, on = self._each_has(), text == "+cpuset"
+        moved = [task for task in self.tasks.values() if task.group != "/" and on != self.controllers]
         if self.controllers and not on:
-            for group in self.groups.values():
-                if group.partition != "member":
-                    group.partition = "member"
-                    self._top_changed()
+            for path, group in self.groups.items():
+                was, group.partition = group.partition, "member"
+                group.asked = group.asked if path == "/" else set()
+                if was != "member":
+                    self._top_changed(path)
         self.controllers = on
+        self._sets_follow(had)
+        for task in moved if not self.new else ():
+            self._attach(task, task.group if on else "/")
 
     def _cpuset(self, path: str, name: str, text: str) -> None:
         mount = V2 if self.shape.cgroup == 2 else V1
@@ -638,9 +689,15 @@ class ModelKernel(HostWriter):
                 raise _error(errno.ENOSPC)
             if asked == group.asked:
                 return
-            group.asked = asked
-            if group.partition.startswith("isolated"):
-                self._try_partition(where)
+            had, before, group.asked = self.effective(where), group.asked, asked
+            if group.partition != "member":
+                refusal = self._refusal(where)
+                if self.new and group.partition != "isolated":
+                    # A newer kernel asks of the list that goes, too, whether it left everybody a CPU.
+                    refusal = refusal or self._refusal(where, before)
+                self._become(where, refusal)
+            elif self.effective(where) == had:
+                return
             for task in inside:
                 self._set_mask(task, self.effective(where))
         elif name == "cpuset.mems":
@@ -651,30 +708,39 @@ class ModelKernel(HostWriter):
             if text == group.partition:
                 return
             if text == "isolated":
-                self._try_partition(where)
+                had = self.effective(where)
+                self._become(where, self._refusal(where))
+                if self.effective(where) != had:
+                    for task in inside:
+                        self._set_mask(task, self.effective(where))
             elif text == "member":
                 was, group.partition = group.partition, "member"
                 if was == "isolated" or not self.new:
-                    self._top_changed()
+                    self._top_changed(where)
             else:
                 raise _error(errno.EINVAL)
 
-    def _try_partition(self, where: str) -> None:
-        group, had = self.groups[where], self.effective(where)
-        others = {c for path, g in self.groups.items() if path not in ("/", where) for c in g.asked}
-        group.partition = "member"
-        if not group.asked:
-            group.partition = "isolated invalid (Cpu list in cpuset.cpus is empty)"
-        elif group.asked & others and not self.new:
-            group.partition = "isolated invalid (Cpu list in cpuset.cpus not exclusive)"
-        elif not self.online - group.asked:
-            group.partition = "isolated invalid (Parent unable to distribute cpu downstream)"
-        else:
-            group.partition = "isolated"
-            self._top_changed()
-            for task in self.tasks.values():
-                if task.group == where and self.effective(where) != had:
-                    self._set_mask(task, self.effective(where))
+    def _refusal(self, where: str, asked: set[int] | None = None) -> str:
+        """Why a group cannot be a partition, with its own list or another; nothing where it can. The top always has
+        tasks and must keep a CPU; that the group's tasks need one, too, only a newer kernel asks."""
+        asked = self.groups[where].asked if asked is None else asked
+        others = {path: group for path, group in self.groups.items() if path not in ("/", where)}
+        given = {cpu for group in others.values() if group.partition == "isolated" for cpu in group.asked}
+        if not asked:
+            return "Cpu list in cpuset.cpus is empty"
+        if not self.new and asked & {cpu for group in others.values() for cpu in group.asked}:
+            return "Cpu list in cpuset.cpus not exclusive"
+        if not self.online - given - asked or (self.new and self._populated(where) and not asked & self.online):
+            return NO_CPUS
+        return ""
+
+    def _become(self, where: str, refusal: str) -> None:
+        """A write makes a group a partition, or one that is none."""
+        group = self.groups[where]
+        was, group.refused = group.partition, bool(refusal)
+        group.partition = f"isolated invalid ({refusal})" if refusal else "isolated"
+        if "isolated" in (was, group.partition):
+            self._top_changed(where)
 
     # What others do -----------------------------------------------------------------------------------------------
 
@@ -691,6 +757,62 @@ class ModelKernel(HostWriter):
         """A task ends."""
         del self.tasks[tid]
         self.show()
+
+    def stranger_does(self, what: str, name: str = "", cpus: Iterable[int] = ()) -> bool:
+        """Somebody switches a CPU, or makes, fills, isolates or removes a group ``name``; whether the kernel let them.
+        No step of ours is counted."""
+        self.step, step = (lambda name: None), self.step
+        try:
+            self._stranger_does(what, f"/{name}", sorted(cpus))
+        except OSError:
+            return False
+        else:
+            return True
+        finally:
+            self.step = step
+
+    def _stranger_does(self, what: str, name: str, cpus: list[int]) -> None:
+        mount = V2 if self.shape.cgroup == 2 else V1
+        if what in ("off", "on"):
+            if (cpus[0] in self.online) == (what == "on"):
+                raise _error(errno.EALREADY)  # nobody can tell afterwards that it was asked for
+            self.write(f"{CPU}/cpu{cpus[0]}/online", str(int(what == "on")))
+        elif self.shape.cgroup == 0 or (self.shape.cgroup == 1 and what in ("hand", "partition")):
+            raise _error(errno.ENOENT)
+        elif what == "hand":
+            self.write(f"{V2}/cgroup.subtree_control", "+cpuset")
+        elif what in ("slice", "partition"):
+            if name in self.groups or set(cpus) - self.possible:
+                raise _error(errno.EEXIST)
+            if self.shape.cgroup == 2:
+                self.write(f"{V2}/cgroup.subtree_control", "+cpuset")
+            self.make_folder(f"{mount}{name}")
+            try:
+                self.write(f"{mount}{name}/cpuset.cpus", ",".join(map(str, cpus)))
+                if self.shape.cgroup == 1:
+                    self.write(f"{mount}{name}/cpuset.mems", "0")
+                if what == "partition":
+                    self.write(f"{mount}{name}/cpuset.cpus.partition", "isolated")
+                    if self.groups[name].partition != "isolated":
+                        raise _error(errno.EINVAL)
+            except OSError:
+                self.remove_folder(f"{mount}{name}")
+                raise
+        elif what == "gone":
+            if name not in self.groups:
+                raise _error(errno.ENOENT)
+            for task in [t for t in self.tasks.values() if t.group == name]:
+                self.write(f"{mount}/{self._members}", str(task.tid))
+            self.remove_folder(f"{mount}{name}")
+        elif what == "enter":
+            task = next(t for t in self.tasks.values() if t.tid == cpus[0])
+            self.write(f"{mount}{name.rstrip('/')}/{self._members}", str(task.tid))
+        else:
+            raise ValueError(what)
+
+    @property
+    def _members(self) -> str:
+        return "cgroup.procs" if self.shape.cgroup == 2 else "tasks"
 
     def snapshot(self) -> dict[str, str]:
         """All that must be as before: every file, tasks' masks, policies and groups."""

@@ -19,6 +19,7 @@ from jitter_workshop.tuning.journal import Journal, encode, parse
 from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.registry import parse_wanted
 from jitter_workshop.tuning.restoring import restore
+from jitter_workshop.tuning.switched import isolated_by_others
 from tests.modelkernel import ModelKernel, Shape
 
 BOOT = "0f5c1a52-3d77-4f0e-9a9e-6d2f2f7f1c11"
@@ -101,7 +102,8 @@ class World:
 
         def run() -> ApplyResult:
             lines.add(record="header", format=1, id=lines.id, boot_id=BOOT, uid=0, time="t",
-                      hot_cpus=list(host.hot.cpus), wanted=list(words))  # fmt: skip
+                      hot_cpus=list(host.hot.cpus), wanted=list(words),
+                      isolated=list(isolated_by_others(self.root)))  # fmt: skip
             return apply_changes(self.root, self.kernel, changes, lines)
 
         return self._living(run, kill_at)

@@ -141,7 +141,9 @@ class Recorder:
         ):  # fmt: skip
             self._undo.append((name, getattr(os, name)))
             setattr(os, name, getattr(self, f"_{name}"))
-        for name in ("link", "symlink", "replace", "remove", "truncate", "sync", "writev", "pwritev", "sendfile"):
+        self._undo.append(("replace", os.replace))
+        os.replace = self._rename
+        for name in ("link", "symlink", "remove", "truncate", "sync", "writev", "pwritev", "sendfile"):
             self._undo.append((name, getattr(os, name)))
             setattr(os, name, self._unknown(name, getattr(os, name)))
         self._really = dict(self._undo)

@@ -25,6 +25,7 @@ from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.registry import find
 from jitter_workshop.tuning.restoring import restore
 from jitter_workshop.tuning.status import likely_culprit
+from jitter_workshop.tuning.switched import isolated_by_others
 from jitter_workshop.tuning.writer import HostWriter
 
 
@@ -96,7 +97,12 @@ class Changes:
                 return ApplyResult(None, (), tuple(refused), False)
             words = tuple(str(_with_default(one)) for one in wanted)
             journal = self.setup.journals.create(
-                self.folder, boot_id=drawn.boot_id, uid=self.setup.uid, hot_cpus=host.hot.cpus, wanted=words
+                self.folder,
+                boot_id=drawn.boot_id,
+                uid=self.setup.uid,
+                hot_cpus=host.hot.cpus,
+                wanted=words,
+                isolated=isolated_by_others(host.root).cpus,
             )
             if lease_s is not None:
                 self.leased.append(journal.id)

@@ -50,10 +50,17 @@ class JournalFile:
 
     @classmethod
     def create(
-        cls, folder: StateDir, *, boot_id: str | None, uid: int, hot_cpus: Sequence[int], wanted: Sequence[str]
+        cls,
+        folder: StateDir,
+        *,
+        boot_id: str | None,
+        uid: int,
+        hot_cpus: Sequence[int],
+        wanted: Sequence[str],
+        isolated: Sequence[int] = (),
     ) -> JournalFile:
-        """Begin a journal; file and folder have reached the disk when it returns. Raises HostError; nothing is changed
-        then. Call it under the host's lock."""
+        """Begin a journal; ``isolated``: the CPUs that others' partitions have. File and folder have reached
+        the disk when it returns. Raises HostError; nothing is changed then. Call it under the host's lock."""
         now = time.gmtime()
         number = _last_number(folder) + 1
         ident = f"{number:06d}-{time.strftime('%Y%m%dT%H%M%SZ', now)}"
@@ -66,6 +73,7 @@ class JournalFile:
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
             "hot_cpus": list(hot_cpus),
             "wanted": list(wanted),
+            "isolated": list(isolated),
         }
         name = ident + SUFFIX
         flags = _APPEND | os.O_CREAT | os.O_EXCL

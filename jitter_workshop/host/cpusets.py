@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from jitter_workshop.host.cgroup import parse_mounts
+from jitter_workshop.host.cgroup import parse_memberships, parse_mounts
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.cpuset import CpuSet, PartitionState, parse_partition
 from jitter_workshop.model.record import dataclass
@@ -80,6 +80,19 @@ def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
         exclusive_file=root.text(f"{folder}/cpuset.cpus.exclusive") is not None,
         balanced=True,
     )
+
+
+def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
+    """The group, the task's own or the nearest above it, that names the CPUs which a task may use; None for none."""
+    places = parse_memberships(root.text(f"/proc/{tid}/cgroup") or "")
+    found = (p.path for p in places if ("cpuset" in p.controllers if sets.version == 1 else not p.controllers))
+    path = next(found, "/")
+    while path.strip("/"):
+        group = read_group(root, sets, f"{sets.where}{path}")
+        if group is not None and group.cpus:
+            return group
+        path = path.rpartition("/")[0]
+    return None
 
 
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:

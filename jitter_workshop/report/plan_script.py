@@ -13,7 +13,7 @@ from jitter_workshop.model.change import Change, Plan
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
 from jitter_workshop.report.plan_shell import FUNCTIONS, NEEDS, quote, step
-from jitter_workshop.tuning.ordering import Target, ordered
+from jitter_workshop.tuning.ordering import CPUS, Target, facts, ordered
 from jitter_workshop.tuning.switched import read_switched
 
 _COMMANDS = {"update-grub": "update-grub"}
@@ -92,6 +92,8 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
         "#   sh plan.sh apply    writes them, each only where it still says what it said then",
         "#   sh plan.sh undo     writes back what stood there, in an order that the host keeps",
         "#",
+        "# It knows nothing of masks that were set after it was printed: ending a set overwrites these.",
+        "#",
         "# Exit codes: 0 all done, 1 something was left alone or refused (said on stderr), 2 wrong use.",
         "# JITTER_ROOT=FOLDER puts a folder before every path of a file, to try the script out.",
         "# shellcheck disable=SC2016 # what stands in single quotes is meant as it stands",
@@ -145,12 +147,34 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
     still the same boot."""
     asked = False
     lines: list[str] = []
+    known = {c: facts(c.path, c.kind, c.before) for c in returning}
+    switches = {
+        c for c, found in known.items() if found.group == "cpus" and CPUS in found.makes and c.kind != "cpu-cycle"
+    }
+    # To end a partition with a CPU offline takes that CPU from every task (kernels before 6.2).
+    ending = {c for c, found in known.items() if c.kind in ("partition", "cgroup") and CPUS in found.needs}
     for change, line in zip(returning, back, strict=True):
         if change.when == "runtime" and not asked:
             asked = True
             lines += [*after, *_same_boot(plan, undo=True)]
+        if change in ending:
+            lines += [line for one in returning if one in switches for line in _is_back(one)]
+            switches = set()
         lines.append(line)
     return lines if asked else [*lines, *after]
+
+
+def _is_back(change: Change) -> list[str]:
+    """Stop the way back where a CPU that left did not return."""
+    path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
+    words = f"stopped: {clean(change.path, 120)} does not say {clean(change.before, 20)}: the partition stays, because "
+    words += "tasks would lose that CPU with it; bring it back and run undo again"
+    return [
+        f'if [ "$(cat "$ROOT"{path} 2>/dev/null || true)" != {wanted} ]; then',
+        f"    say {quote(words)}",
+        "    exit 1",
+        "fi",
+    ]
 
 
 def _afterwards(plan: Plan) -> list[str]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jitter_workshop.host.cgroup import parse_memberships
-from jitter_workshop.host.cpusets import Cpusets, Group, find_cpusets, isolated_at_run_time, read_group, read_groups
+from jitter_workshop.host.cpusets import (
+    Cpusets,
+    Group,
+    find_cpusets,
+    isolated_at_run_time,
+    limited_by,
+    read_group,
+    read_groups,
+)
 from jitter_workshop.host.isolation import read_isolation
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import Task, each_thread, read_allowed_cpus
@@ -15,7 +23,7 @@ from jitter_workshop.model.cpuset import CpuSet, PartitionState
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.kinds_cpu import BOUND
+from jitter_workshop.tuning.kinds_cpu import BOUND, governor_threads
 from jitter_workshop.tuning.kinds_tasks import affinity_call, cgroup_call, remembers_wishes
 from jitter_workshop.tuning.switched import Switched
 
@@ -260,11 +268,9 @@ def _governor_threads(host: Host) -> list[Write]:
     if not _overwrites_masks(host):
         return []
     kind = kind_of("governor-thread")
-    names = [t.name for t in host.processes if t.kernel and t.fixed and t.name.startswith("sugov:")]
-    paths = [f"sugov(policy{name.removeprefix('sugov:')})" for name in names]
     return [
         Write(path, BOUND, BOUND, "governor-thread", why="The kernel opens this thread; the governor is set anew.")
-        for path in paths
+        for path in governor_threads(host.root)
         if kind.read(host.root, path).text == BOUND
     ]
 
@@ -272,6 +278,26 @@ def _governor_threads(host: Host) -> list[Write]:
 def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
     """The CPUs of a mask that are not hot, best those that no hot one shares a core with; others where it has none."""
     return allowed & host.housekeeping or allowed & host.not_hot or host.instead_of(allowed)
+
+
+def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
+    """Threads that another program's partition, made or dissolved while CPUs of ours were offline, has left without
+    these (kernels before 6.2): each with the mask that it is to have and the one that it has.
+
+    ``returning``: CPUs that are brought online. Such a thread may use exactly what the top of the groups has now.
+    """
+    if (
+        not (switched.others or switched.gone)
+        or not returning
+        or remembers_wishes(root.text("/proc/sys/kernel/osrelease") or "")
+    ):
+        return []
+    sets = find_cpusets(root)
+    isolated = isolated_at_run_time(root, sets) | switched.others
+    has = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) - isolated
+    wanted = (has | returning) - isolated
+    free = (t for t in each_thread(root) if not t.fixed and sets and not limited_by(root, sets, t.tid))
+    return [(task, wanted, has) for task in free if wanted != has == read_allowed_cpus(root, task)]
 
 
 def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
@@ -282,7 +308,7 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
     """
     online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
     present = root.cpu_list(f"{CPU_DIR}/present") or online
-    opened = switched.masks(())
+    opened = switched.outside()
     old = not remembers_wishes(root.text("/proc/sys/kernel/osrelease") or "")
     found = []
     for task in each_thread(root):
@@ -291,8 +317,9 @@ def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> li
             continue
         # A mask that the kernel itself may have given is not somebody's.
         if allowed in opened or not (online - switched.isolated) - allowed:
-            if old and present - online:
-                found.append((task, present, online))
+            sets = find_cpusets(root) if old and present - online else None
+            if sets is not None and not limited_by(root, sets, task.tid):
+                found.append((task, present - switched.others, online))
         else:
             found.append((task, allowed, online))
     return found

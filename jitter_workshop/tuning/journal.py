@@ -3,7 +3,8 @@
 One file for each ``apply``, ``/var/lib/jitter-workshop/journal/ID.jsonl``, written by root's process alone and only
 ever appended to. Each line is one JSON object whose last field is the CRC-32 of all that stands before it:
 
-``header``   format, id, boot_id, uid, time, hot_cpus, wanted (``id=value``, in order)
+``header``   format, id, boot_id, uid, time, hot_cpus, wanted (``id=value``, in order), isolated (CPUs of other
+             programs' partitions then; not in journals of earlier versions)
 ``intent``   a write that is about to happen, with what stood there before; all of an apply are synced to the disk
              before the first write
 ``written``  the host says ``read_back``; again where another write, or the way back, changed it later
@@ -82,6 +83,7 @@ class Journal:
     time: str = ""
     hot_cpus: tuple[int, ...] = ()
     wanted: tuple[str, ...] = ()
+    isolated: tuple[int, ...] = ()
     entries: dict[int, Entry] = field(default_factory=dict)
     due: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -282,6 +284,7 @@ def _header(journal: Journal, record: dict[str, Any]) -> None:
     journal.time = _text(record, "time")
     journal.hot_cpus = tuple(int(cpu) for cpu in record["hot_cpus"])
     journal.wanted = tuple(str(word) for word in record["wanted"])
+    journal.isolated = tuple(int(cpu) for cpu in record.get("isolated", ()))
 
 
 def _intent(journal: Journal, record: dict[str, Any]) -> Entry:

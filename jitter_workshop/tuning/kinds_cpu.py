@@ -165,6 +165,11 @@ class GovernorThread(Kind):
         return found.reason != "no such file" and found.text != "governor performance"
 
 
+def governor_threads(root: HostRoot) -> list[str]:
+    """Return ``sugov(policyN)`` for each frequency policy."""
+    return [f"sugov(policy{number})" for number, _ in root.numbered(f"{CPU_DIR}/cpufreq", "policy")]
+
+
 def policy_folder(path: str) -> str:
     """The folder of the policy that ``sugov(policyN)`` names."""
     return f"{CPU_DIR}/cpufreq/{path.removeprefix('sugov(').removesuffix(')')}"

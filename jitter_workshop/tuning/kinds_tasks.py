@@ -118,8 +118,6 @@ class Affinity(_OfTask, CpuList):
         writer.set_affinity(tid, cpus)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        if not switched:
-            return False
         values: set[CpuSet] = set()
         for text in known:
             with contextlib.suppress(ValueError):
@@ -127,6 +125,11 @@ class Affinity(_OfTask, CpuList):
         try:
             now, (tid, _) = CpuSet.parse_list(found), parse_call(path, self.call)
         except ValueError:
+            return False
+        online = root.cpu_list("/sys/devices/system/cpu/online")
+        if online and any(now == value & online for value in values):
+            return True  # what a kernel before 6.2 makes of a mask with CPUs that are offline
+        if not switched:
             return False
         nodes: tuple[CpuSet, ...] = ()
         if switched.cpus and (task := read_task(root, tid)) is not None:
@@ -136,14 +139,17 @@ class Affinity(_OfTask, CpuList):
         return now in switched.masks(values, nodes)
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
-        from jitter_workshop.host.cpusets import find_cpusets, isolated_at_run_time
+        from jitter_workshop.host.cpusets import find_cpusets, isolated_at_run_time, limited_by
 
         try:
-            wanted = alternatives(value)
+            wanted, (tid, _) = alternatives(value), parse_call(path, self.call)
         except ValueError:
             return ""
         away = offline_among(root, wanted)
         sets = None if away else find_cpusets(root)
+        group = None if sets is None else limited_by(root, sets, tid)
+        if group is not None and not any(cpus - group.effective == CpuSet() for cpus in wanted):
+            return f"the control group '{group.name}', where the task is, has only CPU {group.effective or group.cpus}"
         held = isolated_at_run_time(root, sets) if sets is not None and sets.version == 2 else CpuSet()
         inside = CpuSet.of(cpu for cpus in wanted for cpu in cpus) & held
         return away or (f"CPU {inside} {'are' if len(inside) > 1 else 'is'} in an isolated set" if inside else "")

@@ -25,12 +25,13 @@ from jitter_workshop.tuning.aftermath import run_then
 from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, void
 from jitter_workshop.tuning.kinds import Kind, kind_of
+from jitter_workshop.tuning.kinds_cpu import BOUND, SCHEDUTIL, governor_threads, policy_folder
 from jitter_workshop.tuning.kinds_tasks import affinity_call, remembers_wishes
-from jitter_workshop.tuning.ordering import Facts, Target, facts, ordered
+from jitter_workshop.tuning.ordering import CPUS, Facts, Target, facts, ordered
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.reasons import reason
 from jitter_workshop.tuning.registry import tunables
-from jitter_workshop.tuning.switched import Switched, read_switched
+from jitter_workshop.tuning.switched import Switched, node_cpus, read_switched
 from jitter_workshop.tuning.writer import HostWriter
 
 _OF_CPUS = (f"{CPU_DIR}/cpu", "/sys/devices/system/machinecheck/machinecheck")
@@ -172,13 +173,15 @@ class _Way:
                     self.by_path.setdefault(entry.path, []).append((entry, recorder))
                 else:
                     self.undone.setdefault(entry.path, []).append(entry)
-        self.switched = read_switched(self.root, history)
+        isolated = CpuSet.of(cpu for journal, _ in self.journals if journal.active for cpu in journal.isolated)
+        self.switched = read_switched(self.root, history, isolated)
         self.wishes = remembers_wishes(self.root.text("/proc/sys/kernel/osrelease") or "")
         for entries in self.by_path.values():
             with self._guarded(entries[-1][0]):
                 self._choose_of(entries)
         self.chains.sort(key=lambda chain: (chain.newest.journal, chain.newest.n), reverse=True)
         self._open_masks()
+        self._open_what_others_left()
         for chain in self.chains:
             with self._guarded(chain.newest):
                 if chain.kind.exists(self.root, chain.path):
@@ -291,6 +294,28 @@ class _Way:
                     chain.target, chain.every = str(self.switched.possible), present
                     chain.opens = present if ending else present - held
 
+    def _open_what_others_left(self) -> None:
+        """Masks that were noted while another program's partition kept tasks off its CPUs, and that the kernel gave:
+        once that partition is gone, its CPUs belong to them."""
+        if not self.switched.gone:
+            return
+        isolated = {journal.id: CpuSet.of(journal.isolated) for journal, _ in self.journals}
+        sets = [entry for entries in self.by_path.values() for entry, _ in entries if _makes_a_set(entry)]
+        began = min((entry.journal for entry in sets), default="~")
+        whole = [self.switched.possible, *self.switched.online, *node_cpus(self.root)]
+        for chain in self.chains:
+            entry = chain.entries[0][0]
+            noted = self.noted_in.get((entry.journal, entry.n), entry.journal)
+            then = isolated[noted]
+            mask = _mask(chain.target)
+            if chain.holds or not then or not chain.path.startswith("sched_setaffinity("):
+                continue
+            # A set of ours took CPUs from this mask only if it stood before.
+            taken = (CpuSet(), *(self.switched.taken if noted > began else ()))
+            found = [w for w in whole if any(w - cpus - then == mask for cpus in taken)]
+            more = CpuSet.of(cpu for cpus in found for cpu in cpus) & then & self.switched.gone
+            chain.target = str(mask | more)
+
     def _correct(self, entry: Entry, recorder: Recorder, before: str) -> None:
         """Let giving back an entry that stays mean another value."""
         with contextlib.suppress(OSError):  # without a place to write it down, it is as it was noted
@@ -299,25 +324,35 @@ class _Way:
 
     def _note_lost(self) -> None:
         """Journal the masks that ending a set of ours takes from tasks outside it (``isolation.lost_at_the_end``), so
-        that they are given back: masks that a task got since the set was made, and masks with CPUs that are offline."""
-        from jitter_workshop.tuning.isolation import lost_at_the_end
+        that they are given back: masks that a task got since the set was made, and masks with CPUs that are offline.
+        Likewise those that another program's partition has taken CPUs from which this restore brings back, and the
+        threads of a governor that has begun since."""
+        from jitter_workshop.tuning.isolation import lost_at_the_end, lost_to_others
 
         ends = [chain for chain in self.chains if not chain.holds and _ends_a_set(chain)]
-        if not ends:
+        returns = [chain for chain in self.chains if not chain.holds and _brings_cpus(chain)]
+        if not ends and not returns:
             return
+        lost = lost_at_the_end if ends else lost_to_others
         known = {chain.path for chain in self.chains if not chain.foreign}
-        entry, recorder = ends[0].entries[-1]
+        entry, recorder = (ends or returns)[0].entries[-1]
         journal = next(one for one, its in self.journals if its is recorder)
         n = max(journal.entries)
         changes = []
-        for task, mask, rest in lost_at_the_end(self.root, self.switched, self._returning()):
+        for task, mask, rest in lost(self.root, self.switched, self._returning()):
             path = affinity_call(task.tid, task.start_ticks)
             if path not in known:
                 n += 1
-                why = "Ending the set overwrites which CPUs it may use."
+                why = "Sets and CPUs that come and go overwrite which CPUs it may use."
                 changes.append(
                     Change(n, entry.tunable, path, str(mask), str(rest), "runtime", "low", why, kind="affinity-across")
                 )
+        for path in self._governors() if ends else ():
+            if path not in known:
+                n += 1
+                why = "Ending the set opens this thread; the governor is set anew."
+                kind = "governor-thread"
+                changes.append(Change(n, entry.tunable, path, BOUND, BOUND, "runtime", "low", why, kind=kind))
         if not changes:
             return
         with contextlib.suppress(OSError):  # without a place to write it down, the rest is given back all the same
@@ -329,10 +364,24 @@ class _Way:
             journal.entries[c.n] = added
             self.chains.append(_Chain(kind_of(c.kind), c.path, c.before, [(added, recorder)], readable=True))
 
+    def _governors(self) -> list[str]:
+        """The threads of the governor schedutil that are bound once all is given back, and that kernels before 6.2 open
+        when a partition ends."""
+        if self.wishes:
+            return []
+        targets = {chain.path: chain.target for chain in self.chains if not chain.foreign}
+        found = []
+        for path in governor_threads(self.root):
+            file = f"{policy_folder(path)}/scaling_governor"
+            found += [path] if targets.get(file, self.root.text(file)) == SCHEDUTIL else []
+        return found
+
     def _returning(self) -> CpuSet:
         """The CPUs that this restore brings back online."""
         found: list[int] = []
         for chain in self.chains:
+            if chain.foreign:
+                continue
             if chain.path == f"{CPU_DIR}/smt/control" and chain.target == "on":
                 found += self.root.cpu_list(f"{CPU_DIR}/present") or ()
             elif chain.path.startswith(f"{CPU_DIR}/cpu") and chain.path.endswith("/online") and chain.target == "1":
@@ -586,6 +635,12 @@ def _ends_a_set(chain: _Chain) -> bool:
     if chain.kind.name == "cpuset":
         return chain.target == "absent"
     return chain.kind.name == "partition" and chain.target != "isolated"
+
+
+def _brings_cpus(chain: _Chain) -> bool:
+    """Whether giving this back brings CPUs online."""
+    facts_ = facts(chain.path, chain.kind.name, chain.target)
+    return facts_.group == "cpus" and CPUS in facts_.makes
 
 
 def _values(entries: Iterable[Entry]) -> set[str]:

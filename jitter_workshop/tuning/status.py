@@ -98,6 +98,9 @@ def drifted(assessment: Assessment, drift: Drift) -> Assessment:
     if assessment.state == "improve":
         reason += f" ({assessment.reason})"
     fix = assessment.fix or f"jitter-workshop apply {assessment.id}"
+    if assessment.state == "ok":
+        # The hot CPUs are as they have to be, so a plan would write nothing: what drifted is on the side.
+        fix = f"give it back and apply it again: jitter-workshop restore {assessment.id}"
     if drift.culprit and drift.culprit != assessment.id:
         fix += f", once {drift.culprit} leaves it alone"
     return replace(assessment, state="improve", reason=reason, fix=fix, drifted=drift)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.topology import CPU_DIR
-from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.cpuset import CpuSet, PartitionState
 from jitter_workshop.model.record import dataclass, field
 
 _NODES = "/sys/devices/system/node"
@@ -21,6 +21,7 @@ _OWN_LISTS = (
     "/sys/fs/cgroup/unified/jitter-workshop/cpuset.cpus",
     "/sys/fs/cgroup/cpuset/jitter-workshop-hot/cpuset.cpus",
 )
+_OWN_REST = "/sys/fs/cgroup/cpuset/jitter-workshop-rest/cpuset.cpus"
 _MANY = 16
 """CPUs of which every order of leaving is looked at; of more, only all at once."""
 
@@ -43,7 +44,9 @@ class Switched:
     """``online``: the CPUs that were online together at some moment since our first write, one set a moment;
     ``lasting``: the same without the moments within a CPU's cycle.
     ``taken``: the lists of CPUs that our sets had; ``rest``: those of the version 1 set for everything else;
-    ``isolated``: all CPUs that no other task might use.
+    ``isolated``: all CPUs that no other task might use. ``others``: the CPUs of other programs' partitions now:
+    the kernel keeps tasks off them as well.
+    ``gone``: those of partitions that others had when we wrote, and have no more.
     ``cpus``, ``sets``: whether we switched any. ``possible``: all there may be."""
 
     possible: CpuSet
@@ -52,6 +55,8 @@ class Switched:
     taken: tuple[CpuSet, ...] = ()
     rest: tuple[CpuSet, ...] = ()
     isolated: CpuSet = field(default_factory=CpuSet)
+    others: CpuSet = field(default_factory=CpuSet)
+    gone: CpuSet = field(default_factory=CpuSet)
     cpus: bool = False
     sets: bool = False
 
@@ -64,32 +69,56 @@ class Switched:
         whole = {*self.lasting, self.possible}
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken) if cpus - taken} | set(self.rest)
 
-    def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
-        """Every affinity that the kernel may have given a task of which ``known`` were affinities. ``nodes``: those of
-        the memory nodes, for a thread that the kernel binds to one."""
+    def outside(self, nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
+        """Every affinity that the kernel may have given a task outside our sets which might use every CPU. ``nodes``:
+        those of the memory nodes, for a thread that the kernel binds to one."""
         whole = {*self.online, self.possible, *nodes}
-        free = {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
-        every = {*free, *self.taken, *(cpus & taken for cpus in whole for taken in self.taken)}
+        return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)} | set(self.rest)
+
+    def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
+        """Every affinity that the kernel may have given a task of which ``known`` were affinities. ``nodes``: as in
+        :meth:`outside`."""
+        whole = {*self.online, self.possible, *nodes}
+        every = {*self.outside(nodes), *self.taken, *(cpus & taken for cpus in whole for taken in self.taken)}
         return {found for cpus in every for found in (cpus, *(cpus & one for one in known)) if found}
 
 
-def read_switched(root: HostRoot, entries: Iterable[Wrote]) -> Switched:
-    """What ``entries`` (in the order in which they were written) did to CPUs and sets."""
+def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | None = None) -> Switched:
+    """What ``entries`` (in the order in which they were written) did to CPUs and sets. ``isolated``: the CPUs that
+    others' partitions had when these were written."""
     writes = list(entries)
     toggled = _toggled(root, writes)
     held = [cpus for write in writes if (cpus := _held(write)) is not None]
     now = _own_lists(root) if held else []
     possible = root.cpu_list(f"{CPU_DIR}/possible") or CpuSet()
-    if not toggled and not held:
+    others = isolated_by_others(root) if toggled or held or isolated else CpuSet()
+    gone = (isolated or CpuSet()) - others
+    if not toggled and not held and not gone:
         return Switched(possible)
     online = root.cpu_list(f"{CPU_DIR}/online") or possible
-    taken = tuple({cpus for cpus in (*held, *now) if cpus})
+    # A version 1 set loses a CPU for good also where somebody else has switched it.
+    now_rest = root.cpu_list(_OWN_REST) or CpuSet()
+    mine = {CpuSet(), *held, *now, now_rest}
+    taken = tuple({cpus | more for cpus in mine for more in (CpuSet(), others, gone, others | gone)} - {CpuSet()})
     hot = (_held(write) for write in writes if write.kind == "cgroup-cpus" or write.path.endswith("-hot"))
-    isolated = CpuSet.of(cpu for cpus in (*hot, *now) for cpu in cpus or ())
-    rest = tuple({cpus for write in writes if "-rest" in write.path and (cpus := _held(write))})
+    ours = CpuSet.of(cpu for cpus in (*hot, *now) for cpu in cpus or ())
+    rest = tuple(
+        {cpus for write in writes if "-rest" in write.path and (cpus := _held(write))} | ({now_rest} - {CpuSet()})
+    )
     lasting = _toggled(root, [write for write in writes if write.kind != "cpu-cycle"])
     moments, longer = tuple(_moments(online, toggled)), tuple(_moments(online, lasting))
-    return Switched(possible, moments, longer, taken, rest, isolated, bool(toggled), bool(held))
+    return Switched(possible, moments, longer, taken, rest, ours, others, gone, bool(toggled), bool(held or gone))
+
+
+def isolated_by_others(root: HostRoot) -> CpuSet:
+    """The CPUs of isolated version 2 partitions that are not ours."""
+    from jitter_workshop.host.cpusets import find_cpusets, read_groups
+
+    sets = find_cpusets(root)
+    if sets is None or sets.version != 2:
+        return CpuSet()
+    groups = (g for g in read_groups(root, sets) if g.partition == PartitionState("isolated"))
+    return CpuSet.of(cpu for g in groups if f"{g.folder}/cpuset.cpus" not in _OWN_LISTS for cpu in g.cpus)
 
 
 def node_cpus(root: HostRoot) -> tuple[CpuSet, ...]:

@@ -57,7 +57,7 @@ def _why_not() -> str:
     return ""
 
 
-pytestmark = pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")
+pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")]
 
 
 class Woken:

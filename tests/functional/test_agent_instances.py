@@ -16,6 +16,8 @@ from tests.functional.test_agent_evidence import begin, instance, refusal
 from tests.tracedtree import INSTANCES
 from tests.tuned_tree import Agent
 
+pytestmark = pytest.mark.host
+
 
 @pytest.fixture
 def process() -> Iterator[int]:

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from jitter_workshop.bench import lock
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE, Holder, host_turn
 from jitter_workshop.errors import BusyError, WaitStopped
 from tests.holding import turn_held
+
+pytestmark = pytest.mark.host
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +47,23 @@ def test_the_turn_comes_when_the_holder_is_killed(holder: subprocess.Popen[str])
         assert behind[0] == holder.pid
 
 
-def test_a_wait_ends_in_time(holder: subprocess.Popen[str]) -> None:
-    with pytest.raises(BusyError, match="is measuring"), host_turn(wait_s=0.05):
+def test_a_wait_ends_in_time(holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing happens meanwhile: it waits once, for no longer than it was told, and then says who has the turn."""
+    waited: list[float] = []
+
+    class Poller:
+        def register(self, *_: int) -> None:
+            pass
+
+        def poll(self, milliseconds: float) -> list[tuple[int, int]]:
+            waited.append(milliseconds)
+            return []
+
+    monkeypatch.setattr(lock.select, "poll", Poller)
+    with pytest.raises(BusyError, match="is measuring"), host_turn(wait_s=0.5):
         pass
+    assert len(waited) == 1
+    assert 0 < waited[0] <= 500
 
 
 def test_a_wait_can_be_stopped(holder: subprocess.Popen[str]) -> None:
@@ -56,19 +73,17 @@ def test_a_wait_can_be_stopped(holder: subprocess.Popen[str]) -> None:
         pass
 
 
-def test_two_threads_take_turns() -> None:
-    inside = []
-    together = []
+def test_a_second_one_gets_in_only_when_the_first_is_out() -> None:
+    queued, inside = threading.Event(), threading.Event()
 
-    def work() -> None:
-        with host_turn(wait_s=20):
-            inside.append(1)
-            together.append(len(inside))
-            inside.pop()
+    def second() -> None:
+        with host_turn(wait_s=20, queued=lambda _: queued.set()):
+            inside.set()
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
+    thread = threading.Thread(target=second)
+    with host_turn():
         thread.start()
-    for thread in threads:
-        thread.join()
-    assert together == [1] * 8
+        assert queued.wait(20)
+        assert not inside.is_set()
+    thread.join(20)
+    assert inside.is_set()

@@ -31,6 +31,8 @@ from jitter_workshop.model.noise import Burst, pack_bursts
 from jitter_workshop.model.observe import Progress, RunStarted, SilentObserver
 from jitter_workshop.model.spec import Placement, RunSpec
 
+pytestmark = pytest.mark.host
+
 SPEC = RunSpec("ring", Placement("none"), blocks=3, block_ns=1_000_000)
 BURST = Burst(start=10, end=20, start_ns=100, length_ns=5, taken_ns=4, cpu=1, what=0)
 LOG = NoiseLog(base64.b64encode(zlib.compress(pack_bursts([BURST]))).decode(), 0)

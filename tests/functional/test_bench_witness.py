@@ -13,6 +13,8 @@ from jitter_workshop.model.observe import BlockTimes, SilentObserver
 from jitter_workshop.model.run import Clock
 from jitter_workshop.model.spec import Placement, RunSpec
 
+pytestmark = pytest.mark.host
+
 SPEC = RunSpec("ring", Placement("none"), blocks=3, block_ns=1_000_000)
 
 

@@ -19,6 +19,8 @@ from jitter_workshop.model.turn import Process, Turn, TurnState
 from jitter_workshop.tuning.writer import HostWriter
 from tests import tuned_tree
 
+pytestmark = pytest.mark.host
+
 
 def orphaned(tree: Path) -> None:
     """Write down a turn whose agent has ended."""

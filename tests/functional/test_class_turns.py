@@ -18,6 +18,8 @@ from tests import tuned_tree
 from tests.classpeople import LIMIT_S, People, contents, state, until, waits
 from tests.tuned_tree import HOT, journals, planned
 
+pytestmark = pytest.mark.host
+
 WORDS = ("governor", "thp")
 
 

@@ -19,6 +19,8 @@ from jitter_workshop.session.traces import TRACE_FILE
 from tests import madecounted
 from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
 
+pytestmark = pytest.mark.host
+
 MakeRun = Callable[..., tuple[Any, Any]]
 TRACED, PLAIN = "20260101-000000-aaaa", "20260102-000000-bbbb"
 HOSTILE = "evil\x1b[2J\nsched_switch: forged"

@@ -34,6 +34,8 @@ from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.report.text import render
 from jitter_workshop.session.store import SessionStore
 
+pytestmark = pytest.mark.host
+
 
 @pytest.fixture(autouse=True)
 def own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from jitter_workshop.host.topology import read_topology
 from jitter_workshop.session.store import SessionStore
 
 pytestmark = [
+    pytest.mark.host,
     pytest.mark.native,
     pytest.mark.skipif(
         importlib.util.find_spec("jitter_workshop.bench._native") is None, reason="the native core is not built"

@@ -25,6 +25,8 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.session.store import SessionStore
 
+pytestmark = pytest.mark.host
+
 REPOSITORY = Path(__file__).parents[2]
 
 

@@ -21,6 +21,8 @@ from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.topology import Cpu, Topology
 from jitter_workshop.session.store import SessionStore
 
+pytestmark = pytest.mark.host
+
 SPIN = MeasureRequest(workload="spin", duration_s=0.5)
 HOT = CpuSet((7,))
 

@@ -18,6 +18,7 @@ from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 
 pytestmark = [
+    pytest.mark.host,
     pytest.mark.native,
     pytest.mark.skipif(
         importlib.util.find_spec("jitter_workshop.bench._native") is None, reason="the native core is not built"

@@ -16,6 +16,8 @@ from jitter_workshop.flow.resolve import check
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.spec import Placement, RunSpec
 
+pytestmark = pytest.mark.host
+
 SETTLE_S = 0.4
 
 

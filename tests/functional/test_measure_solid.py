@@ -14,6 +14,8 @@ from jitter_workshop.commands import measure
 from jitter_workshop.flow.measure import MeasureRequest
 from jitter_workshop.model.run import PERCENTILES
 
+pytestmark = pytest.mark.host
+
 
 @pytest.mark.native
 def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str]) -> None:

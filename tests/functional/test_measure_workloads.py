@@ -14,7 +14,7 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.model.run import MAIN_HISTOGRAM
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.host, pytest.mark.native]
 
 TWO = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 QUICK = ("--duration", "0.3", "--wait", "60")

@@ -23,6 +23,8 @@ from jitter_workshop.session.store import OpenSession
 from tests import livehost
 from tests.functional.test_flow_proving import THP, Measured, Watcher, measured, prove, session, tree, words
 
+pytestmark = pytest.mark.host
+
 __all__ = ["measured", "session", "tree"]
 
 UID = 6000

@@ -37,7 +37,7 @@ def _why_not() -> str:
     return ""
 
 
-pytestmark = pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")
+pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")]
 
 
 def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:

@@ -23,6 +23,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.paths import RUN_DIR
 from tests import tuned_tree
 
+pytestmark = pytest.mark.host
+
 REPOSITORY = Path(__file__).parents[2]
 HOT = CpuSet((2, 3))
 WORDS = ("thp",)

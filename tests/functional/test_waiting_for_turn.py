@@ -24,6 +24,8 @@ from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests.holding import turn_held
 from tests.screens import settled, text_of
 
+pytestmark = pytest.mark.host
+
 PATIENCE_S = 20.0
 
 

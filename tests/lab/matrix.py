@@ -4,8 +4,9 @@
 
 On each of ``shapes.SHAPES`` (or those that are named) the product's own verbs apply all that status would improve, and
 SMT, isolation and kernel threads where there are siblings, and give it back; then its agent is killed, the power is
-cut, and it measures. The results lie in a JSON file, with all that was said; ``--write`` makes of them the table in
-docs/safety.md. A row is in the table only where it was seen with the product's code as it stands now.
+cut, and it measures. The results lie in a JSON file in the cache, with all that was said. ``--write`` puts them into
+``machines.json`` here, and makes of that the table in docs/safety.md; a later run goes on from there. A row is in the
+table only where it was seen with the product's code as it stands now.
 
 What fails is told in its cell, and does not stop the others. Exit code 1: a cell was not as it has to be.
 """
@@ -34,6 +35,8 @@ from tests.lab.shapes import SHAPES, Shape
 from tests.lab.test_lab_boot import settings
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "safety.md"
+RECORD = Path(__file__).with_name("machines.json")
+"""What the table is made of: the rows as they were seen."""
 BEGIN = "<!-- machines: python -m tests.lab.matrix --write -->"
 END = "<!-- end of machines -->"
 CODE = ("jitter_workshop", "native")
@@ -221,12 +224,14 @@ def cannot_measure(shape: Shape) -> str:
     return "" if shape.hardware.arch == "x86_64" else guestroot.cannot_measure(CACHE)
 
 
-def measured(lab: Machine) -> Row:
-    """A quick run: its seconds, exit code, and whether it is complete."""
+def measured(lab: Machine, shape: Shape) -> Row:
+    """Make a quick run: its seconds, exit code, and whether it is complete. The ring needs two CPUs; on one, ``spin``
+    is measured."""
     started = time.monotonic()
-    row: Row = {}
+    row: Row = {"workload": "ring" if shape.hardware.cpus > 1 else "spin"}
+    words = ["--preset", "quick", "--workload", row["workload"], "--json"]
     try:
-        done = lab.workshop("measure", "--preset", "quick", "--json", timeout_s=MEASURE_S)
+        done = lab.workshop("measure", *words, timeout_s=MEASURE_S)
         row |= {"code": done.code, "said": done.stderr[-1500:]}
         if done.stdout.strip():
             run = done.json()
@@ -269,7 +274,7 @@ def row_of(shape: Shape, wanted: argparse.Namespace, known: Row) -> Row:
         elif "measure" in wanted.only:
             with part("measure") as put:
                 lab.boot()
-                put(measured(lab))
+                put(measured(lab, shape))
     if "cuts" in wanted.only:
         with (
             part("cuts") as put,
@@ -347,17 +352,19 @@ def _seconds(part: Row | None, wrong: list[str]) -> str:
     if part is None:
         return "not run"
     if part.get("complete") and part.get("code") == 0:
-        return f"{part['seconds']:.0f}"
+        other = part.get("workload", "ring")
+        return f"{part['seconds']:.0f}" + ("" if other == "ring" else f" ({other})")
     if "refused" in part:
         return str(part["refused"])
     wrong.append(f"measure: {part.get('trouble') or part.get('said')}")
     return f"**not done in {part['seconds']:.0f}**" if "seconds" in part else "failed"
 
 
-def table(rows: dict[str, Row]) -> str:
-    """The table as Markdown, with what is wrong behind it; only rows of the code as it stands now."""
-    now = code_state()
-    fresh = {name: row for name, row in rows.items() if row["code"] == now["code"] and name in SHAPES}
+def table(rows: dict[str, Row], code: str = "") -> str:
+    """Make the table as Markdown, with what is wrong behind it, of the rows that were seen with ``code``: that of the
+    product as it stands now where none is given."""
+    code = code or code_state()["code"]
+    fresh = {name: row for name, row in rows.items() if row["code"] == code and name in SHAPES}
     dates = sorted(row["at"][:10] for row in fresh.values()) or ["never"]
     commits = ", ".join(sorted({f"`{row['commit']}`" for row in fresh.values()}))
     lines = [
@@ -387,14 +394,26 @@ def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
-def write(rows: dict[str, Row], document: Path = DOCUMENT) -> None:
-    """Put the table between its two marks."""
+def known(cache: Path, record: Path = RECORD) -> dict[str, Row]:
+    """Read the rows of the cache and of the record, the later one of each machine."""
+    rows: dict[str, Row] = {}
+    for path in (record, cache):
+        found: dict[str, Row] = json.loads(path.read_text()) if path.exists() else {}
+        rows |= {name: row for name, row in found.items() if name not in rows or row["at"] >= rows[name]["at"]}
+    return rows
+
+
+def write(rows: dict[str, Row], document: Path = DOCUMENT, record: Path = RECORD) -> None:
+    """Put the table between its two marks, and what it is made of into the record."""
     text = document.read_text()
     head, found, rest = text.partition(BEGIN)
     _, ended, tail = rest.partition(END)
     if not found or not ended:
         raise SystemExit(f"{document} has no marks {BEGIN} and {END}")
-    document.write_text(f"{head}{BEGIN}\n{table(rows)}{END}{tail}")
+    code = code_state()["code"]
+    fresh = {name: row for name, row in rows.items() if row["code"] == code and name in SHAPES}
+    record.write_text(json.dumps(fresh, indent=1) + "\n")
+    document.write_text(f"{head}{BEGIN}\n{table(fresh)}{END}{tail}")
 
 
 def main() -> int:
@@ -414,7 +433,7 @@ def main() -> int:
         parser.error(f"no such machine: {', '.join(sorted(unknown))}")
     if strange := set(wanted.only) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(strange))}")
-    rows: dict[str, Row] = json.loads(wanted.json.read_text()) if wanted.json.exists() else {}
+    rows = known(wanted.json)
     failed = False
     for name in () if wanted.show else wanted.names or SHAPES:
         print(f"{name}: {SHAPES[name].sentence}", flush=True)

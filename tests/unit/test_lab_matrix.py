@@ -91,13 +91,16 @@ def test_a_run_that_did_not_end_is_not_a_number_of_seconds() -> None:
     assert (cells[6], lines) == ("**not done in 240**", ["measure: not done after 240 s"])
     cells, _ = matrix.cells(row(measure={"seconds": 31.4, "code": 0, "complete": True}))
     assert cells[6] == "31"
+    cells, _ = matrix.cells(row(measure={"seconds": 31.4, "code": 0, "complete": True, "workload": "spin"}))
+    assert cells[6] == "31 (spin)"
 
 
 def test_the_table_is_of_this_code_alone(tmp_path: Path) -> None:
     document = tmp_path / "safety.md"
     document.write_text(f"before\n{matrix.BEGIN}\nold\n{matrix.END}\nafter\n")
     rows = {"smt": row(), "rt": row(name="rt") | {"code": "another"}}
-    matrix.write(json.loads(json.dumps(rows)), document)
+    matrix.write(json.loads(json.dumps(rows)), document, tmp_path / "machines.json")
+    assert list(json.loads((tmp_path / "machines.json").read_text())) == ["smt"]
     text = document.read_text()
     assert text.startswith(f"before\n{matrix.BEGIN}\nSeen 2026-01-02 with commit")
     assert text.endswith(f"{matrix.END}\nafter\n")
@@ -105,7 +108,24 @@ def test_the_table_is_of_this_code_alone(tmp_path: Path) -> None:
     assert "| `6.1.0-9` | 15 | 0 | yes | not run | not run | not run |" in text
     assert re.search(r"\| rt: [^|]*\| not run with this code \|", text)
     with pytest.raises(SystemExit, match="has no marks"):
-        matrix.write(rows, Path(__file__))
+        matrix.write(rows, Path(__file__), tmp_path / "machines.json")
+
+
+def test_the_documents_table_is_what_its_record_says() -> None:
+    rows = json.loads(matrix.RECORD.read_text())
+    (code,) = {row["code"] for row in rows.values()}
+    assert "changed" not in code
+    shown = matrix.DOCUMENT.read_text().partition(matrix.BEGIN)[2].partition(matrix.END)[0]
+    assert shown.strip() == matrix.table(rows, code).strip()
+
+
+def test_a_later_run_goes_on_from_the_record(tmp_path: Path) -> None:
+    cache, record = tmp_path / "matrix.json", tmp_path / "machines.json"
+    assert matrix.known(cache, record) == {}
+    early, late = row(at="2026-01-01T00:00:00+00:00"), row(at="2026-01-03T00:00:00+00:00")
+    record.write_text(json.dumps({"smt": late, "rt": early}))
+    cache.write_text(json.dumps({"smt": early, "rt": late}))
+    assert matrix.known(cache, record) == {"smt": late, "rt": late}
 
 
 def test_moments_are_the_same_in_each_run_and_of_both_verbs() -> None:

@@ -540,3 +540,27 @@ def test_memory_nodes_are_those_of_the_top(tmp_path: Path) -> None:
     assert [one.after for one in made.changes if one.path.endswith("-hot") and one.kind == "cpuset"] == [
         "cpus 3 mems 0-1"
     ]
+
+
+def test_a_partition_is_not_ended_while_a_cpu_has_not_come_back(tree: Path) -> None:
+    online, folder = "/sys/devices/system/cpu/cpu1/online", "/sys/fs/cgroup/jitter-workshop"
+    hosttrees.write(tree, {online[1:]: "0\n", f"{folder[1:]}/cpuset.cpus.partition": "isolated\n"})
+    script = plan_script.render(
+        plan_of(
+            change(1, f"{folder}/cpuset.cpus.partition", "member", "isolated", kind="partition"),
+            change(2, online, "1", "0", kind="number"),
+        ),
+        "host",
+        "now",
+    )
+    assert "It knows nothing of masks that were set after it was printed" in script
+    (tree / online[1:]).unlink()
+    (tree / online[1:]).mkdir()  # takes no write
+    done = sh(script, "undo", tree)
+    assert done.returncode == 1
+    assert "stopped: " + online in done.stderr
+    assert (tree / folder[1:] / "cpuset.cpus.partition").read_text() == "isolated\n"
+    (tree / online[1:]).rmdir()
+    hosttrees.write(tree, {online[1:]: "0\n"})
+    assert sh(script, "undo", tree).returncode == 0
+    assert (tree / folder[1:] / "cpuset.cpus.partition").read_text() == "member\n"

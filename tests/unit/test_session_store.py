@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -372,3 +373,26 @@ def test_sessions_of_one_second_are_in_the_order_they_were_made(store: SessionSt
         store.create(name, "h").close()
     assert [s.name for s in store.list()[0]] == names
     assert store.find("@1").name == "s5"
+
+
+def test_a_file_that_is_larger_than_any_of_ours_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_JSON_BYTES", 20)
+    path = tmp_path / "run.json"
+    path.write_bytes(b'{"a": 1}'.ljust(20))
+    assert files.read_json(path) == {"a": 1}
+    path.write_bytes(b'{"a": 1}'.ljust(21))
+    with pytest.raises(ValueError, match="too large"):
+        files.read_json(path)
+
+
+def test_a_copied_folder_is_another_session_with_the_same_runs(store: SessionStore, make_run: MakeRun) -> None:
+    run, blocks = make_run()
+    with store.create("first", "host") as opened:
+        opened.add_run(run, blocks)
+        first = opened.session.id
+    copied = f"{first[:-4]}ffff"
+    shutil.copytree(store.folder / first, store.folder / copied)
+    sessions, damaged = store.list()
+    assert sorted(one.id for one in sessions) == sorted([first, copied])
+    assert [one.runs for one in sessions] == [(run.id,), (run.id,)]
+    assert [one.reason for one in damaged] == ["the file belongs to another session"]

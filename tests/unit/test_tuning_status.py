@@ -75,7 +75,7 @@ def test_a_good_value_that_is_not_ours_any_more_is_said_too(host: Host) -> None:
     (said,) = assess_all(host, [find("governor")], [Set("governor", GOVERNOR, "schedutil")])
     assert said.state == "improve"
     assert "drifted" in said.reason
-    assert said.fix
+    assert said.fix == "give it back and apply it again: jitter-workshop restore governor"
 
 
 def test_values_are_compared_as_what_they_mean(host: Host) -> None:

@@ -153,9 +153,13 @@ static void ends_at_its_deadline(void) {
     sleep_ns(RUN_NS);
     jw_noise_stop(noise);
     const size_t n = jw_noise_bursts(noise, bursts, BURSTS);
+    /* The thread may be held up between its look at the clock and its burst: one burst's length may come late, in
+     * pieces, and no more. Without the deadline twelve more would follow. */
+    uint64_t late = 0;
     for (size_t i = 0; i < n; i++) {
-        CHECK(bursts[i].start <= config.deadline_ns);
+        late += bursts[i].start > config.deadline_ns ? bursts[i].taken : 0;
     }
+    CHECK(late <= 2 * config.busy_ns);
     jw_noise_free(noise);
 }
 
