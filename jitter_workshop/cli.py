@@ -19,7 +19,7 @@ from types import FrameType
 from typing import cast
 
 from jitter_workshop import __version__
-from jitter_workshop.commands.base import (
+from jitter_workshop.commands.common.base import (
     PROGRAM,
     VERBS,
     WORKSHOP,

@@ -24,11 +24,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent import attending, turns
+from jitter_workshop.agent.caller import Member
 from jitter_workshop.agent.journal import JournalFile
 from jitter_workshop.agent.lock import WAIT_S, Busy, HostLock
-from jitter_workshop.agent.member import Member
 from jitter_workshop.agent.server import Server, Setup
+from jitter_workshop.agent.service import class_connection
+from jitter_workshop.agent.turns import rules
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
@@ -173,8 +174,8 @@ def main(tree: str, *words: str, source: int = 0, sink: int = 1) -> None:
 
 def attending_as(setup: Setup, options: Mapping[str, str]) -> Setup:
     """The same for a member of a class."""
-    attending.LEASE_S = float(options.get("silence", 120.0))
-    turns.GRACE_S = float(options.get("grace", turns.GRACE_S))
+    class_connection.LEASE_S = float(options.get("silence", 120.0))
+    rules.GRACE_S = float(options.get("grace", rules.GRACE_S))
     uid = int(options["uid"])
     known = pwd.getpwnam
     ada = pwd.struct_passwd((ADA, "x", ADAS_UID, ADAS_UID, "", "/", "/bin/sh"))

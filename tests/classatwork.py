@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent import turnkeeper
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.agent.link import SocketLink
+from jitter_workshop.agent.transport import SocketLink
+from jitter_workshop.agent.turns import turn_queue
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError, WorkshopError
-from jitter_workshop.flow import posting
-from jitter_workshop.flow.measure import MeasurementStopped, MeasureRequest, measure
+from jitter_workshop.flow.classes import posting
+from jitter_workshop.flow.measuring.measure import MeasurementStopped, MeasureRequest, measure
 from jitter_workshop.model.observe import RunStarted, SilentObserver
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -184,4 +184,4 @@ def known_names(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(pwd, "getpwnam", by_name)
     uids = frozenset(uid_of(n) for n in range(STUDENTS))
-    patch.setattr(turnkeeper, "uids_of", lambda group: uids)
+    patch.setattr(turn_queue, "uids_of", lambda group: uids)

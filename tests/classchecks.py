@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent.turnfile import TurnFile
+from jitter_workshop.agent.turns.state_file import TurnFile
 from jitter_workshop.classroom.store import BoardStore
 from jitter_workshop.model.turn import TurnState
 from jitter_workshop.session.store import SessionStore

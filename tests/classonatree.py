@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent import attending, member
-from jitter_workshop.agent.listener import Listener
-from jitter_workshop.agent.member import Member
+from jitter_workshop.agent import caller as member
+from jitter_workshop.agent.caller import Member
 from jitter_workshop.agent.server import Server, Setup
+from jitter_workshop.agent.service import class_connection
+from jitter_workshop.agent.service.listener import Listener
 from jitter_workshop.classroom import service
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import ClassFile
@@ -75,7 +76,7 @@ class ClassOnATree:
     def restart(self, which: str) -> None:
         """Start a service again that was killed, as whoever looks after services would."""
         if which == "agent":
-            attending.sweep(self.setup(0))
+            class_connection.sweep(self.setup(0))
             self.agent = self._start("agent.sock", self._serve_agent)
         else:
             self.board = self._start("board.sock", self._serve_board)
@@ -105,7 +106,7 @@ class ClassOnATree:
         return pid
 
     def _serve_agent(self) -> None:
-        attending.LEASE_S = self._silence
+        class_connection.LEASE_S = self._silence
         server: list[Server] = []
         signal.signal(signal.SIGUSR1, lambda *_: [one.nudge() for one in server] and None)
         signal.signal(signal.SIGTERM, lambda *_: [one.interrupt() for one in server] and None)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent.turnfile import parse
+from jitter_workshop.agent.turns.state_file import parse
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.turn import TurnState
 from jitter_workshop.paths import RUN_DIR

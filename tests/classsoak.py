@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from jitter_workshop.agent import client as agent_client
-from jitter_workshop.agent.turnfile import parse
-from jitter_workshop.agent.turngroup import LOGINS, TURN, TurnGroup
+from jitter_workshop.agent.turns.state_file import parse
+from jitter_workshop.agent.turns.turn_cgroup import LOGINS, TURN, TurnGroup
 from jitter_workshop.classroom import client as board_client
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.turn import TurnState

@@ -85,7 +85,7 @@ def _no_hands(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(ask: bool = True, purpose: Purpose = CHANGING) -> None:
         raise HostError(f"{purpose.noun} needs root's rights", "tests have none")
 
-    monkeypatch.setattr("jitter_workshop.flow.hands.connect", refuse)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.connect", refuse)
 
 
 @pytest.fixture

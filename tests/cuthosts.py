@@ -22,7 +22,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import read_journals
 from jitter_workshop.tuning.planning import digest, plan
-from jitter_workshop.tuning.registry import parse_wanted
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, madegrub
 from tests.agent_on_tree import FakeKernel, Steps
 from tests.powercuts import Cut, Recorder, Tree, cuts, distinct, kills, put_tree, read_tree

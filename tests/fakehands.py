@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jitter_workshop.agent.client import Rights
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.hands import NOTHING, Hands
+from jitter_workshop.flow.host_ops.agent_session import NOTHING, Hands
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused, Restored, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet

@@ -12,8 +12,8 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, WorkshopError
-from jitter_workshop.flow import proving_chapter
-from jitter_workshop.flow.proving import ProofObserver, ProofStep, Prover, ProveRequest
+from jitter_workshop.flow.proving import chapter_proof
+from jitter_workshop.flow.proving.proof_run import ProofObserver, ProofStep, Prover, ProveRequest
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.observe import Progress, RunStarted
@@ -22,7 +22,7 @@ from jitter_workshop.model.run import Block, Clock
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.stats.verdicts import judge
-from jitter_workshop.tui import measuring
+from jitter_workshop.tui.background import measuring
 from tests.maderounds import make_rounds
 
 BLOCKS = 2
@@ -153,7 +153,7 @@ def use(monkeypatch: pytest.MonkeyPatch, **how: object) -> type[FakeProver]:
     a busy screen could disturb."""
     monkeypatch.setattr(measuring, "wait_until_others_sleep", lambda stopping: True)
     made = type("FakeProverHere", (FakeProver,), {"made": [], "reached_gate": threading.Event(), **how})
-    monkeypatch.setattr(proving_chapter, "Prover", made)
+    monkeypatch.setattr(chapter_proof, "Prover", made)
     return made
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.flow.hunt import Hunt
-from jitter_workshop.flow.isolated import Room
-from jitter_workshop.flow.measure import MeasureRequest, hunted
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.hunt import Hunt
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.flow.measuring.measure import MeasureRequest, hunted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import MAIN_HISTOGRAM, PlacementRecord, Run, ThreadRecord

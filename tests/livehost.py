@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.flow import hands
+from jitter_workshop.flow.host_ops import agent_session
 from jitter_workshop.host.root import HostRoot
 from tests.fakehands import FakeHands, LiveTree
 from tests.fakes import FakeWorkshop, open_workshop
@@ -31,9 +31,9 @@ def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
 def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
     """The real hands and a real agent, which works on the tree and not on this host (see ``tests.agent_on_tree``)."""
     command = agent_command(tree, *options)
-    monkeypatch.setattr(hands, "connect", lambda ask=True, purpose=None: AgentClient(command))
-    monkeypatch.setattr(hands, "HostRoot", lambda: LiveTree(tree))
-    workshop._desk.hands = hands.Hands()
+    monkeypatch.setattr(agent_session, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(agent_session, "HostRoot", lambda: LiveTree(tree))
+    workshop._desk.hands = agent_session.Hands()
 
 
 def agent_command(tree: Path, *options: str) -> tuple[str, ...]:

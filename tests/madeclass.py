@@ -15,8 +15,10 @@ import pytest
 from jitter_workshop import paths
 from jitter_workshop.classroom import banner
 from jitter_workshop.errors import HostError, WaitStopped
-from jitter_workshop.flow import classhost, classview, hands
-from jitter_workshop.flow.classview import ClassView, open_view
+from jitter_workshop.flow.classes import classview
+from jitter_workshop.flow.classes.classview import ClassView, open_view
+from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.turns import classhost
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import Banner
 from jitter_workshop.model.change import RestoreResult
@@ -45,8 +47,8 @@ class MadeClass:
         monkeypatch.setattr(paths, "RUN_DIR", str(self.run))
         monkeypatch.setattr(paths, "BOARD_DIR", str(self.board))
         monkeypatch.setattr(classview, "_owners", lambda: frozenset({os.geteuid()}))
-        monkeypatch.setattr(hands, "connect_class", self._connect)
-        monkeypatch.setattr(hands, "RETURN_S", 0.0)
+        monkeypatch.setattr(agent_session, "connect_class", self._connect)
+        monkeypatch.setattr(agent_session, "RETURN_S", 0.0)
         self.state = TurnState(current_boot(HostRoot()) or "")
         self.people: tuple[str, ...] = ()
         self.doing: list[str] = []
@@ -147,7 +149,7 @@ class MadeAgent:
             self._class.publish(turn=None)
 
     def bye(self) -> RestoreResult:
-        return hands.NOTHING
+        return agent_session.NOTHING
 
     def close(self) -> None:
         self.ended = True

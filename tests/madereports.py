@@ -27,7 +27,7 @@ from jitter_workshop.model.report import (
 from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import PredictionOutcome
-from jitter_workshop.report.proof_text import headline
+from jitter_workshop.report.text.proof import headline
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.budget import standings
 from jitter_workshop.stats.comparison import compare

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jitter_workshop.host.tasks import PF_KTHREAD, PF_NO_SETAFFINITY
+from jitter_workshop.host.tasks.listing import PF_KTHREAD, PF_NO_SETAFFINITY
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees

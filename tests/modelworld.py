@@ -17,9 +17,9 @@ from jitter_workshop.tuning.applying import apply_changes
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import Journal, encode, parse
 from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.registry import parse_wanted
 from jitter_workshop.tuning.restoring import restore
 from jitter_workshop.tuning.switched import isolated_by_others
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests.modelkernel import ModelKernel, Shape
 
 BOOT = "0f5c1a52-3d77-4f0e-9a9e-6d2f2f7f1c11"

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent.turngroup import TurnGroup
-from jitter_workshop.host.cpusets import find_cpusets
+from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import read_topology
+from jitter_workshop.host.tasks.cpusets import find_cpusets
 from jitter_workshop.tuning.writer import HostWriter
 
 REPOSITORY = Path(__file__).parent.parent

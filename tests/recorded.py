@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.recordings import assets
+from jitter_workshop.flow.host_ops.recordings import assets
 from jitter_workshop.model.course import Chapter
 
 RECORDINGS = assets() / "recordings"
@@ -59,8 +59,8 @@ def nothing_touched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
         return never
 
-    monkeypatch.setattr("jitter_workshop.flow.hands.connect", refuse("an agent was asked for"))
-    monkeypatch.setattr("jitter_workshop.flow.measure.measure", refuse("a run was begun"))
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.connect", refuse("an agent was asked for"))
+    monkeypatch.setattr("jitter_workshop.flow.measuring.measure.measure", refuse("a run was begun"))
     monkeypatch.setattr(subprocess, "Popen", refuse("a process was started"))
     before = contents(root)
     yield

@@ -13,7 +13,7 @@ from textual._context import active_app
 from textual.app import App
 from textual.pilot import Pilot
 
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.tui.app import WorkshopApp
 
 STEP_S = 0.003

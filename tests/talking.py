@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jitter_workshop.flow.workshop import Workshop
-from jitter_workshop.tui.plain import PlainWalk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.plain.walkthrough import PlainWalk
 
 
 class Talk:

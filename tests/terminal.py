@@ -19,7 +19,7 @@ from pathlib import Path
 PROGRAM = """
 import sys, threading
 from jitter_workshop import cli
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
 from tests.fakes import open_workshop
 workshop = open_workshop(gate=threading.Event(), look_every_s=3600)
 Workshop.open = lambda *_, **__: workshop

@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.host.symbols import Symbols
-from jitter_workshop.host.traceevents import Decoder
-from jitter_workshop.host.traceformat import PageFormat, parse_page
-from jitter_workshop.host.tracekinds import add
+from jitter_workshop.host.trace.events import Decoder
+from jitter_workshop.host.trace.format import PageFormat, parse_page
+from jitter_workshop.host.trace.kinds import add
+from jitter_workshop.host.trace.symbols import Symbols
 
 FOLDER = Path(__file__).parent / "pages"
 NAMES = tuple(sorted(path.name.removesuffix(".json.xz") for path in FOLDER.glob("*.json.xz")))

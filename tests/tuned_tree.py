@@ -15,7 +15,7 @@ from jitter_workshop.model.change import Plan
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import digest, plan
-from jitter_workshop.tuning.registry import parse_wanted
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import agent_on_tree, hosttrees
 
 STATE = "var/lib/jitter-workshop"

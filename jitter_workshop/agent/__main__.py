@@ -26,9 +26,9 @@ def main(words: list[str]) -> int:
     listening = words == ["--listen"]
     if _TREE not in sys.path:
         sys.path.append(_TREE)
-    from jitter_workshop.agent import attending, surroundings
+    from jitter_workshop.agent.service import class_connection, daemon_env
 
-    surroundings.leave(4 if listening else 3)
+    daemon_env.leave(4 if listening else 3)
     from jitter_workshop.errors import HostError, UsageError, WorkshopError
     from jitter_workshop.model.text import clean
 
@@ -39,13 +39,13 @@ def main(words: list[str]) -> int:
             _listen()
         elif words == ["--sweep"]:
             os.environ.clear()
-            attending.sweep(_setup(0, "root"))
+            class_connection.sweep(_setup(0, "root"))
         elif words:
             raise UsageError("the agent takes no words but --listen and --sweep")
         else:
             _serve()
     except WorkshopError as error:
-        surroundings.hurry()
+        daemon_env.hurry()
         sys.stderr.write(f"jitter-workshop agent: {clean(error.sentence(), 1000)}\n")
         return 2
     return 0
@@ -54,8 +54,9 @@ def main(words: list[str]) -> int:
 def _listen() -> None:
     import socket
 
-    from jitter_workshop.agent import attending, ownership
-    from jitter_workshop.agent.listener import Listener, inherited
+    from jitter_workshop.agent import ownership
+    from jitter_workshop.agent.service import class_connection
+    from jitter_workshop.agent.service.listener import Listener, inherited
     from jitter_workshop.errors import HostError
 
     descriptor = inherited(os.environ)
@@ -63,7 +64,7 @@ def _listen() -> None:
         raise HostError("no socket was handed over", "start it by its systemd units")
     ownership.check(os.environ, from_socket=True)
     os.environ.clear()
-    attending.sweep(_setup(0, "root"))
+    class_connection.sweep(_setup(0, "root"))
     with socket.socket(fileno=descriptor) as listening:
         Listener(listening, lambda: _serve(counted=True)).run()
 
@@ -73,8 +74,10 @@ def _serve(counted: bool = False) -> None:
     WorkshopError where it cannot begin."""
     import stat
 
-    from jitter_workshop.agent import attending, member, ownership, protocol, surroundings
+    from jitter_workshop.agent import caller as member
+    from jitter_workshop.agent import ownership, protocol
     from jitter_workshop.agent.server import Server
+    from jitter_workshop.agent.service import class_connection, daemon_env
     from jitter_workshop.errors import HostError, WorkshopError
     from jitter_workshop.paths import CLASS_FILE
 
@@ -106,12 +109,12 @@ def _serve(counted: bool = False) -> None:
         if from_socket and setup.described is None:
             raise HostError(f"{CLASS_FILE} is not there: this is no class host any more", "ask the instructor")
         if setup.described is not None:
-            attending.step_aside(setup)
+            class_connection.step_aside(setup)
             if uid and not counted:
                 _take_place(uid)
         server = Server(setup, 0, 1)
     except WorkshopError as error:
-        surroundings.hurry()
+        daemon_env.hurry()
         if from_socket:  # whoever calls does not see standard error
             with contextlib.suppress(OSError):
                 os.write(1, protocol.failure(None, error))
@@ -122,12 +125,13 @@ def _serve(counted: bool = False) -> None:
 
 
 def _take_place(uid: int) -> None:
-    from jitter_workshop.agent import slots, statedir
+    from jitter_workshop.agent import statedir
+    from jitter_workshop.agent.service import connection_limit
     from jitter_workshop.paths import RUN_DIR
 
     folder = statedir.walk("/", RUN_DIR, 0)
     try:
-        slots.take(folder, uid)
+        connection_limit.take(folder, uid)
     finally:
         os.close(folder)
 
@@ -135,7 +139,8 @@ def _take_place(uid: int) -> None:
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
     """``free``: who is root and came by no socket needs no turn, nor a class file that can be read: there has to be a
     way when the class's own does not work. Raises WorkshopError."""
-    from jitter_workshop.agent import member, ownership
+    from jitter_workshop.agent import caller as member
+    from jitter_workshop.agent import ownership
     from jitter_workshop.agent.server import Setup
     from jitter_workshop.errors import WorkshopError
     from jitter_workshop.host.root import HostRoot

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitter_workshop.agent import policy
+from jitter_workshop.agent.caller import Member, permitted_to
 from jitter_workshop.agent.journal import JournalFile, close_finished, open_journals
 from jitter_workshop.agent.lock import WAIT_S, HostLock
-from jitter_workshop.agent.member import Member, permitted_to
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
@@ -22,10 +22,10 @@ from jitter_workshop.tuning.applying import apply_changes, shown_only
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import JOURNAL_DIR, SUFFIX, current_boot
 from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.registry import find
 from jitter_workshop.tuning.restoring import restore
 from jitter_workshop.tuning.status import likely_culprit
 from jitter_workshop.tuning.switched import isolated_by_others
+from jitter_workshop.tuning.tunables.registry import find
 from jitter_workshop.tuning.writer import HostWriter
 
 

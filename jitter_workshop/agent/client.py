@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.conversation import Broken, Conversation, Late
-from jitter_workshop.agent.link import Link, ProcessLink, SocketLink, class_socket, need_group
+from jitter_workshop.agent.rpc import Broken, Conversation, Late
+from jitter_workshop.agent.transport import Link, ProcessLink, SocketLink, class_socket, need_group
 from jitter_workshop.errors import BusyError, HostError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain

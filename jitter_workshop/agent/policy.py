@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.change import Change, Refused
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import owned
-from jitter_workshop.tuning.registry import find
+from jitter_workshop.tuning.tunables.registry import find
 
 ISOLATING = ("isolation", "isolcpus", "nohz-full")
 _CPU = "/sys/devices/system/cpu/"

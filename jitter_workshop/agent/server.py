@@ -11,20 +11,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.agent import helping, policy, protocol
+from jitter_workshop.agent import caller_process, policy, protocol
+from jitter_workshop.agent.caller import check_asked, check_cpus
 from jitter_workshop.agent.changes import Changes, Setup
-from jitter_workshop.agent.lines import Gone, Lines
-from jitter_workshop.agent.member import check_asked, check_cpus
+from jitter_workshop.agent.line_connection import Gone, Lines
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.change import ApplyResult, LeftAlone, RestoreResult, Wanted
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.registry import find, parse_wanted
+from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
 if TYPE_CHECKING:
-    from jitter_workshop.agent.attending import Attending
-    from jitter_workshop.agent.evidence import Evidence
+    from jitter_workshop.agent.service.class_connection import Attending
+    from jitter_workshop.agent.tracing.evidence import Evidence
 
 __all__ = ["Server", "Setup"]
 
@@ -53,7 +53,7 @@ class Server:
             "turn": self._turn,
         }
         if setup.described is not None and setup.member is not None:
-            from jitter_workshop.agent.attending import Attending
+            from jitter_workshop.agent.service.class_connection import Attending
 
             self._class = Attending(setup, self._changes, self._end_trace, self._send)
 
@@ -161,7 +161,7 @@ class Server:
             self._class.need_turn()
             mine = self._class.own_journals
             forget = forget and mine is None
-        from jitter_workshop.agent.instances import remove_stale
+        from jitter_workshop.agent.tracing.instances import remove_stale
 
         gone, stay = remove_stale(self._setup.root, self._setup.writer)
         result = self._changes.restore(only, mine, forget=forget)
@@ -179,14 +179,14 @@ class Server:
         if self._class is not None:
             self._class.need_turn()
         pid = protocol.number(request, "pid")
-        return {"cpus": helping.place(self._setup.root, self._setup.writer, pid, self._setup.uid)}
+        return {"cpus": caller_process.place(self._setup.root, self._setup.writer, pid, self._setup.uid)}
 
     def _realtime(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._class is not None:
             self._class.need_turn()
-        tids = protocol.numbers(request, "tids", helping.MAX_THREADS)
+        tids = protocol.numbers(request, "tids", caller_process.MAX_THREADS)
         pid, priority = protocol.number(request, "pid"), protocol.number(request, "priority")
-        helping.realtime(self._setup.root, pid, tids, priority, self._setup.uid)
+        caller_process.realtime(self._setup.root, pid, tids, priority, self._setup.uid)
         return {}
 
     def _evidence(self, request: dict[str, Any]) -> Any:
@@ -197,7 +197,7 @@ class Server:
                 assert self._setup.described is not None
                 check_cpus(self._setup.member, self._setup.described, protocol.text(request, "cpus"))
         if self._trace is None:
-            from jitter_workshop.agent.evidence import Evidence
+            from jitter_workshop.agent.tracing.evidence import Evidence
 
             self._trace = Evidence(self._setup.root, self._setup.writer, self._setup.top, self._setup.uid)
         return self._trace.answer(request)

@@ -1,0 +1,1 @@
+"""Run the native workloads in a child process of their own, and collect what they measured."""

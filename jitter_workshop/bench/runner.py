@@ -17,13 +17,13 @@ from typing import TypeVar
 
 from jitter_workshop.bench import launch, protocol
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
-from jitter_workshop.bench.gather import Gathered
 from jitter_workshop.bench.noisechild import NoiseChild, read_log
 from jitter_workshop.bench.noiseorder import known, order_for
+from jitter_workshop.bench.run_accumulator import Gathered
 from jitter_workshop.bench.stall import Stall
 from jitter_workshop.errors import MeasureError, WorkshopError
+from jitter_workshop.host.power.thermal import read_thermal
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.thermal import read_thermal
 from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called

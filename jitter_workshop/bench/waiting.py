@@ -6,12 +6,12 @@ import errno
 import os
 from typing import Any
 
-from jitter_workshop.bench import digest
-from jitter_workshop.bench.digest import Stamps
+from jitter_workshop.bench import block_analysis as digest
+from jitter_workshop.bench.block_analysis import Stamps
 from jitter_workshop.bench.native import TickClock, ffi, lib
 from jitter_workshop.bench.workload import Measured, most_messages, refused, usage_of
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.host.cpuidle import ResumeLatency, read_resume_latency
+from jitter_workshop.host.cpu.cpuidle import ResumeLatency, read_resume_latency
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.spec import RunSpec
 

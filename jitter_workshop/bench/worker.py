@@ -24,12 +24,12 @@ from jitter_workshop.bench.noiselab import NoiseAtWork, noise_inside, plain_log
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready, ThreadBlock
 from jitter_workshop.bench.workload import messages_of_block
 from jitter_workshop.errors import MeasureError, UsageError, WorkshopError
-from jitter_workshop.host import threads
-from jitter_workshop.host.cgroup import read_cgroup, read_throttled
-from jitter_workshop.host.hypervisor import read_hypervisor
-from jitter_workshop.host.interrupts import CounterTable, read_interrupts, read_softirqs
+from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
+from jitter_workshop.host.irq.interrupts import CounterTable, read_interrupts, read_softirqs
+from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.stat import CpuStat, read_stat, steal_between
+from jitter_workshop.host.tasks import threads
+from jitter_workshop.host.tasks.cgroup import read_cgroup, read_throttled
 from jitter_workshop.model.codec import CodecError
 from jitter_workshop.model.run import Counter
 from jitter_workshop.model.spec import DUTIES, Placement, RunSpec

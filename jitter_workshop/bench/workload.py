@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from jitter_workshop.bench.digest import Digest
+from jitter_workshop.bench.block_analysis import Digest
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.spec import RunSpec
 

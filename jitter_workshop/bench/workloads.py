@@ -11,8 +11,8 @@ import tempfile
 from dataclasses import replace
 from typing import Any
 
-from jitter_workshop.bench import digest
-from jitter_workshop.bench.digest import Stamps
+from jitter_workshop.bench import block_analysis as digest
+from jitter_workshop.bench.block_analysis import Stamps
 from jitter_workshop.bench.native import NS_PER_S, TickClock, ffi, lib
 from jitter_workshop.bench.waiting import Ack, Wakeup
 from jitter_workshop.bench.workload import Measured, Workload, messages_of_block, most_messages, refused, usage_of

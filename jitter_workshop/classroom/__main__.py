@@ -18,12 +18,12 @@ def main(words: list[str]) -> int:
     """0 after a connection that ended, 2 where it never began (one sentence on standard error)."""
     if _TREE not in sys.path:
         sys.path.append(_TREE)
-    from jitter_workshop.agent import surroundings
+    from jitter_workshop.agent.service import daemon_env
     from jitter_workshop.errors import UsageError, WorkshopError
     from jitter_workshop.model.text import clean
 
     listening = words == ["--listen"]
-    surroundings.leave(4 if listening else 3)
+    daemon_env.leave(4 if listening else 3)
     try:
         if words not in ([], ["--listen"]):
             raise UsageError("the board takes no words but --listen")
@@ -32,7 +32,7 @@ def main(words: list[str]) -> int:
         else:
             _serve()
     except WorkshopError as error:
-        surroundings.hurry()
+        daemon_env.hurry()
         sys.stderr.write(f"jitter-workshop board: {clean(error.sentence(), 1000)}\n")
         return 2
     return 0
@@ -41,7 +41,7 @@ def main(words: list[str]) -> int:
 def _listen() -> None:
     import socket
 
-    from jitter_workshop.agent.listener import Listener, inherited
+    from jitter_workshop.agent.service.listener import Listener, inherited
     from jitter_workshop.errors import HostError
 
     descriptor = inherited(os.environ)
@@ -59,7 +59,9 @@ def _serve(counted: bool = False) -> None:
     import stat
 
     from jitter_workshop import paths
-    from jitter_workshop.agent import member, protocol, surroundings
+    from jitter_workshop.agent import caller as member
+    from jitter_workshop.agent import protocol
+    from jitter_workshop.agent.service import daemon_env
     from jitter_workshop.classroom.service import serve
     from jitter_workshop.errors import HostError, WorkshopError
 
@@ -76,7 +78,7 @@ def _serve(counted: bool = False) -> None:
             _take_place(uid)
         serve(Path(paths.BOARD_DIR), who)
     except WorkshopError as error:
-        surroundings.hurry()
+        daemon_env.hurry()
         if stat.S_ISSOCK(os.fstat(0).st_mode):  # whoever calls does not see standard error
             with contextlib.suppress(OSError):
                 os.write(1, protocol.failure(None, error))
@@ -87,7 +89,7 @@ def _step_aside(described: ClassFile) -> None:
     """Run where nobody measures, on whatever CPU the caller started this."""
     import contextlib
 
-    from jitter_workshop.agent.member import housekeeping
+    from jitter_workshop.agent.caller import housekeeping
     from jitter_workshop.errors import WorkshopError
     from jitter_workshop.host.root import HostRoot
 
@@ -107,7 +109,7 @@ def _like_any_other() -> None:
 
 def _take_place(uid: int) -> None:
     from jitter_workshop import paths
-    from jitter_workshop.agent import slots
+    from jitter_workshop.agent.service import connection_limit
     from jitter_workshop.errors import HostError
     from jitter_workshop.tuning.reasons import reason
 
@@ -116,7 +118,7 @@ def _take_place(uid: int) -> None:
     except OSError as error:
         raise HostError(f"{paths.BOARD_DIR} cannot be used: {reason(error)}", "tell the instructor") from error
     try:
-        slots.take(folder, uid)
+        connection_limit.take(folder, uid)
     finally:
         os.close(folder)
 

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any
 
 from jitter_workshop import paths
-from jitter_workshop.agent.conversation import Broken, Conversation
-from jitter_workshop.agent.link import Link, ProcessLink, SocketLink, need_group
+from jitter_workshop.agent.rpc import Broken, Conversation
+from jitter_workshop.agent.transport import Link, ProcessLink, SocketLink, need_group
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.board import Banner, Board, Posted
 from jitter_workshop.model.classfile import GROUP

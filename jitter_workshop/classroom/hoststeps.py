@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from jitter_workshop.agent.member import uids_of
+from jitter_workshop.agent.caller import uids_of
 from jitter_workshop.classroom import install
 from jitter_workshop.classroom.hostfiles import RootFile, fill, program, run
 from jitter_workshop.classroom.services import SERVICES, UNITS, Started, answers, by_command, commands

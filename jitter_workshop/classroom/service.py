@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.agent import protocol
-from jitter_workshop.agent.lines import Gone, Lines
-from jitter_workshop.agent.member import Member
-from jitter_workshop.agent.turnfile import published
+from jitter_workshop.agent.caller import Member
+from jitter_workshop.agent.line_connection import Gone, Lines
+from jitter_workshop.agent.turns.state_file import published
 from jitter_workshop.classroom.banner import publish
 from jitter_workshop.classroom.store import BoardStore, stamp
 from jitter_workshop.errors import HostError, UsageError, WorkshopError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
-from jitter_workshop.agent.conversation import Broken, Conversation
-from jitter_workshop.agent.link import SOCKET as AGENT_SOCKET
-from jitter_workshop.agent.link import Link, ProcessLink, SocketLink
+from jitter_workshop.agent.rpc import Broken, Conversation
+from jitter_workshop.agent.transport import SOCKET as AGENT_SOCKET
+from jitter_workshop.agent.transport import Link, ProcessLink, SocketLink
 from jitter_workshop.classroom.client import SOCKET as BOARD_SOCKET
 from jitter_workshop.classroom.hostfiles import run
 from jitter_workshop.errors import HostError, WorkshopError

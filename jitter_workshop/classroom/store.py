@@ -41,8 +41,8 @@ DAMAGED = f"{FILE}.damaged"
 STUCK_S = 600.0
 """Who is there, did nothing new for so long, and is not done, may want help."""
 AWAY_S = 300.0
-"""Whose program has said nothing for so long has left: an open one posts every two minutes (flow/posting.py), but while
-it measures, which is in a turn."""
+"""Whose program has said nothing for so long has left: an open one posts every two minutes (flow/classes/posting.py),
+but while it measures, which is in a turn."""
 _WAIT_S = 20.0
 _MAX_NS = 1 << 62
 _VERSION = 1

@@ -1,0 +1,1 @@
+"""Hold one module for each verb of the command line."""

@@ -21,13 +21,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.base import Interrupted, Parser, add_json, print_json, require_live_host, say
-from jitter_workshop.commands.shared import number
+from jitter_workshop.commands.common.base import Interrupted, Parser, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.shared import number
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean, tally
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.changing import Changing
+    from jitter_workshop.flow.host_ops.apply import Changing
     from jitter_workshop.model.change import ApplyResult, RestoreResult
 
 
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 all applied, 1 some of it refused; none raises."""
     require_live_host(args)
-    from jitter_workshop.flow.changing import Changing, diary_of, none_applied, note_stack, read_profile
+    from jitter_workshop.flow.host_ops.apply import Changing, diary_of, none_applied, note_stack, read_profile
 
     words = [*(read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
     command = tuple(getattr(args, "command", ()))
@@ -82,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> ApplyResult:
     """Show the plan, ask where that is to be done, and apply."""
-    from jitter_workshop.report import plan_text
-    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.report.text import plan as plan_text
+    from jitter_workshop.report.text.terminal import output_style
 
     if changing.plan.changes:
         shown = plan_text.render(changing.plan, output_style(), changing.drawn.hot.why)
@@ -160,8 +160,8 @@ def _tell(
         print_json({**to_plain(result), **(more or {})})
         sys.stdout.flush()
         return
-    from jitter_workshop.report import change_text
-    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.report.text import change as change_text
+    from jitter_workshop.report.text.terminal import output_style
 
     if not result.applied and not result.refused:
         text = "Nothing to do: it is already so.\n"

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitter_workshop.commands import output
+from jitter_workshop.commands.common import output
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.imported import ImportedRun
 from jitter_workshop.model.run import apart_from_proofs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from jitter_workshop.model.curve import PercentileCurve
     from jitter_workshop.model.run import GapBucket, Run
-    from jitter_workshop.report.drawing import Theme
+    from jitter_workshop.report.pictures.drawing import Theme
     from jitter_workshop.session.opened import OpenSession
     from jitter_workshop.stats.histogram import Bin
     from jitter_workshop.stats.view import View
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 done."""
-    from jitter_workshop.flow.reporting_files import check, write
+    from jitter_workshop.flow.reporting.files import check, write
 
     form = _format(args)
     if form is not None and args.output != output.STDOUT:
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
     curves, view, notices = _curves(args)
     if form is None:
-        from jitter_workshop.tui.widgets.canvas_print import printed
+        from jitter_workshop.chart.printed import printed
 
         sys.stdout.write(printed(curves, view))
     elif args.output == output.STDOUT:
@@ -94,11 +94,11 @@ def _format(args: argparse.Namespace) -> str | None:
 
 def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme: Theme | None) -> bytes:
     if form == "svg":
-        from jitter_workshop.report.svg import render_svg
+        from jitter_workshop.report.pictures.svg import render_svg
 
         return render_svg(curves, view=view, theme=theme).encode()
     try:
-        from jitter_workshop.report.png import render_png
+        from jitter_workshop.report.pictures.png import render_png
 
         return render_png(curves, view=view, theme=theme or "light")
     except (ImportError, OSError) as error:
@@ -111,7 +111,7 @@ def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme:
 def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | None, list[str]]:
     """The published curves when asked for, then those of the runs, oldest first unless they were named; and what of
     them is to be drawn, None for value by percentile."""
-    from jitter_workshop.commands.shared import open_session
+    from jitter_workshop.commands.common.shared import open_session
     from jitter_workshop.stats import view as views
     from jitter_workshop.stats.curve import imported_curve
 
@@ -119,7 +119,7 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
     notices: list[str] = []
     view: View | None = None
     if args.published:
-        from jitter_workshop.flow.published import published_curves
+        from jitter_workshop.flow.measuring.published import published_curves
 
         curves = [published.curve for published in published_curves()]
     try:

@@ -26,8 +26,8 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from jitter_workshop.commands.base import Parser, add_json, require_live_host
-from jitter_workshop.commands.shared import number
+from jitter_workshop.commands.common.base import Parser, add_json, require_live_host
+from jitter_workshop.commands.common.shared import number
 from jitter_workshop.errors import UsageError
 
 _FLAGS = {
@@ -61,15 +61,15 @@ _TAKES = {
 }
 """What each may be given: an option that would do nothing is refused."""
 _MODULES = {
-    "init": "class_host",
-    "check": "class_host",
-    "remove": "class_host",
-    "bundle": "class_bundle",
-    "turn": "class_turn",
-    "board": "class_board",
-    "results": "class_board",
-    "present": "class_board",
-    "collect": "class_collect",
+    "init": "host",
+    "check": "host",
+    "remove": "host",
+    "bundle": "bundle",
+    "turn": "turn",
+    "board": "board",
+    "results": "board",
+    "present": "board",
+    "collect": "collect",
 }
 
 
@@ -108,5 +108,5 @@ def run(args: argparse.Namespace) -> int:
     for name, flag in _FLAGS.items():
         if getattr(args, name) not in (None, False, []) and name not in _TAKES.get(asked, ()):
             raise UsageError(f"'class {asked}' takes no {flag}", "see 'jitter-workshop class --help'")
-    code: int = import_module(f"jitter_workshop.commands.{_MODULES[args.do]}").run(args)
+    code: int = import_module(f"jitter_workshop.commands.classes.{_MODULES[args.do]}").run(args)
     return code

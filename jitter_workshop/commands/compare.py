@@ -16,7 +16,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.commands.common.base import add_json, print_json
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.text import clean
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jitter_workshop.model.curve import Comparison
-    from jitter_workshop.report.gate_text import Gate, Verdict
+    from jitter_workshop.report.text.gate import Gate, Verdict
     from jitter_workshop.session.opened import OpenSession
 
 _STALLS = re.compile(r"stalls:([0-9]{1,6})(ns|us|µs|ms|s)")
@@ -46,8 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 done; 1 where ``--gate`` is given and a run is higher there."""
-    from jitter_workshop.commands.shared import open_session
-    from jitter_workshop.report import comparison_text, gate_text
+    from jitter_workshop.commands.common.shared import open_session
+    from jitter_workshop.report.text import comparison as comparison_text
+    from jitter_workshop.report.text import gate as gate_text
     from jitter_workshop.stats.comparison import compare, differences
 
     gate = _gate(args.gate, args.tolerance)
@@ -98,7 +99,7 @@ def _measured_here(session: OpenSession, wanted: str) -> Run:
 
 
 def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
-    from jitter_workshop.report.gate_text import Gate
+    from jitter_workshop.report.text.gate import Gate
     from jitter_workshop.stats.comparison import STOLEN, stall_measure
 
     if wanted is None:
@@ -127,7 +128,7 @@ def _require(one: Run, metric: str) -> None:
 
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[Verdict]:
     """What the gate says of each run. Raises SessionError where it cannot be said of one."""
-    from jitter_workshop.report.gate_text import verdict
+    from jitter_workshop.report.text.gate import verdict
     from jitter_workshop.stats.measurewords import measure_name
 
     verdicts = []

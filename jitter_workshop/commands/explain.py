@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.commands.common.base import add_json, print_json
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean
 
@@ -26,11 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from jitter_workshop.commands.shared import open_session
-    from jitter_workshop.flow.explaining import explained
-    from jitter_workshop.report.explained import render
-    from jitter_workshop.report.progress import LateLine
-    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.commands.common.shared import open_session
+    from jitter_workshop.flow.attribution.explaining import explained
+    from jitter_workshop.report.text.explained import render
+    from jitter_workshop.report.text.progress import LateLine
+    from jitter_workshop.report.text.terminal import output_style
 
     if not 0 <= args.top <= _MOST:
         raise UsageError(f"--top takes a number up to {_MOST}")

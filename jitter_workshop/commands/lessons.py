@@ -15,7 +15,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from jitter_workshop.commands.base import PROGRAM, add_json, print_json
+from jitter_workshop.commands.common.base import PROGRAM, add_json, print_json
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import clean
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.lessons import chapters
+    from jitter_workshop.flow.chapters.lessons import chapters
 
     lines = chapters(args.session, args.course, args.root)
     if args.json:
@@ -52,7 +52,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.lessoncheck import check
+    from jitter_workshop.flow.chapters.lessoncheck import check
 
     checked = check(args.course)
     if args.json:

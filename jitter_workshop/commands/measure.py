@@ -17,15 +17,15 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.commands.shared import number, session_for_runs, stopped_by_signals
+from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.shared import number, session_for_runs, stopped_by_signals
 from jitter_workshop.errors import BusyError
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.progress import Line
+from jitter_workshop.report.text.progress import Line
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.measure import MeasureRequest
     from jitter_workshop.model.observe import Progress, RunStarted
     from jitter_workshop.model.run import Run
     from jitter_workshop.session.store import OpenSession
@@ -67,11 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require_live_host(args)
-    from jitter_workshop.flow import measure as flow
-    from jitter_workshop.flow.classhost import class_host, turn_for
-    from jitter_workshop.flow.hands import Hands, place_once
-    from jitter_workshop.flow.posting import Poster
-    from jitter_workshop.flow.resolve import check
+    from jitter_workshop.flow.classes.posting import Poster
+    from jitter_workshop.flow.host_ops.agent_session import Hands, place_once
+    from jitter_workshop.flow.measuring import measure as flow
+    from jitter_workshop.flow.measuring.resolve import check
+    from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
 
@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
         say(not_kept)
         return 1
     if not args.json:
-        from jitter_workshop.report.text import kept as told
+        from jitter_workshop.report.text.run import kept as told
 
         assert session is not None
         named = args.session is not None
@@ -178,7 +178,7 @@ class ProgressLine(Line):
 
 
 def _request(args: argparse.Namespace) -> MeasureRequest:
-    from jitter_workshop.flow.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.measure import MeasureRequest
 
     return MeasureRequest(
         workload=args.workload,
@@ -207,15 +207,15 @@ def _request(args: argparse.Namespace) -> MeasureRequest:
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
     """What to measure, and what to say as it begins: how far the run will reach, where a person looks on; where a
     percentile was asked for the run is made as long as that needs, and how long is said. Raises UsageError."""
-    from jitter_workshop.flow import samples
+    from jitter_workshop.flow.measuring import run_length
 
     said = ""
     try:
         runs = session.runs() if session is not None else ()
         if solid is not None:
-            request, said = samples.until(request, solid, runs)
+            request, said = run_length.until(request, solid, runs)
         elif sys.stderr is not None and sys.stderr.isatty():
-            said = samples.sentence(samples.outlook(request, runs))
+            said = run_length.sentence(run_length.outlook(request, runs))
     except BaseException:
         if session is not None:
             session.close()
@@ -235,7 +235,7 @@ def _say_stopped(run: Run, kept: bool, not_kept: str) -> None:
 
 def _print(run: Run, as_json: bool) -> None:
     if as_json:
-        from jitter_workshop.flow.notes import FEW_SAMPLES
+        from jitter_workshop.flow.measuring.notes import FEW_SAMPLES
         from jitter_workshop.model.codec import to_plain
         from jitter_workshop.stats.budget import standings
 
@@ -243,7 +243,7 @@ def _print(run: Run, as_json: bool) -> None:
         unknown = {"standings.value_ns": FEW_SAMPLES} if any(one.value_ns is None for one in stand) else {}
         print_json({**to_plain(run), "standings": to_plain(stand), "notes": {**run.notes, **unknown}})
         return
-    from jitter_workshop.report.text import render
+    from jitter_workshop.report.text.run import render
 
     print(render(run), end="")
 

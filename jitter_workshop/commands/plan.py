@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.base import add_json, print_json, say
+from jitter_workshop.commands.common.base import add_json, print_json, say
 from jitter_workshop.errors import UsageError
 
 
@@ -30,12 +30,12 @@ def run(args: argparse.Namespace) -> int:
     """Always 0: an empty plan is a plan."""
     if args.sh and args.json:
         raise UsageError("--sh and --json are two forms of the same plan", "leave one of them out")
-    from jitter_workshop.flow.checkup import draw_up
+    from jitter_workshop.flow.host_ops.host_status import draw_up
 
     drawn = draw_up(args.root, args.wanted, args.cpus, once=args.once)
     if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
         advice = "root does it by 'jitter-workshop apply --once'"
-        from jitter_workshop.report.plan_shell import NOT_BY_A_SCRIPT
+        from jitter_workshop.report.shell.plan_shell import NOT_BY_A_SCRIPT
 
         raise UsageError(NOT_BY_A_SCRIPT["grub-once"], advice)
     if args.json:
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.sh:
         import time
 
-        from jitter_workshop.report import plan_script
+        from jitter_workshop.report.shell import plan_script
 
         made = time.strftime("%Y-%m-%d %H:%M:%S %Z")
         opened = plan_script.opened_by(drawn.plan, drawn.host.root)
@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
         for sentence in plan_script.nothing_written(drawn.plan):
             say(sentence)
     else:
-        from jitter_workshop.report import plan_text
-        from jitter_workshop.report.terminal import output_style
+        from jitter_workshop.report.text import plan as plan_text
+        from jitter_workshop.report.text.terminal import output_style
 
         sys.stdout.write(plan_text.render(drawn.plan, output_style(), drawn.hot.why, drawn.host.root.recorded))
     return 0

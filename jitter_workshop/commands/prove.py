@@ -22,18 +22,18 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.base import Interrupted, add_json, print_json, require_live_host, say
-from jitter_workshop.commands.shared import number, open_session, session_to_keep_in, stopped_by_signals
+from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.shared import number, open_session, session_to_keep_in, stopped_by_signals
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.progress import Line
+from jitter_workshop.report.text.progress import Line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jitter_workshop.bench.cancel import CancelToken
-    from jitter_workshop.flow.hands import Hands
-    from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
+    from jitter_workshop.flow.host_ops.agent_session import Hands
+    from jitter_workshop.flow.proving.proof_run import ProofStep, Prover, ProveRequest
     from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
     from jitter_workshop.model.proof import Proof, ProofPlan
     from jitter_workshop.model.verdict import Drift, Round
@@ -70,12 +70,12 @@ def run(args: argparse.Namespace) -> int:
     if not args.words:
         raise UsageError("nothing is named to prove", "say placement, or a tunable: 'jitter-workshop status' has them")
     from jitter_workshop.bench.cancel import CancelToken
-    from jitter_workshop.flow.diary import Diary
-    from jitter_workshop.flow.hands import Hands
-    from jitter_workshop.flow.proving import Prover
+    from jitter_workshop.flow.host_ops.agent_session import Hands
+    from jitter_workshop.flow.host_ops.change_log import Diary
+    from jitter_workshop.flow.proving.proof_run import Prover
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
-    from jitter_workshop.tuning.registry import parse_wanted
+    from jitter_workshop.tuning.tunables.registry import parse_wanted
 
     request = _request(args)
     parse_wanted([word for word in args.words if word != "placement"])
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _take_turn(turn: contextlib.ExitStack, hands: Hands, args: argparse.Namespace, token: CancelToken) -> None:
     """On a class host, have its turn from the plan to the proof's end. Raises Interrupted, BusyError, HostError."""
-    from jitter_workshop.flow.classhost import turn_for
+    from jitter_workshop.flow.turns.classhost import turn_for
 
     with stopped_by_signals(token) as received:
         try:
@@ -132,7 +132,7 @@ def _take_turn(turn: contextlib.ExitStack, hands: Hands, args: argparse.Namespac
 
 
 def _request(args: argparse.Namespace) -> ProveRequest:
-    from jitter_workshop.flow.proving import ProveRequest
+    from jitter_workshop.flow.proving.proof_run import ProveRequest
 
     return ProveRequest(
         words=tuple(args.words),
@@ -148,8 +148,8 @@ def _request(args: argparse.Namespace) -> ProveRequest:
 
 def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
     """Show what it costs, and ask where that is to be done. Raises UsageError where it is not wanted."""
-    from jitter_workshop.report import proof_text
-    from jitter_workshop.report.terminal import error_style
+    from jitter_workshop.report.text import proof as proof_text
+    from jitter_workshop.report.text.terminal import error_style
 
     sys.stderr.write(proof_text.cost(plan, error_style()))
     if not args.yes:
@@ -233,9 +233,9 @@ def _say_queued(sentence: str) -> None:
 
 def _old(args: argparse.Namespace) -> int:
     """Print proofs that were made before."""
-    from jitter_workshop.flow.proving_settled import settle_cut_off
-    from jitter_workshop.report import proof_text
-    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
+    from jitter_workshop.report.text import proof as proof_text
+    from jitter_workshop.report.text.terminal import output_style
 
     if args.words or (args.list and args.show is not None):
         raise UsageError("--list and --show print what was proven before", "leave the rest out")
@@ -259,8 +259,8 @@ def _old(args: argparse.Namespace) -> int:
 
 
 def _print(proof: Proof, as_object: bool) -> None:
-    from jitter_workshop.report import proof_text
-    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.report.text import proof as proof_text
+    from jitter_workshop.report.text.terminal import output_style
 
     if as_object:
         print_json(as_json(proof))

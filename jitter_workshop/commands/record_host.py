@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.base import PROGRAM, add_json, print_json
+from jitter_workshop.commands.common.base import PROGRAM, add_json, print_json
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
-    from jitter_workshop.host.recording import RecordingReport
+    from jitter_workshop.host.recording.recorder import RecordingReport
 
 _SHOWN = 3
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Always 0: what could not be read is said, and is no finding."""
-    from jitter_workshop.flow.record import record
+    from jitter_workshop.flow.host_ops.record_host import record
 
     report = record(args.root, args.dir, with_hostname=args.with_hostname, note=clean(args.note, 400))
     if args.json:

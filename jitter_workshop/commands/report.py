@@ -22,10 +22,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.base import say
+from jitter_workshop.commands.common.base import say
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.progress import LateLine
+from jitter_workshop.report.text.progress import LateLine
 
 if TYPE_CHECKING:
     from jitter_workshop.session.store import OpenSession
@@ -47,10 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 done; no runs raises."""
-    from jitter_workshop.flow.reporting import build
-    from jitter_workshop.flow.reporting_files import check, default_name, name_of, write
-    from jitter_workshop.flow.reporting_formats import FORMATS
-    from jitter_workshop.flow.reporting_private import for_others, runs_for_others
+    from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_others
+    from jitter_workshop.flow.reporting.build import build
+    from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
+    from jitter_workshop.flow.reporting.formats import FORMATS
     from jitter_workshop.session.ids import timestamp
 
     if args.force and args.output == STDOUT:
@@ -117,11 +117,11 @@ def _format_of(output: str | None) -> str:
 
 def _session(args: argparse.Namespace) -> OpenSession:
     """The session that is asked for, or in use; of a recorded host the one that the workshop keeps of it."""
-    from jitter_workshop.commands.shared import open_session
+    from jitter_workshop.commands.common.shared import open_session
 
     if args.root == Path("/") or args.session is not None:
         return open_session(args)
-    from jitter_workshop.flow.desk import look_at, recorded_session
+    from jitter_workshop.flow.chapters.session_context import look_at, recorded_session
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.session.store import SessionStore
 

@@ -18,7 +18,7 @@ import argparse
 import sys
 from typing import Any
 
-from jitter_workshop.commands.base import add_json, print_json, require_live_host, say
+from jitter_workshop.commands.common.base import add_json, print_json, require_live_host, say
 from jitter_workshop.model.change import RestoreResult
 
 
@@ -34,13 +34,13 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args)
     require_live_host(args)
-    from jitter_workshop.flow import changing
-    from jitter_workshop.report import change_text
-    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.flow.host_ops import apply
+    from jitter_workshop.report.text import change as change_text
+    from jitter_workshop.report.text.terminal import output_style
 
-    result, notice = changing.restore(args.tunables, forget=args.forget)
-    trouble = changing.note_stack(args.session)
-    diary = changing.diary_of(args.session)
+    result, notice = apply.restore(args.tunables, forget=args.forget)
+    trouble = apply.note_stack(args.session)
+    diary = apply.diary_of(args.session)
     diary.restored(result)
     diary.end()
     for sentence in (notice, trouble, diary.trouble):
@@ -66,18 +66,18 @@ def as_json(result: RestoreResult) -> dict[str, Any]:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow import changing
+    from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.report import change_text
-    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.report.text import change as change_text
+    from jitter_workshop.report.text.terminal import output_style
     from jitter_workshop.tuning.journal import read_journals
-    from jitter_workshop.tuning.registry import find
+    from jitter_workshop.tuning.tunables.registry import find
 
     chosen = {find(word.partition("=")[0]).id for word in args.tunables}
     root = HostRoot(args.root)
-    entries = [e for e in changing.standing(root) if not chosen or e.tunable in chosen]
+    entries = [e for e in apply.standing(root) if not chosen or e.tunable in chosen]
     problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
-    traces = () if chosen else changing.left_over_traces(root)
+    traces = () if chosen else apply.left_over_traces(root)
     if args.json:
         active = [
             {

@@ -19,7 +19,7 @@ import os
 import secrets
 import socket
 
-from jitter_workshop.commands.base import Interrupted, require_live_host, say
+from jitter_workshop.commands.common.base import Interrupted, require_live_host, say
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean
 
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
         SessionStore().has(args.session)  # else each page would say that it cannot begin
     try:
-        from jitter_workshop.tui.webserver import ADDRESS, WebServer, listen
+        from jitter_workshop.tui.web.server import ADDRESS, WebServer, listen
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("aiohttp", "textual_serve"):
             raise

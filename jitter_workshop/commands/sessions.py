@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.base import add_json, print_json, say
+from jitter_workshop.commands.common.base import add_json, print_json, say
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean, minute
@@ -131,7 +131,7 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     """All files are read before anything is kept: a mistake in the last one leaves nothing half done."""
-    from jitter_workshop.commands import brought_back
+    from jitter_workshop.commands.common import import_report
     from jitter_workshop.session import foreign, reportfile
 
     if not args.id:
@@ -139,7 +139,7 @@ def _import(args: argparse.Namespace) -> int:
     if args.root != Path("/"):
         raise UsageError("'sessions import' reads no recorded host", "leave out --root")
     read = [(Path(file), foreign.content(Path(file))) for file in args.id]
-    pages = [brought_back.read(path, data) for path, data in read if reportfile.is_page(data)]
+    pages = [import_report.read(path, data) for path, data in read if reportfile.is_page(data)]
     if pages and (args.unit or args.label or args.session):
         raise UsageError(
             "a report brings its whole session back, as it was", "leave out --unit, --label and --session for it"
@@ -147,14 +147,14 @@ def _import(args: argparse.Namespace) -> int:
     others = [(path, data) for path, data in read if not reportfile.is_page(data)]
     found = [run for path, data in others for run in foreign.parse(data, path.name, unit=args.unit, label=args.label)]
     store = SessionStore()
-    back = [(page, brought_back.keep(store, page)) for page in pages]
-    told = [brought_back.as_json(*one) for one in back]
+    back = [(page, import_report.keep(store, page)) for page in pages]
+    told = [import_report.as_json(*one) for one in back]
     if back and not others:
         if args.json:
             sessions = tuple(store.find(one.session) for _, one in back)
             print_json({**_as_json(sessions, (), store.current_id()), "imported": [], "brought_back": told})
         else:
-            sys.stdout.writelines(f"{line}\n" for one in back for line in brought_back.lines(*one))
+            sys.stdout.writelines(f"{line}\n" for one in back for line in import_report.lines(*one))
         return 0
     with _session_for(store, args) as opened:
         kept = [opened.add_import(run) for run in found]
@@ -165,7 +165,7 @@ def _import(args: argparse.Namespace) -> int:
         payload = _as_json((session,), (), store.current_id())
         print_json({**payload, "imported": [_import_json(run) for run in kept], "brought_back": told})
         return 0
-    sys.stdout.writelines(f"{line}\n" for one in back for line in brought_back.lines(*one))
+    sys.stdout.writelines(f"{line}\n" for one in back for line in import_report.lines(*one))
     for run in kept:
         sys.stdout.write(f"{_import_line(run)}\n")
         sys.stdout.writelines(f"  {clean(note, 300)}\n" for note in run.notes)
@@ -198,7 +198,7 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
 
 def _remove_import(args: argparse.Namespace) -> int:
     """One imported curve; of several with that label the newest."""
-    from jitter_workshop.commands.shared import open_session
+    from jitter_workshop.commands.common.shared import open_session
 
     if args.id:
         raise UsageError("--import removes a curve, not a session", "leave out the ID; say which session by --session")
@@ -282,7 +282,7 @@ def _proof_json(proof: Proof) -> dict[str, Any]:
 
 
 def _proof_line(proof: Proof) -> str:
-    from jitter_workshop.report.proof_text import headline
+    from jitter_workshop.report.text.proof import headline
 
     return f"  {proof.id:<21} {clean(proof.subject, 40)} · {headline(proof)}"
 

@@ -21,11 +21,11 @@ import gc
 import sys
 from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.base import add_json, print_json
+from jitter_workshop.commands.common.base import add_json, print_json
 from jitter_workshop.errors import UsageError
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.checkup import Checkup
+    from jitter_workshop.flow.host_ops.host_status import Checkup
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--prometheus has a format of its own", "leave out --json and --explain")
     if args.explain is not None and args.ids:
         raise UsageError("--explain is about one check", "leave out the other names")
-    from jitter_workshop.flow.checkup import look
+    from jitter_workshop.flow.host_ops.host_status import look
 
     # A look makes many small objects, few of them in cycles, and is over in a moment: collecting them is a tenth of it.
     gc.disable()
@@ -60,19 +60,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _text(args: argparse.Namespace, checkup: Checkup) -> str:
     if args.prometheus:
-        from jitter_workshop.report import prometheus
+        from jitter_workshop.report.formats import prometheus
 
         return prometheus.render(checkup.checks, checkup.hot.cpus.cpus)
-    from jitter_workshop.report.terminal import output_style
+    from jitter_workshop.report.text.terminal import output_style
 
     style = output_style()
     if args.explain is not None:
-        from jitter_workshop.report import explain_text
+        from jitter_workshop.report.text import check as explain_text
 
         return explain_text.render(checkup.tunables[0], checkup.checks[0], checkup.host, style)
-    from jitter_workshop.report import status_text
+    from jitter_workshop.report.text import status
 
-    page = status_text.Page(
+    page = status.Page(
         host=checkup.line,
         recorded=checkup.host.root.recorded,
         guest=checkup.host.guest,
@@ -82,7 +82,7 @@ def _text(args: argparse.Namespace, checkup: Checkup) -> str:
         note=checkup.hot.note,
         siblings=str(checkup.host.clear_siblings),
     )
-    return status_text.render(page, checkup.groups(), style, brief=not args.ids)
+    return status.render(page, checkup.groups(), style, brief=not args.ids)
 
 
 def _plain(args: argparse.Namespace, checkup: Checkup) -> dict[str, object]:

@@ -22,20 +22,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 when the learner leaves. Errors before the first screen are one line and exit code 2."""
-    from jitter_workshop.tui.served import served
+    from jitter_workshop.tui.terminal.served import served
 
     if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
-        from jitter_workshop.flow import tour
-        from jitter_workshop.tui.plain_tour import tour_text
+        from jitter_workshop.flow.chapters import tour
+        from jitter_workshop.plain.tour import tour_text
 
         taken = tour.take(args.session, args.course, args.root)
         tour.check_chapter(taken, args.chapter)
         sys.stdout.write(tour_text(taken))
         return 0
 
-    from jitter_workshop.flow.workshop import Workshop, find_chapter
-    from jitter_workshop.report.terminal import output_style
-    from jitter_workshop.tui.plain_settings import closing_lines
+    from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
+    from jitter_workshop.plain.settings import closing_lines
+    from jitter_workshop.report.text.terminal import output_style
 
     no_screen = "" if served() else _no_screen()
     plain = not served() and (args.plain or os.environ.get("TERM", "") in ("", "dumb") or bool(no_screen))
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         if args.chapter is not None:
             find_chapter(workshop.course, args.chapter)
         if plain:
-            from jitter_workshop.tui.plain import PlainWalk
+            from jitter_workshop.plain.walkthrough import PlainWalk
 
             if no_screen and not args.plain:
                 sys.stdout.write(no_screen)
@@ -78,7 +78,7 @@ def _is_terminal(stream: object) -> bool:
 
 def _no_screen() -> str:
     """Why this terminal cannot show the screen, in a sentence, or ""."""
-    from jitter_workshop.tui.size import LEAST_HEIGHT, LEAST_WIDTH
+    from jitter_workshop.presenter.size import LEAST_HEIGHT, LEAST_WIDTH
 
     if not _is_terminal(sys.stderr):
         # Textual draws on stderr: the screen would go into a file, and the learner would look at nothing.

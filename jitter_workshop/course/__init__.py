@@ -1,0 +1,1 @@
+"""Load a course from its files, and judge predictions and marks."""

@@ -23,7 +23,7 @@ class Flaw:
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     """Every mark of ``chapter`` that nothing earns, or that is earned with nothing done. What the tunables of a host
-    say of themselves is taken as given: ``flow.lessoncheck`` asks recorded hosts about that."""
+    say of themselves is taken as given: ``flow.chapters.lessoncheck`` asks recorded hosts about that."""
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))

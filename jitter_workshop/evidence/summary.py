@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitter_workshop.evidence.attribution import AROUND_NS
+from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import CauseKey, ExplainedBlock, SplitStall
-from jitter_workshop.evidence.residence import Presence
 from jitter_workshop.evidence.tracks import TASK, Sent
 from jitter_workshop.model.evidence import (
     FORMAT_VERSION,

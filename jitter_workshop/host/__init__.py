@@ -1,0 +1,1 @@
+"""Read a host from one root: sysfs and /proc, live or recorded; no function here writes to it."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from jitter_workshop.host.root import HostRoot, printable
-from jitter_workshop.host.tasks import Task, each_process
+from jitter_workshop.host.tasks.listing import Task, each_process
 from jitter_workshop.model.record import dataclass
 
 Kind = Literal["tuner", "load"]

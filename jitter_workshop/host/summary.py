@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import re
 
-from jitter_workshop.host.cgroup import Cgroup, read_cgroup
-from jitter_workshop.host.clocksource import read_clocksource
-from jitter_workshop.host.cpufreq import read_governors
-from jitter_workshop.host.cpuidle import read_cpuidle
-from jitter_workshop.host.cpuinfo import read_cpu_identity
-from jitter_workshop.host.hypervisor import Hypervisor, read_hypervisor
-from jitter_workshop.host.isolation import read_isolation
-from jitter_workshop.host.kernel import read_kernel
-from jitter_workshop.host.limits import Limits, read_limits
-from jitter_workshop.host.power import read_on_battery
+from jitter_workshop.host.cpu.clocksource import read_clocksource
+from jitter_workshop.host.cpu.cpufreq import read_governors
+from jitter_workshop.host.cpu.cpuidle import read_cpuidle
+from jitter_workshop.host.cpu.cpuinfo import read_cpu_identity
+from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.cpu.stat import CpuStat, read_stat
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.kernel.hypervisor import Hypervisor, read_hypervisor
+from jitter_workshop.host.kernel.release import read_kernel
+from jitter_workshop.host.power.supply import read_on_battery
+from jitter_workshop.host.power.thermal import Thermal, read_thermal
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.stat import CpuStat, read_stat
-from jitter_workshop.host.thermal import Thermal, read_thermal
-from jitter_workshop.host.topology import read_topology
+from jitter_workshop.host.tasks.cgroup import Cgroup, read_cgroup
+from jitter_workshop.host.tasks.limits import Limits, read_limits
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.topology import Topology

@@ -1,0 +1,1 @@
+"""Define the plain data that rooms hand to one another, and how it becomes JSON and back."""

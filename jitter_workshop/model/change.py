@@ -18,8 +18,9 @@ class Change:
     """What would be written where. ``when`` = ``run`` lives only as long as a run (thread affinity); ``path`` is a file
     or, for what is no file, the call that sets it (``sched_setaffinity(TID@START)``).
 
-    ``kind``: how ``path`` is read, compared and written (``tuning/kinds.py``). ``lease``: it lasts only as long as
-    somebody holds it. ``then``: what follows it once, after the last write (``update-grub``), "" for nothing.
+    ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``). ``lease``: it lasts only
+    as long as somebody holds it. ``then``: what follows it once, after the last write (``update-grub``), "" for
+    nothing.
     """
 
     n: int

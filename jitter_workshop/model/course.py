@@ -33,7 +33,7 @@ LOOK_TOPICS = (
     "memlock",
     "realtime",
 )
-"""What a chapter's ``look`` may name; each is read from the host by ``flow.hostview``."""
+"""What a chapter's ``look`` may name; each is read from the host by ``flow.host_ops.hostview``."""
 
 PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
 """Words in braces that a ``by_hand`` command and its ``why`` may hold; filled in from the run that is explained."""

@@ -1,4 +1,5 @@
-"""A report as plain data: built once (``flow.reporting``), then written as HTML, Markdown or JSON, which add nothing.
+"""A report as plain data: built once (``flow.reporting.build``), then written as HTML, Markdown or JSON, which add
+nothing.
 
 ``report --format json`` is this, field by field (docs/report.md). Times are integers in ns unless named otherwise;
 unknown is None, with the reason in ``notes`` of its part.
@@ -142,7 +143,7 @@ class ReportDocument:
     what became of it. What was written and given back again within proofs is in neither: a proof has its own changes.
     ``before`` and ``after``: None with the reason in ``notes`` (keys are field names). ``hosts``: every host that runs
     of this session were made on, newest first, without duplicates. ``private``: made for others
-    (``flow.reporting_private``): names are replaced, and no raw data go with it.
+    (``flow.reporting.anonymizer``): names are replaced, and no raw data go with it.
     """
 
     format_version: int

@@ -1,0 +1,1 @@
+"""Write documents for people and for other tools; every name in them is cleaned."""

@@ -13,7 +13,7 @@ from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import Fate, ReportDocument
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, VerdictWord
-from jitter_workshop.stats.footing import FEW_SAMPLES, FEW_STALLS
+from jitter_workshop.stats.sample_support import FEW_SAMPLES, FEW_STALLS
 
 SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
 """A sign beside the word of each verdict: neither colour nor sign is needed alone."""

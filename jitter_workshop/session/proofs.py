@@ -17,7 +17,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.proof import FORMAT_VERSION, Proof
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.session import files, ids, shelf
+from jitter_workshop.session import files, ids, import_folder
 from jitter_workshop.session.proofcheck import Judge, check_claims
 
 FOLDER = "proofs"
@@ -49,14 +49,14 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
         if proof.id != own:
             judge(proof)
 
-    stored, notices = shelf.read_all(session / FOLDER, Proof, "proof", FORMAT_VERSION, check, set_aside=ours)
+    stored, notices = import_folder.read_all(session / FOLDER, Proof, "proof", FORMAT_VERSION, check, set_aside=ours)
     found = list[Proof]()
     for path, proof in stored:
         shown = clean(proof.id, 80)
         other = judge(proof) if proof.id != own else None
         if other is not None:
             proof = dataclasses.replace(proof, judgement=other)
-            where = shelf.put_aside(path, ours)
+            where = import_folder.put_aside(path, ours)
             if ours:
                 # On a full disk it is judged and told again at the next look.
                 with contextlib.suppress(SessionError):

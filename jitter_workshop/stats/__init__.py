@@ -1,0 +1,1 @@
+"""Compute histograms, percentiles and verdicts; every function is pure."""

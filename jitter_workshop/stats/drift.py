@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 from jitter_workshop.model.verdict import SIGNIFICANCE, Drift, Order
-from jitter_workshop.stats.lines import Line
+from jitter_workshop.stats.measures import Line
 from jitter_workshop.stats.paired import Pairs, estimate
 
 _LISTED = 40

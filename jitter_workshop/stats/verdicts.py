@@ -22,10 +22,10 @@ from jitter_workshop.model.verdict import (
     VerdictWord,
 )
 from jitter_workshop.stats.drift import drift
-from jitter_workshop.stats.family import adjust, adjust_no_change, doubt, doubt_of_no_change, usual
-from jitter_workshop.stats.lines import Line, lines
-from jitter_workshop.stats.needed import rounds_needed
+from jitter_workshop.stats.measures import Line, lines
+from jitter_workshop.stats.multiple_comparisons import adjust, adjust_no_change, doubt, doubt_of_no_change, usual
 from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, no_change_p, p_value
+from jitter_workshop.stats.sample_size import rounds_needed
 from jitter_workshop.stats.verdictwords import headline_in_words, line_in_words, worst_in_words
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, Round, Verdict, VerdictWord
 from jitter_workshop.stats.comparison import STALLS_PREFIX
-from jitter_workshop.stats.lines import Line
+from jitter_workshop.stats.measures import Line
 from jitter_workshop.stats.measurewords import measure_name
-from jitter_workshop.stats.needed import MANY_ROUNDS
 from jitter_workshop.stats.poisson import limits
+from jitter_workshop.stats.sample_size import MANY_ROUNDS
 from jitter_workshop.stats.scale import nice_ns, times
 
 _WHOLE = 1.95

@@ -1,0 +1,1 @@
+"""Run the workshop as full screens with Textual."""

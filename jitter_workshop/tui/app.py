@@ -15,20 +15,20 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
-from jitter_workshop.tui import settings as settings_file
-from jitter_workshop.tui.actions import bindings, of_scope
+from jitter_workshop.presenter import preferences as settings_file
+from jitter_workshop.presenter.preferences import Settings
+from jitter_workshop.presenter.settings_words import farewell
 from jitter_workshop.tui.class_app import ClassApp
-from jitter_workshop.tui.driver import QuietDriver
-from jitter_workshop.tui.guard import guarded_terminal
-from jitter_workshop.tui.served import served
-from jitter_workshop.tui.settings import Settings
-from jitter_workshop.tui.settings_words import farewell
-from jitter_workshop.tui.theme import PALETTES, THEMES, Palette, textual_theme
+from jitter_workshop.tui.core.actions import bindings, of_scope
+from jitter_workshop.tui.core.theme import PALETTES, THEMES, Palette, textual_theme
+from jitter_workshop.tui.terminal.driver import QuietDriver
+from jitter_workshop.tui.terminal.served import served
+from jitter_workshop.tui.terminal.terminal_restore import guarded_terminal
 
 if TYPE_CHECKING:
     from textual.driver import Driver
 
-    from jitter_workshop.flow.workshop import Workshop
+    from jitter_workshop.flow.chapters.workshop import Workshop
     from jitter_workshop.model.run import Run
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class WorkshopApp(ClassApp):
                 loop.add_signal_handler(number, self.end_by_signal, number)
         self.workshop.hands.ask = self._ask_below
         self.workshop.hands.class_only = served()
-        from jitter_workshop.tui.screens.home import HomeScreen
+        from jitter_workshop.tui.screens.home.home import HomeScreen
 
         self.begin_class()
         self.push_screen(HomeScreen())
@@ -177,7 +177,7 @@ class WorkshopApp(ClassApp):
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
             return
-        from jitter_workshop.tui.screens.leaving import leave_question
+        from jitter_workshop.tui.screens.common.leaving import leave_question
 
         # A lease may have run out: then there is nothing to ask about.
         nothing = not self.workshop.hands.holding or not self.workshop.standing()
@@ -204,7 +204,7 @@ class WorkshopApp(ClassApp):
     def open_chapter(self, chapter_id: str, *, measure: bool = False, step: str = "") -> None:
         """Enter a chapter where it is to be gone on with, or at ``step`` where it has that and one may go there; with
         ``measure``, measure at once."""
-        from jitter_workshop.tui.screens.chapter import ChapterScreen
+        from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 
         if self.at_work:
             return
@@ -224,7 +224,7 @@ class WorkshopApp(ClassApp):
 
     def go_to_chapter(self, chapter_id: str, step: str = "") -> None:
         """Leave everything but the home screen and enter a chapter, at a step where one is named."""
-        from jitter_workshop.tui.screens.home import HomeScreen
+        from jitter_workshop.tui.screens.home.home import HomeScreen
 
         self.workshop.end_hunt()
         while not isinstance(self.screen, HomeScreen):
@@ -233,7 +233,7 @@ class WorkshopApp(ClassApp):
 
     def show_error(self, error: WorkshopError) -> None:
         """A dialog that says what was not done and what to do; its text can be copied."""
-        from jitter_workshop.tui.screens.dialog import ErrorDialog
+        from jitter_workshop.tui.screens.common.dialog import ErrorDialog
 
         self.push_screen(ErrorDialog(error))
 
@@ -261,43 +261,43 @@ class WorkshopApp(ClassApp):
         return super().check_action(action, parameters)
 
     def action_help(self) -> None:
-        from jitter_workshop.tui.screens.help import HelpPage
+        from jitter_workshop.tui.screens.common.help import HelpPage
 
         if not isinstance(self.screen, HelpPage):
             self.push_screen(HelpPage())
 
     def action_curves(self) -> None:
-        from jitter_workshop.tui.screens.runs import RunsScreen
+        from jitter_workshop.tui.screens.runs.runs import RunsScreen
 
         if not isinstance(self.screen, RunsScreen) and not self.screen.is_modal:
             self.push_screen(RunsScreen())
 
     def show_causes(self, run: Run, focus: Sequence[str] = ()) -> None:
         """The screen of who took a run's time. ``focus``: words of a chapter's ``evidence``."""
-        from jitter_workshop.tui.screens.evidence import EvidenceScreen
+        from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 
         self.push_screen(EvidenceScreen(run, focus))
 
     def action_status(self) -> None:
-        from jitter_workshop.tui.screens.status import StatusScreen
+        from jitter_workshop.tui.screens.host.status import StatusScreen
 
         if not isinstance(self.screen, StatusScreen) and not self.screen.is_modal:
             self.push_screen(StatusScreen())
 
     def action_summary(self) -> None:
-        from jitter_workshop.tui.screens.summary import SummaryScreen
+        from jitter_workshop.tui.screens.home.summary import SummaryScreen
 
         if not isinstance(self.screen, SummaryScreen) and not self.screen.is_modal:
             self.push_screen(SummaryScreen())
 
     def action_report(self) -> None:
-        from jitter_workshop.tui.screens.report import ReportScreen
+        from jitter_workshop.tui.screens.report.report import ReportScreen
 
         if not isinstance(self.screen, ReportScreen) and not self.screen.is_modal:
             self.push_screen(ReportScreen())
 
     def action_settings(self) -> None:
-        from jitter_workshop.tui.screens.settings import SettingsPage
+        from jitter_workshop.tui.screens.common.preferences import SettingsPage
 
         if not self.screen.is_modal:
             self.push_screen(SettingsPage())
@@ -315,7 +315,7 @@ class WorkshopApp(ClassApp):
 
     def going_on(self) -> None:
         """The process was stopped and goes on."""
-        from jitter_workshop.tui.screens.base import WorkshopScreen
+        from jitter_workshop.tui.screens.common.base import WorkshopScreen
 
         if self.run_goes_on is not None:
             self.run_goes_on()
@@ -344,7 +344,7 @@ class WorkshopApp(ClassApp):
 
 
 def _page_driver() -> type[Driver]:
-    from jitter_workshop.tui.webdriver import PageDriver
+    from jitter_workshop.tui.terminal.webdriver import PageDriver
 
     return PageDriver
 

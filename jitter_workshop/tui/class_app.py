@@ -14,12 +14,12 @@ from textual.timer import Timer
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import UsageError, WaitStopped, WorkshopError
-from jitter_workshop.flow.classhost import DAY_S, take_turn
+from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
 from jitter_workshop.model.text import clean, many
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.workshop import Workshop
-    from jitter_workshop.tui.screens.turn import TurnPage
+    from jitter_workshop.flow.chapters.workshop import Workshop
+    from jitter_workshop.tui.screens.class_host.turn import TurnPage
 
 EVERY_S = 2.0
 """So often the class is looked at: two small files, never while something is measured."""
@@ -118,8 +118,8 @@ class ClassApp(App[None]):
         self.going_on()
 
     def _show_class(self) -> None:
-        from jitter_workshop.tui.screens.base import WorkshopScreen
-        from jitter_workshop.tui.screens.turn import TurnPage
+        from jitter_workshop.tui.screens.class_host.turn import TurnPage
+        from jitter_workshop.tui.screens.common.base import WorkshopScreen
 
         for screen in self.screen_stack:
             if isinstance(screen, WorkshopScreen | TurnPage):
@@ -162,7 +162,7 @@ class ClassApp(App[None]):
             self._wait.cancel("left the queue")
 
     def _queue(self, then: Callable[[], None] | None = None, otherwise: Callable[[], None] | None = None) -> None:
-        from jitter_workshop.tui.screens.turn import TurnPage
+        from jitter_workshop.tui.screens.class_host.turn import TurnPage
 
         if self._wait is None:
             self._wait = CancelToken()
@@ -205,12 +205,12 @@ class ClassApp(App[None]):
             self.call_next(self.show_error, message.error)
 
     def _turn_page(self) -> TurnPage | None:
-        from jitter_workshop.tui.screens.turn import TurnPage
+        from jitter_workshop.tui.screens.class_host.turn import TurnPage
 
         return next((screen for screen in self.screen_stack if isinstance(screen, TurnPage)), None)
 
     def _ask_to_give(self) -> None:
-        from jitter_workshop.tui.screens.question import Question
+        from jitter_workshop.tui.screens.common.question import Question
 
         count = len(self.workshop.hands.leased)
         words = f"What you applied in it ({many(count, 'tunable')}) is given back with it."

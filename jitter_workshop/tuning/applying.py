@@ -13,11 +13,11 @@ from typing import Protocol
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.aftermath import run_then
-from jitter_workshop.tuning.kinds import Kind, kind_of
 from jitter_workshop.tuning.ordering import cannot_without, facts
 from jitter_workshop.tuning.planning import digest
+from jitter_workshop.tuning.post_apply_commands import run_then
 from jitter_workshop.tuning.reasons import reason
+from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.switched import Switched, read_switched
 from jitter_workshop.tuning.writer import HostWriter
 

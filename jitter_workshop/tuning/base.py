@@ -55,7 +55,8 @@ class Unavailable(Exception):
 @dataclass(frozen=True, slots=True)
 class Write:
     """One write that a tunable asks for. ``before`` is what stands there now, ``after`` what shall. ``kind`` names how
-    it is read, compared and written (:mod:`jitter_workshop.tuning.kinds`). ``why`` "" = the tunable's own."""
+    it is read, compared and written (:mod:`jitter_workshop.tuning.setting_types.kinds`). ``why`` "" = the tunable's
+    own."""
 
     path: str
     before: str
@@ -201,7 +202,7 @@ class Settings(Tunable):
         raise NotImplementedError
 
     def assess(self, host: Host) -> Assessment:
-        from jitter_workshop.tuning.kinds import kind_of
+        from jitter_workshop.tuning.setting_types.kinds import kind_of
 
         try:
             settings = self.settings(host, None)

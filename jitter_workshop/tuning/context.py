@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from jitter_workshop.host.cpuinfo import CpuIdentity, read_cpu_identity
-from jitter_workshop.host.hypervisor import Hypervisor, read_hypervisor
-from jitter_workshop.host.kernel import (
+from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
+from jitter_workshop.host.cpu.topology import CPU_DIR, online_cpus, read_topology
+from jitter_workshop.host.kernel.hypervisor import Hypervisor, read_hypervisor
+from jitter_workshop.host.kernel.release import (
     UNKNOWN_ARCHITECTURE,
     Kernel,
     KernelConfig,
@@ -15,18 +16,17 @@ from jitter_workshop.host.kernel import (
     read_kernel_config,
 )
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import CPU_DIR, online_cpus, read_topology
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Topology
 
 if TYPE_CHECKING:
-    from jitter_workshop.host.bootloader import BootLoader
-    from jitter_workshop.host.cmdline import CommandLine
-    from jitter_workshop.host.cpufreq import FrequencyPolicy
-    from jitter_workshop.host.isolation import BootIsolation, Isolation
-    from jitter_workshop.host.oneboot import OneBoot
+    from jitter_workshop.host.boot.bootloader import BootLoader
+    from jitter_workshop.host.boot.cmdline import CommandLine
+    from jitter_workshop.host.boot.next_boot import OneBoot
+    from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy
+    from jitter_workshop.host.cpu.isolation import BootIsolation, Isolation
     from jitter_workshop.host.services import Services
-    from jitter_workshop.host.tasks import Task
+    from jitter_workshop.host.tasks.listing import Task
 
 
 _WHOEVER_IS_ONLINE = (
@@ -165,7 +165,7 @@ class Host:
     @cached_property
     def hot_policies(self) -> tuple[FrequencyPolicy, ...]:
         """The frequency policies that a hot CPU belongs to; () where the host has none."""
-        from jitter_workshop.host.cpufreq import policy_folders, read_policy
+        from jitter_workshop.host.cpu.cpufreq import policy_folders, read_policy
 
         found = (read_policy(self.root, next(iter(cpus))) for cpus in policy_folders(self.root, self.hot).values())
         return tuple(policy for policy in found if policy is not None)
@@ -180,7 +180,7 @@ class Host:
     @cached_property
     def processes(self) -> tuple[Task, ...]:
         """Every process and kernel thread; one pass over /proc for all who ask."""
-        from jitter_workshop.host.tasks import each_process
+        from jitter_workshop.host.tasks.listing import each_process
 
         return tuple(each_process(self.root))
 
@@ -192,14 +192,14 @@ class Host:
     @cached_property
     def isolation(self) -> Isolation:
         """Which CPUs the kernel leaves alone now."""
-        from jitter_workshop.host.isolation import read_isolation
+        from jitter_workshop.host.cpu.isolation import read_isolation
 
         return read_isolation(self.root)
 
     @cached_property
     def boot_isolation(self) -> BootIsolation:
         """Which CPUs the boot parameters ask it to leave alone."""
-        from jitter_workshop.host.isolation import read_boot_isolation
+        from jitter_workshop.host.cpu.isolation import read_boot_isolation
 
         return read_boot_isolation(self.root)
 
@@ -211,7 +211,7 @@ class Host:
     @cached_property
     def one_boot(self) -> OneBoot:
         """Whether the boot loader takes an entry for one boot."""
-        from jitter_workshop.host.oneboot import one_boot
+        from jitter_workshop.host.boot.next_boot import one_boot
 
         return one_boot(self.root)
 
@@ -219,14 +219,14 @@ class Host:
     def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
         """Our entry for one boot: GRUB's folder, the parameters that were added, and whether it is booted next; ("",
         (), False) where there is none."""
-        from jitter_workshop.host import oneboot
-        from jitter_workshop.host.grubcfg import NotUnderstood
+        from jitter_workshop.host.boot import next_boot
+        from jitter_workshop.host.boot.grubcfg import NotUnderstood
 
-        for folder in oneboot.FOLDERS:
+        for folder in next_boot.FOLDERS:
             try:
-                own = oneboot.own_entry(self.root, folder)
+                own = next_boot.own_entry(self.root, folder)
                 if own is not None:
-                    return folder, own.added, oneboot.next_entry(self.root, folder) == oneboot.ENTRY_ID
+                    return folder, own.added, next_boot.next_entry(self.root, folder) == next_boot.ENTRY_ID
             except NotUnderstood:
                 continue
         return "", (), False
@@ -234,6 +234,6 @@ class Host:
     @cached_property
     def boot_loader(self) -> BootLoader:
         """Who gives the kernel its parameters at the next boot."""
-        from jitter_workshop.host.bootloader import read_boot_loader
+        from jitter_workshop.host.boot.bootloader import read_boot_loader
 
         return read_boot_loader(self.root)

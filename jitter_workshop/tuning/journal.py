@@ -177,7 +177,7 @@ def current_boot(root: HostRoot) -> str | None:
 
 def void(entry: Entry, boot_id: str | None) -> bool:
     """Whether a reboot has undone this write: it was made under another boot id and does not outlive one."""
-    from jitter_workshop.tuning.kinds import kind_of
+    from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     if entry.boot_id is None or boot_id is None or entry.boot_id == boot_id:
         return False
@@ -223,7 +223,7 @@ def _stands(entry: Entry, boot_id: str | None) -> bool:
 
 def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
     """Whether a write takes effect with the next boot only, or was for another boot than this."""
-    from jitter_workshop.tuning.kinds import kind_of
+    from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     try:
         kind = kind_of(entry.kind)

@@ -12,9 +12,9 @@ from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.ordering import Target, ordered
-from jitter_workshop.tuning.registry import find, tunables
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.registry import find, tunables
 
 
 def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:

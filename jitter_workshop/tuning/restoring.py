@@ -16,22 +16,22 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot, printable
-from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.tuning.aftermath import run_then
 from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, void
-from jitter_workshop.tuning.kinds import Kind, kind_of
-from jitter_workshop.tuning.kinds_cpu import BOUND, SCHEDUTIL, governor_threads, policy_folder
-from jitter_workshop.tuning.kinds_tasks import affinity_call, remembers_wishes
 from jitter_workshop.tuning.ordering import CPUS, Facts, Target, facts, ordered
 from jitter_workshop.tuning.planning import owned
+from jitter_workshop.tuning.post_apply_commands import run_then
 from jitter_workshop.tuning.reasons import reason
-from jitter_workshop.tuning.registry import tunables
+from jitter_workshop.tuning.setting_types.cpu import BOUND, SCHEDUTIL, governor_threads, policy_folder
+from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
+from jitter_workshop.tuning.setting_types.tasks import affinity_call, remembers_wishes
 from jitter_workshop.tuning.switched import Switched, node_cpus, read_switched
+from jitter_workshop.tuning.tunables.registry import tunables
 from jitter_workshop.tuning.writer import HostWriter
 
 _OF_CPUS = (f"{CPU_DIR}/cpu", "/sys/devices/system/machinecheck/machinecheck")
@@ -327,7 +327,7 @@ class _Way:
         that they are given back: masks that a task got since the set was made, and masks with CPUs that are offline.
         Likewise those that another program's partition has taken CPUs from which this restore brings back, and the
         threads of a governor that has begun since."""
-        from jitter_workshop.tuning.isolation import lost_at_the_end, lost_to_others
+        from jitter_workshop.tuning.tunables.isolation import lost_at_the_end, lost_to_others
 
         ends = [chain for chain in self.chains if not chain.holds and _ends_a_set(chain)]
         returns = [chain for chain in self.chains if not chain.holds and _brings_cpus(chain)]

@@ -10,10 +10,10 @@ from jitter_workshop.host.root import printable
 from jitter_workshop.model.assessment import Assessment, Drift
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import owned
-from jitter_workshop.tuning.registry import find, tunables
+from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.switched import Switched, Wrote, read_switched
+from jitter_workshop.tuning.tunables.registry import find, tunables
 
 _SHOWN = 60
 """Characters of a drifted value that its reason quotes."""

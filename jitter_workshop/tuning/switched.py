@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
+from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import CPU_DIR
 from jitter_workshop.model.cpuset import CpuSet, PartitionState
 from jitter_workshop.model.record import dataclass, field
 
@@ -112,7 +112,7 @@ def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | N
 
 def isolated_by_others(root: HostRoot) -> CpuSet:
     """The CPUs of isolated version 2 partitions that are not ours."""
-    from jitter_workshop.host.cpusets import find_cpusets, read_groups
+    from jitter_workshop.host.tasks.cpusets import find_cpusets, read_groups
 
     sets = find_cpusets(root)
     if sets is None or sets.version != 2:

@@ -17,13 +17,13 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
-from jitter_workshop.flow.hands import Hands
-from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.flow.resolve import resolve
-from jitter_workshop.flow.witness import CLOCKS, Tracer, TraceWitness
-from jitter_workshop.host.clocksource import read_clocksource
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.resolve import resolve
+from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, Tracer, TraceWitness
+from jitter_workshop.host.cpu.clocksource import read_clocksource
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Span
 from jitter_workshop.model.noise import NOISES, Burst, Bursts, Noise, named

@@ -6,10 +6,10 @@ import random
 
 import pyperf
 
+from jitter_workshop.chart import canvas
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.histogram import new_histogram, record
-from jitter_workshop.tui.widgets import canvas
 
 
 def curves(seed: int) -> list[PercentileCurve]:

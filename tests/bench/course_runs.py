@@ -18,8 +18,8 @@ from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.walk import Walk
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import Run

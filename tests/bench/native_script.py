@@ -7,7 +7,7 @@ from typing import Any
 
 import pyperf
 
-from jitter_workshop.bench.digest import Recorder
+from jitter_workshop.bench.block_analysis import Recorder
 from jitter_workshop.bench.native import calibrate, ffi, lib
 from jitter_workshop.host.root import HostRoot
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.observe import SilentObserver
 from tests.bench.figures import Figure, keep, spread
 from tests.bench.ring import measure

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.bench.gather import Gathered
 from jitter_workshop.bench.noiseorder import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS
 from jitter_workshop.bench.protocol import BlockDone
+from jitter_workshop.bench.run_accumulator import Gathered
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.flow.measure import MeasureRequest, measure
+from jitter_workshop.flow.measuring.measure import MeasureRequest, measure
+from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.stat import read_stat
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import RunSpec
@@ -61,7 +61,7 @@ class Made:
 
 
 Make = Callable[[MeasureRequest, CancelToken], Made]
-"""Raises what ``flow.measure`` raises, and MeasureError for a run that is not whole."""
+"""Raises what ``flow.measuring.measure`` raises, and MeasureError for a run that is not whole."""
 
 
 class _Watch:

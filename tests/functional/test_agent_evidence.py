@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent import capture, instances
+from jitter_workshop.agent.tracing import capture, instances
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.trace import RECORD_BYTES, TraceEvent, unpack
 from tests import agent_on_tree, hosttrees, tracedpages, tracedtree

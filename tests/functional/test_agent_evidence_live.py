@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent import instances
 from jitter_workshop.agent.client import AgentClient, agent_command
+from jitter_workshop.agent.tracing import instances
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks import parse_stat
+from jitter_workshop.host.tasks.listing import parse_stat
 from jitter_workshop.model.trace import TraceEvent, TraceInfo, unpack
 from jitter_workshop.tuning.writer import HostWriter
 from tests.kernelprints import printed, says

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent import helping
+from jitter_workshop.agent import caller_process
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.tuning.writer import HostWriter
@@ -47,7 +47,7 @@ def tree(root: Path, pid: int, uids: str = "1000\t1000\t1000\t1000", partition: 
 
 def test_a_process_of_the_callers_own_is_placed(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
     root = tree(tmp_path, process.pid)
-    assert helping.place(root, HostWriter(tmp_path), process.pid, MINE) == "2-3"
+    assert caller_process.place(root, HostWriter(tmp_path), process.pid, MINE) == "2-3"
     assert (tmp_path / "sys/fs/cgroup/jitter-workshop/cgroup.procs").read_text() == str(process.pid)
 
 
@@ -55,9 +55,9 @@ def test_a_process_of_the_callers_own_is_placed(tmp_path: Path, process: subproc
 def test_a_process_of_somebody_else_is_not_touched(tmp_path: Path, process: subprocess.Popen[bytes], uids: str) -> None:
     root = tree(tmp_path, process.pid, uids)
     with pytest.raises(HostError, match="is not yours"):
-        helping.place(root, HostWriter(tmp_path), process.pid, MINE)
+        caller_process.place(root, HostWriter(tmp_path), process.pid, MINE)
     with pytest.raises(HostError, match="is not yours"):
-        helping.realtime(root, process.pid, [process.pid], 10, MINE)
+        caller_process.realtime(root, process.pid, [process.pid], 10, MINE)
     assert (tmp_path / "sys/fs/cgroup/jitter-workshop/cgroup.procs").read_text() == "\n"
     assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER
 
@@ -66,7 +66,7 @@ def test_what_has_ended_is_not_touched(tmp_path: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     with pytest.raises(HostError, match=f"process {ended.pid} cannot be held"):
-        helping.place(tree(tmp_path, ended.pid), HostWriter(tmp_path), ended.pid, MINE)
+        caller_process.place(tree(tmp_path, ended.pid), HostWriter(tmp_path), ended.pid, MINE)
 
 
 @pytest.mark.parametrize("partition", ["member", "isolated invalid (Cpu list in cpuset.cpus not exclusive)", "root"])
@@ -74,18 +74,18 @@ def test_only_a_set_that_holds_takes_processes(
     tmp_path: Path, process: subprocess.Popen[bytes], partition: str
 ) -> None:
     with pytest.raises(HostError, match="no CPUs are isolated by this tool now"):
-        helping.place(tree(tmp_path, process.pid, partition=partition), HostWriter(tmp_path), process.pid, MINE)
+        caller_process.place(tree(tmp_path, process.pid, partition=partition), HostWriter(tmp_path), process.pid, MINE)
 
 
 def test_a_priority_is_given_and_taken_back(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
     root = tree(tmp_path, process.pid)
     try:
-        helping.realtime(root, process.pid, [process.pid], 49, MINE)
+        caller_process.realtime(root, process.pid, [process.pid], 49, MINE)
     except HostError as refusal:
         pytest.skip(f"no real-time priority is to be had here: {refusal}")
     assert os.sched_getscheduler(process.pid) == os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
     assert os.sched_getparam(process.pid).sched_priority == 49
-    helping.realtime(root, process.pid, [process.pid], 0, MINE)
+    caller_process.realtime(root, process.pid, [process.pid], 0, MINE)
     assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
 
 
@@ -95,11 +95,11 @@ def test_no_priority_above_49_and_no_thread_of_another_process(
     root = tree(tmp_path, process.pid)
     for priority in (50, 99, -1):
         with pytest.raises(UsageError, match="from 0 to 49"):
-            helping.realtime(root, process.pid, [process.pid], priority, MINE)
+            caller_process.realtime(root, process.pid, [process.pid], priority, MINE)
     with pytest.raises(HostError, match=f"thread 1 is none of process {process.pid}"):
-        helping.realtime(root, process.pid, [1], 10, MINE)
+        caller_process.realtime(root, process.pid, [1], 10, MINE)
     with pytest.raises(UsageError, match="'tids'"):
-        helping.realtime(root, process.pid, [], 10, MINE)
+        caller_process.realtime(root, process.pid, [], 10, MINE)
 
 
 def test_over_the_connection(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent import instances
+from jitter_workshop.agent.tracing import instances
 from tests import hosttrees, tracedtree, tuned_tree
 from tests.functional.test_agent_evidence import begin, instance, refusal
 from tests.tracedtree import INSTANCES

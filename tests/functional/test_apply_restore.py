@@ -14,7 +14,8 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import changing, checkup
+from jitter_workshop.flow.host_ops import apply as changing
+from jitter_workshop.flow.host_ops import host_status
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning import journal
@@ -176,7 +177,7 @@ def test_a_foreign_value_makes_restore_one(say: Say, tree: Path) -> None:
 def test_status_says_drifted(say: Say, tree: Path) -> None:
     say("apply", "stat-interval", "--cpus", "2-3", "--yes")
     (tree / "proc/sys/vm/stat_interval").write_text("4\n")
-    found = checkup.look(tree, ("stat-interval",), "2-3").checks[0]
+    found = host_status.look(tree, ("stat-interval",), "2-3").checks[0]
     assert found.drifted is not None
     assert (found.drifted.set, found.drifted.found) == ("10", "4")
     _, out, _ = say("restore", "--list", "--root", str(tree))

@@ -14,7 +14,7 @@ from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees, madegrub
 

@@ -93,7 +93,7 @@ def test_a_full_disk_is_one_line(
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("jitter_workshop.flow.reporting_files._fill", full)
+    monkeypatch.setattr("jitter_workshop.flow.reporting.files._fill", full)
     assert main(["chart", "-o", str(tmp_path / "x.svg")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -110,14 +110,14 @@ def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_a_chart_on_a_terminal_loads_no_picture_library() -> None:
     code = "import sys\nfrom jitter_workshop.cli import main\nmain(['chart'])\n"
-    code += "sys.exit('jitter_workshop.report.png' in sys.modules)"
+    code += "sys.exit('jitter_workshop.report.pictures.png' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0
 
 
 def test_without_the_library_svg_is_offered(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, "jitter_workshop.report.png", raising=False)
+    monkeypatch.delitem(sys.modules, "jitter_workshop.report.pictures.png", raising=False)
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert main(["chart", "-o", str(tmp_path / "x.png")]) == 2
     assert "use -o FILE.svg" in capsys.readouterr().err

@@ -20,7 +20,7 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.classroom.client import started
 from jitter_workshop.classroom.store import FILE, STUCK_S, BoardStore
-from jitter_workshop.flow import classboard
+from jitter_workshop.flow.classes import classboard
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
@@ -36,7 +36,7 @@ from pathlib import Path
 sys.path.insert(0, {tree!r})
 from jitter_workshop import paths
 paths.RUN_DIR = {folder!r}
-from jitter_workshop.agent.member import Member
+from jitter_workshop.agent.caller import Member
 from jitter_workshop.classroom.service import serve
 serve(Path({folder!r}), Member({uid}, {user!r}, {instructor}, ()))
 """

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent.turnfile import TurnFile, parse
+from jitter_workshop.agent.turns.state_file import TurnFile, parse
 from jitter_workshop.classroom.store import BoardStore
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
@@ -313,10 +313,10 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202eevil\u0000"
 
 
 def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: Path) -> None:
-    from jitter_workshop.flow.classboard import Gathered, board_json, csv_table, judged, machines
-    from jitter_workshop.flow.classhost import in_words
-    from jitter_workshop.report.board_text import board_text
-    from jitter_workshop.report.terminal import Style
+    from jitter_workshop.flow.classes.classboard import Gathered, board_json, csv_table, judged, machines
+    from jitter_workshop.flow.turns.classhost import in_words
+    from jitter_workshop.report.text.board import board_text
+    from jitter_workshop.report.text.terminal import Style
 
     evil = run(ESCAPES, chapter=ESCAPES)
     told = Hostile(host).asks(

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent import link, listener
-from jitter_workshop.agent.link import SocketLink
-from jitter_workshop.agent.listener import Listener, inherited
+from jitter_workshop.agent import transport
+from jitter_workshop.agent.service import listener
+from jitter_workshop.agent.service.listener import Listener, inherited
+from jitter_workshop.agent.transport import SocketLink
 from jitter_workshop.errors import HostError
 
 LIMIT_S = 20.0
@@ -161,7 +162,7 @@ def test_who_calls_waits_for_a_place_where_the_queue_is_full(tmp_path: Path) -> 
 def test_while_one_floods_others_are_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """50 threads connect and close without end, more than the queue holds; who asks meanwhile is connected."""
     monkeypatch.setattr(listener, "_BACKLOG", 8)
-    monkeypatch.setattr(link, "CONNECT_LIMIT_S", 60.0)
+    monkeypatch.setattr(transport, "CONNECT_LIMIT_S", 60.0)
     running = Running(tmp_path, echo)
 
     def flood() -> None:

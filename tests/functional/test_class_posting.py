@@ -16,9 +16,11 @@ from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.classroom.client import started
 from jitter_workshop.classroom.store import BoardStore
-from jitter_workshop.flow import classhost, posting, quiet
-from jitter_workshop.flow.classhost import ClassHost
-from jitter_workshop.flow.measure import CancelToken, MeasureRequest, measure
+from jitter_workshop.flow.classes import posting
+from jitter_workshop.flow.measuring import background_gate
+from jitter_workshop.flow.measuring.measure import CancelToken, MeasureRequest, measure
+from jitter_workshop.flow.turns import classhost
+from jitter_workshop.flow.turns.classhost import ClassHost
 from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
@@ -41,17 +43,17 @@ class Watching(RunObserver):
         self.measured: list[bool] = []
 
     def started(self, event: RunStarted) -> None:
-        self.measured.append(quiet.HERE.measured)
+        self.measured.append(background_gate.HERE.measured)
 
     def block_done(self, progress: Progress) -> None:
-        self.measured.append(quiet.HERE.measured)
+        self.measured.append(background_gate.HERE.measured)
 
 
 def test_every_run_keeps_this_process_still() -> None:
     watching = Watching()
     measure(SPIN, None, watching, CancelToken())
     assert watching.measured == [True, True, True]
-    assert not quiet.HERE.measured
+    assert not background_gate.HERE.measured
 
 
 # The verb ------------------------------------------------------------------------------------------------------------
@@ -60,7 +62,7 @@ SERVE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tree!r})
-from jitter_workshop.agent.member import Member
+from jitter_workshop.agent.caller import Member
 from jitter_workshop.classroom.service import serve
 serve(Path({folder!r}), Member(1001, "grace", False, ()))
 """

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent import attending
 from jitter_workshop.agent.server import Setup
-from jitter_workshop.agent.turnfile import TurnFile
-from jitter_workshop.agent.turnkeeper import TurnKeeper
+from jitter_workshop.agent.service import class_connection
+from jitter_workshop.agent.turns.state_file import TurnFile
+from jitter_workshop.agent.turns.turn_queue import TurnKeeper
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
@@ -67,7 +67,7 @@ def test_who_sweeps_is_not_ended_by_being_told_of_the_turns(tmp_path: Path, monk
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGUSR1, signal.SIG_DFL)
-        attending.sweep(setup)
+        class_connection.sweep(setup)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert state(tree).turn is None

@@ -11,14 +11,14 @@ import threading
 import pytest
 
 from jitter_workshop.cli import main
-from jitter_workshop.flow.causes import Stopped
+from jitter_workshop.flow.attribution.causes import Stopped
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Stall
-from jitter_workshop.report.progress import PATIENCE_S, LateLine
+from jitter_workshop.plain.causes import tell_causes
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.report.text.progress import PATIENCE_S, LateLine
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.plain_causes import tell_causes
-from jitter_workshop.tui.plain_talk import Talk
-from jitter_workshop.tui.screens.evidence import EvidenceScreen
+from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, switch, trace_of

@@ -9,8 +9,8 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient, NeedsPassword
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import hands
-from jitter_workshop.flow.hands import Hands
+from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.host_ops.agent_session import Hands
 from jitter_workshop.model.cpuset import CpuSet
 from tests import tuned_tree
 
@@ -43,7 +43,7 @@ class Connecting:
 
 def connecting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asks_from: int = 99) -> Connecting:
     made = Connecting(tuned_tree.make(tmp_path / "tree"), asks_from)
-    monkeypatch.setattr(hands, "connect", made)
+    monkeypatch.setattr(agent_session, "connect", made)
     return made
 
 

@@ -17,7 +17,7 @@ from jitter_workshop import cli
 from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.flow.measure import (
+from jitter_workshop.flow.measuring.measure import (
     CancelToken,
     MeasurementStopped,
     MeasureRequest,
@@ -31,7 +31,7 @@ from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import PERCENTILES, Run
-from jitter_workshop.report.text import render
+from jitter_workshop.report.text.run import render
 from jitter_workshop.session.store import SessionStore
 
 pytestmark = pytest.mark.host
@@ -238,5 +238,7 @@ def test_a_run_tells_what_was_applied_while_it_was_measured(
     child: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied = ({"id": "governor", "value": "performance"},)
-    monkeypatch.setattr("jitter_workshop.flow.measure.stack", lambda root, in_effect: applied if in_effect else ())
+    monkeypatch.setattr(
+        "jitter_workshop.flow.measuring.measure.stack", lambda root, in_effect: applied if in_effect else ()
+    )
     assert measure(SPIN, None, SilentObserver(), CancelToken()).applied == applied

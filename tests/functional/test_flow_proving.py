@@ -11,30 +11,30 @@ from typing import Any
 import pytest
 
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.agent.link import ProcessLink
+from jitter_workshop.agent.transport import ProcessLink
 from jitter_workshop.bench import lock
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import BusyError, HostError, MeasureError, SessionError, UsageError
-from jitter_workshop.flow import hands as hands_module
-from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow import proving_plan
-from jitter_workshop.flow.diary import LAPSED, Diary
-from jitter_workshop.flow.hands import Hands
-from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.flow.proving import ProofStep, Prover, ProveRequest
-from jitter_workshop.flow.proving_sides import TunableSides
+from jitter_workshop.flow.host_ops import agent_session as hands_module
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.change_log import LAPSED, Diary
+from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.proving import proof_plan
+from jitter_workshop.flow.proving.experiment_arms import TunableSides
+from jitter_workshop.flow.proving.proof_run import ProofStep, Prover, ProveRequest
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
-from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import RunObserver, SilentObserver
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import UNSTEADY, ForeignLoad, PlacementRecord, Run
 from jitter_workshop.model.verdict import Round
-from jitter_workshop.report.proof_text import render
-from jitter_workshop.report.terminal import Style
+from jitter_workshop.report.text.proof import render
+from jitter_workshop.report.text.terminal import Style
 from jitter_workshop.session import history
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -72,7 +72,7 @@ class Watcher:
 
 
 class Measured:
-    """Stands in for ``flow.measure.measure``. ``spoil``: what to make of each run (by its number) before it is kept."""
+    """Stands in for ``flow.measuring.measure.measure``. ``spoil``: what to make of each run (by its number) before it is kept."""
 
     def __init__(self, tree: Path) -> None:
         self.tree = tree
@@ -111,7 +111,7 @@ class Measured:
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tuned_tree.make(tmp_path / "tree")
-    monkeypatch.setattr(proving_plan, "HERE", made)
+    monkeypatch.setattr(proof_plan, "HERE", made)
     monkeypatch.setattr(hands_module, "HostRoot", lambda: LiveTree(made))
     monkeypatch.setenv(lock.TURN_VARIABLE, f"proof-{tmp_path.name}")
     return made
@@ -276,9 +276,9 @@ def test_two_threads_cannot_be_measured_on_one_isolated_cpu(tree: Path) -> None:
     root, ids = HostRoot(tree), frozenset({"isolation"})
     asked = words("isolation", workload="ring")
     with pytest.raises(HostError, match="ring needs two CPUs, and while CPU 3 is isolated"):
-        proving_plan._measured(asked, root, read_topology(root), CpuSet((3,)), ids)
+        proof_plan._measured(asked, root, read_topology(root), CpuSet((3,)), ids)
     like = words("isolation", like=MeasureRequest(workload="ring"))
-    measured, why = proving_plan._measured(like, root, read_topology(root), CpuSet((3,)), ids)
+    measured, why = proof_plan._measured(like, root, read_topology(root), CpuSet((3,)), ids)
     assert (measured.workload, measured.cpu) == ("spin", 3)
     assert "instead" in why
 

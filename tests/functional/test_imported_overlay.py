@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.presenter.imported_words import HIDDEN, NOTHING
 from jitter_workshop.session import foreign
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.imported_words import HIDDEN, NOTHING
-from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests import talking

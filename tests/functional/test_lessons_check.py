@@ -14,12 +14,12 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.course.locate import builtin_course
-from jitter_workshop.flow.checkup import look
-from jitter_workshop.flow.settings import look_at_settings
-from jitter_workshop.flow.tour import take
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.tour import take
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.host_ops.host_status import look
+from jitter_workshop.flow.host_ops.settings import look_at_settings
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.tuning import registry
+from jitter_workshop.tuning.tunables import registry
 from tests.lessonverbs import REPOSITORY, built_in_chapter, folder_of, follow, found, lessons
 
 

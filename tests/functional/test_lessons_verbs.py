@@ -15,10 +15,10 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.published import recorded_runs
+from jitter_workshop.flow.measuring.published import recorded_runs
 from jitter_workshop.model import course as words
 from jitter_workshop.model.spec import DUTIES, PRESETS
-from jitter_workshop.tuning import registry
+from jitter_workshop.tuning.tunables import registry
 from tests.lessonverbs import DOCUMENT, REPOSITORY, blocks, folder_of, follow, found, lessons
 
 Capture = pytest.CaptureFixture[str]

@@ -25,8 +25,8 @@ import pytest
 
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE, host_turn
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import read_topology
 from jitter_workshop.session.store import SessionStore
 
 pytestmark = [

@@ -18,8 +18,8 @@ from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.measure import CancelToken, MeasureRequest, measure
-from jitter_workshop.flow.witness import Tracer
+from jitter_workshop.flow.measuring.measure import CancelToken, MeasureRequest, measure
+from jitter_workshop.flow.measuring.trace_recorder import Tracer
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.trace import TraceInfo, TraceRead

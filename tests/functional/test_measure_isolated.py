@@ -12,10 +12,10 @@ from jitter_workshop import cli
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow.isolated import NOTE
-from jitter_workshop.flow.measure import CancelToken, MeasureRequest, measure
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.isolated_set import NOTE
+from jitter_workshop.flow.measuring.measure import CancelToken, MeasureRequest, measure
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.topology import Cpu, Topology
@@ -96,7 +96,7 @@ def test_without_a_set_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_verb_places_by_a_short_connection(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jitter_workshop.flow.hands.place_once", lambda pid: HOT)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.place_once", lambda pid: HOT)
     assert cli.main(["measure", "--workload", "spin", "--duration", "0.5", "--session", "s"]) == 0
     assert "CPU 7, which is isolated" in " ".join(capsys.readouterr().out.split())
     with SessionStore().open("s") as session:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.flow.classboard import judged
-from jitter_workshop.flow.classhost import TurnOver
+from jitter_workshop.flow.classes.classboard import judged
+from jitter_workshop.flow.turns.classhost import TurnOver
 from tests.fakes import open_workshop
 from tests.madeclass import MadeClass, view_of, waits
 from tests.talking import Talk, talk

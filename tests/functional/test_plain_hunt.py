@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.flow import traced
+from jitter_workshop.flow.chapters import traced_runs
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import Stall
-from jitter_workshop.tui.plain import PlainWalk
+from jitter_workshop.plain.walkthrough import PlainWalk
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, switch, trace_of
@@ -109,7 +109,7 @@ def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> 
     said(workshop, "|||||cure here|q")
     walk = workshop.walk("hunt")
     assert walk.current == "compare"
-    shown = traced.shown(workshop, walk)
+    shown = traced_runs.shown(workshop, walk)
     assert shown is not None
     assert shown.label == "with the cure"
 

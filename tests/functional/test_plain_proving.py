@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
 from tests import fakeprover
 from tests.fakes import open_workshop
 from tests.talking import talk

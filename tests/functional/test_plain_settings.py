@@ -12,9 +12,9 @@ import pytest
 
 from jitter_workshop.commands import workshop as command
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
-from jitter_workshop.tui.plain import PlainWalk
+from jitter_workshop.plain.walkthrough import PlainWalk
 from tests import livehost, madecourse, tuned_tree
 from tests.fakehands import FakeHands
 from tests.fakes import FakeWorkshop
@@ -310,7 +310,7 @@ def test_what_enter_will_do_is_said_before_it_does(
     live: FakeWorkshop, tree: Path, rights: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tuned_tree.contents(tree)
-    monkeypatch.setattr("jitter_workshop.flow.hands.rights", lambda: rights)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.rights", lambda: rights)
     said = in_a_line(talk(live, APPLIED[:-1] + "|q"))
     assert tuned_tree.contents(tree) == before
     assert ("You are not root, and sudo is not to be had: nothing can be written." in said) == (rights == "none")
@@ -321,7 +321,7 @@ def test_what_enter_will_do_is_said_before_it_does(
 
 
 def test_without_rights_enter_goes_on_and_tries_nothing(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jitter_workshop.flow.hands.rights", lambda: "none")
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.rights", lambda: "none")
     said = in_a_line(talk(live, APPLIED + "|q"))
     assert "Applying." not in said
     assert "To be measured: 'after pages (not set)'" in said

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import BusyError
-from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.measure import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cpu, Topology
 from tests import talking

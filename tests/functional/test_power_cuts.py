@@ -18,11 +18,11 @@ import pytest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.aftermath import sync_written
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.registry import parse_wanted
+from jitter_workshop.tuning.post_apply_commands import sync_written
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from jitter_workshop.tuning.writer import HostWriter
 from tests import cuthosts, hosttrees, madegrub
 from tests.cuthosts import ONCE, WORDS, Box, Findings, record, survey

@@ -14,10 +14,10 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError
-from jitter_workshop.flow import hands as hands_module
-from jitter_workshop.flow.classhost import TurnOver, read_turns, take_turn
-from jitter_workshop.flow.hands import Hands
-from jitter_workshop.flow.proving import ProofStep, Prover
+from jitter_workshop.flow.host_ops import agent_session as hands_module
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
+from jitter_workshop.flow.turns.classhost import TurnOver, read_turns, take_turn
 from jitter_workshop.paths import RUN_DIR
 from jitter_workshop.session.store import OpenSession
 from tests import livehost

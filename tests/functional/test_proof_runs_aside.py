@@ -8,9 +8,9 @@ import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.cli import main
-from jitter_workshop.flow.measure import MeasureRequest
+from jitter_workshop.flow.measuring.measure import MeasureRequest
 from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.tui.screens.runs import RunsScreen
+from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop, values
 from tests.screens import opened, text_of

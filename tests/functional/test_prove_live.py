@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.bench.lock import TURN_VARIABLE
-from jitter_workshop.flow.checkup import draw_up
+from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.session.proofs import CUT_OFF
 from jitter_workshop.session.store import SessionStore

@@ -15,8 +15,8 @@ from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.cli import main
 from jitter_workshop.commands import prove
-from jitter_workshop.flow import proving
-from jitter_workshop.flow.diary import Diary
+from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.proving import proof_run
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.session.store import SessionStore
 from tests.madeproofs import make_proof
@@ -43,7 +43,7 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     def at(number: int, signum: int) -> None:
         real = prove.ProofLine.side_begins
 
-        def begins(self: prove.ProofLine, step: proving.ProofStep) -> Any:
+        def begins(self: prove.ProofLine, step: proof_run.ProofStep) -> Any:
             if step.number == number:
                 os.kill(os.getpid(), signum)
             return real(self, step)

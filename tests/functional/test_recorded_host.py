@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import STEPS, StepName
+from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.plain import PlainWalk
-from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from tests.screens import settled, text_of
 
 Trees = Callable[[str], Path]

@@ -11,8 +11,9 @@ import pytest
 
 from jitter_workshop import cli
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.flow import changing, reporting
-from jitter_workshop.flow.diary import Diary
+from jitter_workshop.flow.host_ops import apply as changing
+from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.report import ReportDocument

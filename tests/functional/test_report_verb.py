@@ -14,8 +14,10 @@ import pytest
 
 from jitter_workshop import cli, paths
 from jitter_workshop.commands import report as verb
-from jitter_workshop.flow import explaining, reporting, reporting_files
-from jitter_workshop.flow.reporting_formats import FORMATS
+from jitter_workshop.flow.attribution import explaining
+from jitter_workshop.flow.reporting import build as reporting
+from jitter_workshop.flow.reporting import files as reporting_files
+from jitter_workshop.flow.reporting.formats import FORMATS
 from jitter_workshop.model.run import Stall
 from jitter_workshop.session.store import SessionStore
 from tests import hosttrees, madereports, reportschema
@@ -90,7 +92,7 @@ def test_json_fits_its_schema_and_says_how_to_get_there_again(session: Path, say
 def test_every_command_of_a_report_is_one_that_this_program_takes(session: Path, say: Say) -> None:
     from importlib import import_module
 
-    from jitter_workshop.commands.base import VERBS, verb_parser
+    from jitter_workshop.commands.common.base import VERBS, verb_parser
 
     _, out, _ = say("report", "--format", "json", "-o", "-")
     for one in json.loads(out)["commands"]:

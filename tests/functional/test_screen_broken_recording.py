@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madecourse
 from tests.fakes import FakeWorkshop, open_workshop

@@ -11,11 +11,11 @@ import pytest
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.chapter_state import FIRST_MARK_NS
-from jitter_workshop.tui.screens.cpus import CpuPicker
-from jitter_workshop.tui.screens.dialog import ErrorDialog
-from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.state import FIRST_MARK_NS
+from jitter_workshop.tui.screens.common.dialog import ErrorDialog
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop

@@ -12,14 +12,14 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.errors import MeasureError, WorkshopError
-from jitter_workshop.flow.classhost import TurnOver
+from jitter_workshop.flow.turns.classhost import TurnOver
 from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.dialog import ErrorDialog
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.question import Question
-from jitter_workshop.tui.screens.turn import TurnPage
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.class_host.turn import TurnPage
+from jitter_workshop.tui.screens.common.dialog import ErrorDialog
+from jitter_workshop.tui.screens.common.question import Question
+from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madeclass import MadeClass, view_of, waits

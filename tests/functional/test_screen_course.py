@@ -10,14 +10,14 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.course.locate import builtin_course
-from jitter_workshop.flow.workshop import Workshop
-from jitter_workshop.host.packed import unpacked
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import StepName
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.runs import RunsScreen
-from jitter_workshop.tui.screens.summary import SummaryScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.home.summary import SummaryScreen
+from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from tests import recorded
 from tests.recorded import in_a_line

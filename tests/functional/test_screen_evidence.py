@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 from textual.pilot import Pilot
 
-from jitter_workshop.flow.walk import Walk
+from jitter_workshop.flow.chapters.walk import Walk
 from jitter_workshop.model.run import Stall
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.evidence import EvidenceScreen
+from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from tests import madecounted, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, event, switch, tick, trace_of

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.observe import SilentObserver
-from jitter_workshop.tui.actions import BY_ID
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.core.actions import BY_ID
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint, fitting
 from tests import madecourse, tuned_tree
 from tests.fakes import FakeWorkshop, open_workshop

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from jitter_workshop.flow.isolated import Room
+from jitter_workshop.flow.measuring.isolated_set import Room
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.runs import RunsScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint
 from jitter_workshop.tui.widgets.path_list import PathList

@@ -14,12 +14,12 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens import chapter_hunt
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.evidence import EvidenceScreen
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.suspects import SuspectsPage
-from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.screens.chapter import hunt as chapter_hunt
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.suspects import SuspectsPage
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import TIDS, switch, trace_of

@@ -12,22 +12,22 @@ from textual.widgets import Input
 
 from jitter_workshop import paths
 from jitter_workshop.errors import HostError
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import read_topology
+from jitter_workshop.presenter.preferences import load
 from jitter_workshop.session import foreign
-from jitter_workshop.tui.actions import ACTIONS, BY_ID
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.cpus import CpuPicker
-from jitter_workshop.tui.screens.evidence import EvidenceScreen
-from jitter_workshop.tui.screens.help import HelpPage
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.question import Question
-from jitter_workshop.tui.screens.runs import MOST_DRAWN, RunsScreen
-from jitter_workshop.tui.screens.settings import SettingsPage
-from jitter_workshop.tui.screens.status import StatusScreen
-from jitter_workshop.tui.screens.summary import SummaryScreen
-from jitter_workshop.tui.settings import load
-from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.core.actions import ACTIONS, BY_ID
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.screens.common.help import HelpPage
+from jitter_workshop.tui.screens.common.preferences import SettingsPage
+from jitter_workshop.tui.screens.common.question import Question
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.home.summary import SummaryScreen
+from jitter_workshop.tui.screens.host.cpus import CpuPicker
+from jitter_workshop.tui.screens.host.status import StatusScreen
+from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
+from jitter_workshop.tui.screens.runs.runs import MOST_DRAWN, RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.cpu_map import CpuMap
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -38,7 +38,7 @@ from tests.screens import settled, text_of
 def with_runs(count: int, label: str = "run") -> FakeWorkshop:
     """A workshop with some runs behind it."""
     from jitter_workshop.bench.cancel import CancelToken
-    from jitter_workshop.flow.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.measure import MeasureRequest
     from jitter_workshop.model.observe import SilentObserver
 
     workshop = open_workshop()
@@ -234,13 +234,13 @@ async def test_help_lists_every_key_of_every_screen() -> None:
 
 
 def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
-    from jitter_workshop.tui.screens.chapter import ChapterScreen
-    from jitter_workshop.tui.screens.cures import CuresPage
-    from jitter_workshop.tui.screens.dialog import ErrorDialog
-    from jitter_workshop.tui.screens.proving import ProvingScreen
-    from jitter_workshop.tui.screens.report import ReportScreen
-    from jitter_workshop.tui.screens.suspects import SuspectsPage
-    from jitter_workshop.tui.screens.turn import TurnPage
+    from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+    from jitter_workshop.tui.screens.chapter.mitigations import CuresPage
+    from jitter_workshop.tui.screens.chapter.suspects import SuspectsPage
+    from jitter_workshop.tui.screens.class_host.turn import TurnPage
+    from jitter_workshop.tui.screens.common.dialog import ErrorDialog
+    from jitter_workshop.tui.screens.proof.proving import ProvingScreen
+    from jitter_workshop.tui.screens.report.report import ReportScreen
 
     screens = {
         "app": WorkshopApp,

@@ -18,8 +18,8 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.agent.client import NeedsPassword
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import hands
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.chapters.workshop import Workshop
 from tests.livehost import give_agent, open_live
 
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C is a signal, as in a shell's terminal
@@ -27,7 +27,7 @@ tree, course = Path(sys.argv[1]), Path(sys.argv[2])
 patch = pytest.MonkeyPatch()
 workshop = open_live(tree, course, patch)
 give_agent(workshop, tree, patch)
-agent = hands.connect
+agent = agent_session.connect
 ASK = 'printf "[sudo] password: "; read -r word </dev/tty; test "$word" = right'
 
 def connect(ask=True, purpose=None):
@@ -37,7 +37,7 @@ def connect(ask=True, purpose=None):
         raise HostError("sudo: 1 incorrect password attempt")
     return agent()
 
-hands.connect = connect
+agent_session.connect = connect
 walk = workshop.walk("pages")
 walk._save(dataclasses.replace(walk.progress, step="apply"))
 Workshop.open = lambda *_, **__: workshop

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import presenting
-from jitter_workshop.flow.presenting import Presented, class_curves, outermost
+from jitter_workshop.flow.classes import presenting
+from jitter_workshop.flow.classes.presenting import Presented, class_curves, outermost
 from jitter_workshop.model.board import Banner, Board, BoardRow, Posted
-from jitter_workshop.report.bigtext import big
-from jitter_workshop.tui import present
-from jitter_workshop.tui.present import PresentApp
+from jitter_workshop.report.pictures.bigtext import big
+from jitter_workshop.tui.screens.class_host import present
+from jitter_workshop.tui.screens.class_host.present import PresentApp
 from tests import madeboard
 from tests.madeclass import MadeClass
 from tests.screens import settled, text_of

@@ -16,10 +16,10 @@ from textual.worker import WorkerCancelled
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.dialog import ErrorDialog
-from jitter_workshop.tui.screens.help import HelpPage
-from jitter_workshop.tui.screens.proving import ProvingScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.common.dialog import ErrorDialog
+from jitter_workshop.tui.screens.common.help import HelpPage
+from jitter_workshop.tui.screens.proof.proving import ProvingScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests import fakeprover
 from tests.fakeprover import FakeProver

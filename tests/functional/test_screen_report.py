@@ -14,16 +14,17 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.flow import reporting_draft, reporting_files
-from jitter_workshop.flow.reporting import build
-from jitter_workshop.flow.reporting_draft import Draft
-from jitter_workshop.flow.reporting_formats import FORMATS
+from jitter_workshop.flow.reporting import draft
+from jitter_workshop.flow.reporting import files as reporting_files
+from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.draft import Draft
+from jitter_workshop.flow.reporting.formats import FORMATS
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.report import ReportScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.report.report import ReportScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madereports
@@ -51,7 +52,7 @@ def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(*_: Any, **__: Any) -> ReportDocument:
         return rich()
 
-    monkeypatch.setattr(reporting_draft, "build", made)
+    monkeypatch.setattr(draft, "build", made)
 
 
 async def made(pilot: Pilot[None], screen: ReportScreen) -> None:
@@ -258,7 +259,7 @@ async def test_it_is_put_together_on_a_thread_and_can_be_stopped(folder: Path, m
         finally:
             ended.set()
 
-    monkeypatch.setattr(reporting_draft, "build", slowly)
+    monkeypatch.setattr(draft, "build", slowly)
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -378,7 +379,7 @@ async def test_leaving_while_it_is_put_together_waits_for_nothing(
         progress("reading", 1, 2)
         raise AssertionError("it was stopped")
 
-    monkeypatch.setattr(reporting_draft, "build", never)
+    monkeypatch.setattr(draft, "build", never)
     app = WorkshopApp(measured())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

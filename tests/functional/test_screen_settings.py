@@ -16,14 +16,14 @@ from textual.worker import WorkerCancelled
 from jitter_workshop.agent.client import NeedsPassword
 from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import hands as flow_hands
+from jitter_workshop.flow.host_ops import agent_session as flow_hands
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cpu, Topology
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.home import HomeScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import hosttrees, madecourse, tuned_tree

@@ -9,10 +9,10 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.model.walk import PathEntry
+from jitter_workshop.presenter.settings_words import GONE_ALREADY, farewell
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.question import Question
-from jitter_workshop.tui.settings_words import GONE_ALREADY, farewell
+from jitter_workshop.tui.screens.common.question import Question
+from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madecourse, tuned_tree

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.checkup import look
-from jitter_workshop.flow.findings import Findings, find, treating
+from jitter_workshop.flow.host_ops.findings import Findings, find, treating
+from jitter_workshop.flow.host_ops.host_status import look
 from jitter_workshop.model.assessment import Drift
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.status import StatusScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.host.status import StatusScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 from tests.fakes import FakeWorkshop, open_workshop
@@ -157,7 +157,7 @@ async def test_it_looks_on_a_thread_and_again_when_asked(server: FakeWorkshop, m
         assert go_on.wait(20)
         return find(root, server.course)
 
-    monkeypatch.setattr("jitter_workshop.flow.workshop.find", slowly)
+    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find", slowly)
     app = WorkshopApp(server)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -181,7 +181,7 @@ async def test_a_host_that_shows_nothing_is_one_sentence(server: FakeWorkshop, m
     def refuses(root: Path, course: object) -> Findings:
         raise HostError("this host shows no CPU", "look at /sys")
 
-    monkeypatch.setattr("jitter_workshop.flow.workshop.find", refuses)
+    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find", refuses)
     async with opened(server, (80, 24), "s") as (app, pilot):
         await pilot.press("enter", "down", "g", "i", "pagedown")
         assert "Nothing could be read." in text_of(app)
@@ -199,7 +199,7 @@ async def test_drift_is_said_and_what_a_host_says_is_text(
         check = dataclasses.replace(first.check, state="improve", value="[b]\x1b[31mbad[/]", drifted=drift)
         return dataclasses.replace(found, checks=(dataclasses.replace(first, check=check), *found.checks[1:]))
 
-    monkeypatch.setattr("jitter_workshop.flow.workshop.find", drifted)
+    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find", drifted)
     async with opened(server, size, "s") as (app, pilot):
         text = text_of(app)
         assert "governor          drifted CPU governor: [b] [31mbad[/]" in text

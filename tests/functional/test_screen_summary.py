@@ -10,13 +10,13 @@ import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.course_summary import CourseSummary, sum_up
+from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.home import HomeScreen
-from jitter_workshop.tui.screens.summary import SummaryScreen
-from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.home.summary import SummaryScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests.fakes import FakeWorkshop, open_workshop
@@ -111,7 +111,7 @@ async def test_it_is_added_up_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> No
         assert go_on.wait(20)
         return sum_up(workshop)
 
-    monkeypatch.setattr("jitter_workshop.tui.screens.summary.sum_up", slowly)
+    monkeypatch.setattr("jitter_workshop.tui.screens.home.summary.sum_up", slowly)
     app = WorkshopApp(finished("baseline"))
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -128,7 +128,7 @@ async def test_what_cannot_be_read_is_one_sentence(monkeypatch: pytest.MonkeyPat
     def refuses(workshop: Any) -> CourseSummary:
         raise SessionError("the session's folder is gone", "start again")
 
-    monkeypatch.setattr("jitter_workshop.tui.screens.summary.sum_up", refuses)
+    monkeypatch.setattr("jitter_workshop.tui.screens.home.summary.sum_up", refuses)
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

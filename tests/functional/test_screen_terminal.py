@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.tui.guard import SENTENCE
+from jitter_workshop.tui.terminal.terminal_restore import SENTENCE
 from tests.terminal import ALT_SCREEN_OFF, CURSOR_ON, DEADLINE_S, MOUSE_OFF, Terminal, start_a_run, workshop_terminal
 
 QUIET_S = 0.35

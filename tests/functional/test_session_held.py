@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import ChapterScreen
-from jitter_workshop.tui.screens.dialog import ErrorDialog
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.common.dialog import ErrorDialog
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.screens import settled, text_of

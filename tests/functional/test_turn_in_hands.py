@@ -16,9 +16,10 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError, HostError, MeasureError, WaitStopped
-from jitter_workshop.flow import classhost, hands
-from jitter_workshop.flow.classhost import TurnOver, kept_turn, need_turn, read_turns, take_turn, turn_for
-from jitter_workshop.flow.hands import NOTHING, Hands
+from jitter_workshop.flow.host_ops import agent_session as hands
+from jitter_workshop.flow.host_ops.agent_session import NOTHING, Hands
+from jitter_workshop.flow.turns import classhost
+from jitter_workshop.flow.turns.classhost import TurnOver, kept_turn, need_turn, read_turns, take_turn, turn_for
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.paths import RUN_DIR
 from tests import tuned_tree

@@ -14,12 +14,12 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import BusyError
-from jitter_workshop.flow.measure import MeasureRequest, measure
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.measure import MeasureRequest, measure
 from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.plain import PlainWalk
-from jitter_workshop.tui.screens.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests.holding import turn_held
 from tests.screens import settled, text_of

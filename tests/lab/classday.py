@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent import attending
 from jitter_workshop.agent import client as agent_client
+from jitter_workshop.agent.service import class_connection
 from jitter_workshop.classroom import client as board_client
 from jitter_workshop.classroom.store import BoardStore
 from jitter_workshop.host.root import HostRoot
@@ -23,7 +23,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import digest, plan
-from jitter_workshop.tuning.registry import parse_wanted
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from jitter_workshop.tuning.writer import HostWriter
 from tests import classatwork
 from tests.classatwork import School
@@ -57,7 +57,7 @@ def work() -> None:
     LOG.touch()
     LOG.chmod(0o666)
     host = RealClass(Path("/"), FOLDER / "run", turn_s=TURN_S, silence=SILENCE_S)
-    attending.sweep(host.setup(0))
+    class_connection.sweep(host.setup(0))
     log(LOG, what="left", **left(host))
     patch.setattr(board_client, "SOCKET", host.board_socket)
     drawn = plan(Host(HostRoot(), CpuSet.parse_list(HOT)), parse_wanted(WORDS))

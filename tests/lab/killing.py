@@ -28,7 +28,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import digest, plan, wanted_by_status
-from jitter_workshop.tuning.registry import parse_wanted
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from jitter_workshop.tuning.writer import HostWriter
 from tests.agent_on_tree import Steps, journal_type
 from tests.lab.watched import differences, watched_tree

@@ -35,8 +35,8 @@ def apply(project: str, hot: str, ids: list[str]) -> dict[str, Any]:
     from jitter_workshop.model.cpuset import CpuSet
     from jitter_workshop.tuning.applying import apply_changes
     from jitter_workshop.tuning.context import Host
-    from jitter_workshop.tuning.kinds import kind_of
     from jitter_workshop.tuning.planning import plan
+    from jitter_workshop.tuning.setting_types.kinds import kind_of
     from jitter_workshop.tuning.writer import HostWriter
 
     class Keeper:
@@ -95,7 +95,7 @@ def assess(project: str, hot: str, ids: list[str]) -> dict[str, list[str]]:
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.model.cpuset import CpuSet
     from jitter_workshop.tuning.context import Host
-    from jitter_workshop.tuning.registry import find
+    from jitter_workshop.tuning.tunables.registry import find
 
     host = Host(HostRoot(), CpuSet.parse_list(hot))
     return {i: [(found := find(i).assess(host)).state, found.reason] for i in ids}

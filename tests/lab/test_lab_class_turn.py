@@ -22,10 +22,10 @@ def turn(project: str, learner: int) -> dict[str, object]:
     import sys
 
     sys.path.insert(0, project)
-    from jitter_workshop.agent import helping
-    from jitter_workshop.agent.turngroup import LOGINS, TURN, TurnGroup
-    from jitter_workshop.host.cpusets import find_cpusets
+    from jitter_workshop.agent import caller_process
+    from jitter_workshop.agent.turns.turn_cgroup import LOGINS, TURN, TurnGroup
     from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.host.tasks.cpusets import find_cpusets
     from jitter_workshop.model.cpuset import CpuSet
     from jitter_workshop.paths import RUN_DIR
     from jitter_workshop.tuning.writer import HostWriter
@@ -56,7 +56,7 @@ def turn(project: str, learner: int) -> dict[str, object]:
         told["groups"] = [group._group_of(pid) for pid in (client.pid, child, other.pid)]
         told["names"] = [f"/{TURN}", f"/{TURN}", f"/{LOGINS}"]
         told["cpus"] = [sorted(os.sched_getaffinity(pid)) for pid in (client.pid, other.pid)]
-        helping.realtime(root, client.pid, [client.pid], 10, learner)
+        caller_process.realtime(root, client.pid, [client.pid], 10, learner)
         told["priority"] = os.sched_getscheduler(client.pid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
         told["closed"] = group.close(client.pid, origin, learner)
         told["client"] = [client.poll(), group._group_of(client.pid) == origin, os.sched_getscheduler(client.pid)]

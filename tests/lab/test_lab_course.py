@@ -18,7 +18,7 @@ GOVERNOR = "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
 
 CHAPTER = """
 import json, sys
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.workshop import Workshop
 workshop = Workshop.open("lab")
 walk = workshop.walk(sys.argv[1])
 told = {"rebooted": walk.rebooted(), "here": walk.not_here == ""}

@@ -93,7 +93,7 @@ def overlapping(project: str, top: str) -> list[str]:
 
     sys.path.insert(0, project)
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.tuning.kinds import kind_of
+    from jitter_workshop.tuning.setting_types.kinds import kind_of
     from jitter_workshop.tuning.writer import HostWriter
 
     kind, writer, path = kind_of("partition"), HostWriter(), f"{top}/jitter-workshop/cpuset.cpus.partition"

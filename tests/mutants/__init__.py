@@ -3,7 +3,7 @@
 A mutant is data, in ``tests/mutants/ROOM.toml``::
 
     [[mutant]]
-    file = "stats/needed.py"             # below jitter_workshop
+    file = "stats/sample_size.py"             # below jitter_workshop
     before = "math.ceil(fewest)"         # stands there exactly once
     after = "math.floor(fewest)"
     why = "one round too few is advised"

@@ -8,8 +8,8 @@ import pytest
 
 from jitter_workshop.bench import native
 from jitter_workshop.bench.native import lib
-from jitter_workshop.flow.witness import CLOCKS
-from jitter_workshop.host.clocksource import Clocksource, read_clocksource
+from jitter_workshop.flow.measuring.trace_recorder import CLOCKS
+from jitter_workshop.host.cpu.clocksource import Clocksource, read_clocksource
 from jitter_workshop.host.root import HostRoot
 from tests import hosttrees
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.bench import digest
-from jitter_workshop.bench.digest import Digest, Recorder, Stamps
+from jitter_workshop.bench import block_analysis
+from jitter_workshop.bench.block_analysis import Digest, Recorder, Stamps
 from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.run import Stall
@@ -58,7 +58,7 @@ def stamps(times: list[int], cpus: list[int]) -> Stamps:
 
 
 def digested(made: Made, pacing: Pacing = "spin", threshold_ns: int = 1_000) -> Digest:
-    return digest.ring_block(
+    return block_analysis.ring_block(
         NS,
         0,
         made.count,
@@ -205,9 +205,9 @@ def test_only_the_longest_are_listed_but_all_are_counted() -> None:
 
 
 def test_thresholds() -> None:
-    assert digest.thresholds(1_000) == (1_000, 10_000, 100_000, 1_000_000)
-    assert digest.thresholds(5_000) == (5_000, 10_000, 100_000, 1_000_000)
-    assert digest.thresholds(2_000_000) == (2_000_000,)
+    assert block_analysis.thresholds(1_000) == (1_000, 10_000, 100_000, 1_000_000)
+    assert block_analysis.thresholds(5_000) == (5_000, 10_000, 100_000, 1_000_000)
+    assert block_analysis.thresholds(2_000_000) == (2_000_000,)
 
 
 def test_an_empty_block_is_an_error() -> None:
@@ -231,7 +231,7 @@ def test_the_samplers_gaps(small: dict[int, int], long: list[tuple[int, int]]) -
         windows.append((at + pause - 5_000, at + pause + gap - 5_000))
         at += pause + gap
     result = ffi.new("jw_spin_result *", {"start": 5_000, "end": at, "gaps": len(long), "readings": 1})
-    found = digest.spin_block(NS, 4, 50_000, 50, result, table, 1_000, gaps, ffi.new("uint64_t[]", 65_536))
+    found = block_analysis.spin_block(NS, 4, 50_000, 50, result, table, 1_000, gaps, ffi.new("uint64_t[]", 65_536))
     block = found.histograms["spin_gap"]
     assert found.duty == 50
     assert block.count == sum(small.values()) + len(long)
@@ -243,7 +243,7 @@ def test_the_samplers_gaps(small: dict[int, int], long: list[tuple[int, int]]) -
 
 @given(blocks(), st.sampled_from([1_000, 10_000, 100_000]))
 def test_a_sleeper_is_late_by_the_time_from_due_to_woken(made: Made, threshold_ns: int) -> None:
-    found = digest.wakeup_block(
+    found = block_analysis.wakeup_block(
         NS,
         3,
         made.count,
@@ -270,7 +270,7 @@ def test_a_sleeper_is_late_by_the_time_from_due_to_woken(made: Made, threshold_n
 def test_a_receivers_stalls_are_its_long_intervals(made: Made, threshold_ns: int) -> None:
     answered = max(1, made.count // 2)
     receive = made.receive[: answered + 1]
-    found = digest.ack_block(
+    found = block_analysis.ack_block(
         NS,
         0,
         made.count,
@@ -298,7 +298,7 @@ def test_a_receivers_stalls_are_its_long_intervals(made: Made, threshold_ns: int
 def test_a_block_that_was_answered_at_once_is_refused() -> None:
     one = stamps([1, 2], [0, 0])
     with pytest.raises(MeasureError, match="answered at once"):
-        digest.ack_block(NS, 0, 1, 0, 1_000, one, one)
+        block_analysis.ack_block(NS, 0, 1, 0, 1_000, one, one)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 3 * 10**8)), max_size=40))
@@ -318,6 +318,9 @@ def test_stalls_that_are_not_listed_are_counted(counts: tuple[int, int], listed:
     items = ffi.new("jw_stall[]", 9)
     for place, item in enumerate(items):
         item.start_ns, item.end_ns = place, 2 * place + 1
-    threads = {"producer": digest.NativeStalls(items, counts[0]), "journaller": digest.NativeStalls(items, counts[1])}
-    assert digest.unlisted(threads, listed) == left
-    assert len(digest.longest(0, threads, listed)) == sum(counts) - left
+    threads = {
+        "producer": block_analysis.NativeStalls(items, counts[0]),
+        "journaller": block_analysis.NativeStalls(items, counts[1]),
+    }
+    assert block_analysis.unlisted(threads, listed) == left
+    assert len(block_analysis.longest(0, threads, listed)) == sum(counts) - left

@@ -14,7 +14,7 @@ import pytest
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder
-from jitter_workshop.flow.hunt import Hunt
+from jitter_workshop.flow.chapters.hunt import Hunt
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.spec import Placement
 
@@ -69,7 +69,7 @@ def test_a_hunt_dies_with_its_workshop() -> None:
     workshop = (
         "import os, sys, time\n"
         f"sys.path[:] = {sys.path!r}\n"
-        "from jitter_workshop.flow.hunt import Hunt\n"
+        "from jitter_workshop.flow.chapters.hunt import Hunt\n"
         "from jitter_workshop.model.spec import Placement\n"
         "hunt = Hunt(Placement('none'), os.sched_getaffinity(0))\n"
         "print(hunt._noise.pid, flush=True)\n"

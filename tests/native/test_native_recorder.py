@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.bench.digest import Recorder
+from jitter_workshop.bench.block_analysis import Recorder
 from jitter_workshop.bench.native import ffi, lib
 from jitter_workshop.stats import histogram as histograms
 

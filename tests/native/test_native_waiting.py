@@ -8,7 +8,7 @@ import pytest
 
 from jitter_workshop.bench.waiting import idle_limit, not_made, slack_note
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.host.cpuidle import ResumeLatency
+from jitter_workshop.host.cpu.cpuidle import ResumeLatency
 
 pytestmark = pytest.mark.native
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.bench import launch, protocol, worker, workload, workloads
-from jitter_workshop.bench.digest import Digest
+from jitter_workshop.bench.block_analysis import Digest
 from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
 from jitter_workshop.errors import UsageError

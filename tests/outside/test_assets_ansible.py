@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from jitter_workshop.classroom import bundle
-from jitter_workshop.commands import class_, class_turn
+from jitter_workshop.commands import class_
+from jitter_workshop.commands.classes import turn
 
 FOLDER = Path(__file__).parents[2] / "assets" / "ansible"
 PLAYBOOKS = ("check.yml", "gather.yml", "install.yml", "remove.yml", "say.yml")
@@ -103,7 +104,7 @@ def test_say_knows_the_words_that_the_verbs_know() -> None:
     text = (FOLDER / "say.yml").read_text("utf-8")
     assert play["vars"] == {"say": "present", "chapter": "", "step": "", "words": ""}
     assert set(re.findall(r"'--(\w+)'", text)) == class_._TAKES["present"]
-    assert set(re.findall(r"say=(\w+)", text)) - {"clear"} <= set(class_turn._ACTIONS)
+    assert set(re.findall(r"say=(\w+)", text)) - {"clear"} <= set(turn._ACTIONS)
     lines = re.findall(r"-i inventory say.yml (.*)", README)
     assert len(lines) == 5
     assert all(set(re.findall(r"-e '?\{?\"?(\w+)", line)) <= set(play["vars"]) for line in lines)

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent.link import SocketLink
+from jitter_workshop.agent.transport import SocketLink
 from jitter_workshop.classroom import bundle, install, services
 from jitter_workshop.errors import HostError
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import read_topology
 from tests.ownroot import LIMIT_S, OwnRoot, own_root
 
 pytestmark = pytest.mark.slow

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent.turngroup import LOGINS, TURN
-from jitter_workshop.host.cpusets import find_cpusets
+from jitter_workshop.agent.turns.turn_cgroup import LOGINS, TURN
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.cpusets import find_cpusets
 from tests import realclass
 from tests.realclass import STRANGER, STUDENTS, TEACHER, RealClass, group_of, running, until
 

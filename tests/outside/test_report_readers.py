@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from jitter_workshop.model.run import PERCENTILES, Run
-from jitter_workshop.report import formats_hgrm, formats_hlog
+from jitter_workshop.report.formats import hgrm as formats_hgrm
+from jitter_workshop.report.formats import hlog as formats_hlog
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.geometry import Geometry

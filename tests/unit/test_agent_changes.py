@@ -20,7 +20,7 @@ from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import digest
-from jitter_workshop.tuning.registry import parse_wanted
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, tuned_tree
 from tests.agent_on_tree import FakeKernel, Steps
 from tests.tuned_tree import HOT, contents, journals, planned

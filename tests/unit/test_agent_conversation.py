@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from jitter_workshop.agent.conversation import Broken, Conversation
+from jitter_workshop.agent.rpc import Broken, Conversation
 
 
 class PipeLink:

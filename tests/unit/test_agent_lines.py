@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent import lines
-from jitter_workshop.agent.lines import Gone, Lines
+from jitter_workshop.agent import line_connection
+from jitter_workshop.agent.line_connection import Gone, Lines
 from jitter_workshop.errors import HostError
 
 SILENCE_S = 0.3
@@ -49,7 +49,7 @@ def test_a_byte_that_the_caller_takes_back_is_not_waited_for(
         return found
 
     os.write(sink, b"x")
-    monkeypatch.setattr(lines.select, "select", thief)
+    monkeypatch.setattr(line_connection.select, "select", thief)
     try:
         with pytest.raises(Gone):
             one.next(lambda: SILENCE_S, None)
@@ -77,7 +77,7 @@ def test_a_way_that_the_caller_fills_is_not_waited_for(wire: tuple[int, int], mo
                 os.set_blocking(sink, True)
         return found
 
-    monkeypatch.setattr(lines.select, "select", filler)
+    monkeypatch.setattr(line_connection.select, "select", filler)
     try:
         with pytest.raises(Gone):
             one.send(b"an answer\n", SILENCE_S)

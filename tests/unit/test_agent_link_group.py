@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from jitter_workshop.agent import client, link
+from jitter_workshop.agent import client, transport
 from jitter_workshop.errors import HostError
 
 
@@ -42,7 +42,7 @@ def test_who_is_not_in_the_group_is_told_and_sudo_is_not_asked(
 
 def test_members_and_root_are_let_on(student: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grp, "getgrnam", lambda _: SimpleNamespace(gr_gid=27))
-    link.need_group()
+    transport.need_group()
     monkeypatch.setattr(grp, "getgrnam", lambda _: SimpleNamespace(gr_gid=4000))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    link.need_group()
+    transport.need_group()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent import member
-from jitter_workshop.agent.member import Member, caller, check_asked, permitted_to, read_class
+from jitter_workshop.agent import caller as member
+from jitter_workshop.agent.caller import Member, caller, check_asked, permitted_to, read_class
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.classfile import MAX_BYTES, ClassFile

@@ -118,7 +118,7 @@ def test_all_that_may_be_loaded_is_looked_at() -> None:
         "__init__.py",
         "errors.py",
         "agent/__main__.py",
-        "tuning/registry.py",
+        "tuning/tunables/registry.py",
         "host/root.py",
     ):
         assert str(package / name) in files

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent.traceplan import Wanted, stack_trigger, wanted
+from jitter_workshop.agent.tracing.plan import Wanted, stack_trigger, wanted
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.traceformat import EventFormat, parse_event
+from jitter_workshop.host.trace.format import EventFormat, parse_event
 from jitter_workshop.model.cpuset import CpuSet
 from tests import tracedpages
 

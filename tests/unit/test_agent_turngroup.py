@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent.turngroup import LOGINS, TURN, TurnGroup
+from jitter_workshop.agent.turns.turn_cgroup import LOGINS, TURN, TurnGroup
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet

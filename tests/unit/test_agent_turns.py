@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from jitter_workshop.agent import turns
+from jitter_workshop.agent.turns import rules as turns
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.turn import Process, TurnState, Waiting
 

@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from jitter_workshop.bench import foreign
-from jitter_workshop.bench.foreign import Snapshot
-from jitter_workshop.flow.notes import disturbed_note
+from jitter_workshop.bench import foreign_activity
+from jitter_workshop.bench.foreign_activity import Snapshot
+from jitter_workshop.flow.measuring.notes import disturbed_note
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.run import ForeignLoad
 from tests import madeup
@@ -20,8 +20,8 @@ ME = os.getpid()
 
 
 def rows(monkeypatch: pytest.MonkeyPatch, found: list[Row]) -> None:
-    monkeypatch.setattr(foreign, "_processes", lambda: found)
-    monkeypatch.setattr(foreign.time, "monotonic", lambda: 110.0)
+    monkeypatch.setattr(foreign_activity, "_processes", lambda: found)
+    monkeypatch.setattr(foreign_activity.time, "monotonic", lambda: 110.0)
 
 
 def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +36,7 @@ def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPa
         ((71, 1.0), 9.0, 1, "our grandchild", 70),
     ]
     rows(monkeypatch, found)
-    loads = foreign.since(before, {1}).loads
+    loads = foreign_activity.since(before, {1}).loads
     assert [(load.pid, load.name, load.cpu, load.cpu_percent) for load in loads] == [
         (60, "reused pid", 1, 20.0),
         (50, "kwork [31mer", 1, 10.0),
@@ -45,12 +45,12 @@ def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPa
 
 def test_without_fixed_cpus_everybody_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 5.0, 0, "elsewhere", 1)])
-    assert [load.pid for load in foreign.since(Snapshot(100.0, {}), set()).loads] == [51]
+    assert [load.pid for load in foreign_activity.since(Snapshot(100.0, {}), set()).loads] == [51]
 
 
 def test_a_short_run_does_not_name_a_single_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 0.02, 0, "a tick or two", 1)])
-    assert foreign.since(Snapshot(109.9, {}), set()).loads == ()
+    assert foreign_activity.since(Snapshot(109.9, {}), set()).loads == ()
 
 
 @pytest.mark.parametrize(("busy_s", "own_s", "percent"), [(19.0, 6.0, 20.0), (17.1, 6.0, 0.0), (19.0, 9.0, 0.0)])
@@ -58,14 +58,14 @@ def test_what_ended_meanwhile_is_told_without_a_name(
     monkeypatch: pytest.MonkeyPatch, busy_s: float, own_s: float, percent: float
 ) -> None:
     rows(monkeypatch, [((50, 1.0), 1.0, 1, "named", 1), ((51, 1.0), 5.0, 0, "elsewhere", 1)])
-    monkeypatch.setattr(foreign, "_busy_seconds", lambda: {0: 500.0, 1: busy_s})
-    monkeypatch.setattr(foreign, "_own_seconds", lambda: 1.0 + own_s)
+    monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {0: 500.0, 1: busy_s})
+    monkeypatch.setattr(foreign_activity, "_own_seconds", lambda: 1.0 + own_s)
     before = Snapshot(100.0, {}, {0: 0.0, 1: 10.0}, 1.0)
-    found = foreign.since(before, {1})
+    found = foreign_activity.since(before, {1})
     assert [load.name for load in found.loads] == ["named"]
     assert found.unnamed_percent == percent
-    assert foreign.since(before, set()).unnamed_percent is None
-    assert foreign.since(before, {1, 7}).unnamed_percent is None
+    assert foreign_activity.since(before, set()).unnamed_percent is None
+    assert foreign_activity.since(before, {1, 7}).unnamed_percent is None
 
 
 def test_the_note_says_what_has_no_name_and_what_is_not_seen() -> None:
@@ -89,14 +89,14 @@ def test_beside_a_noise_of_ours_nobody_says_that_nobody_was_there() -> None:
 
 def test_a_noise_of_ours_that_still_runs_is_not_what_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((70, 1.0), 4.0, 1, "hidden", ME), ((ME, 1.0), 3.0, 0, "ourselves", 1)])
-    monkeypatch.setattr(foreign, "_busy_seconds", lambda: {1: 17.0})
-    monkeypatch.setattr(foreign, "_own_seconds", lambda: 3.0)
+    monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {1: 17.0})
+    monkeypatch.setattr(foreign_activity, "_own_seconds", lambda: 3.0)
     # 7 s of 10 s on CPU 1: 3 of ours (on another CPU, perhaps), 4 of the noise, which had used 1 s before.
-    assert foreign.since(Snapshot(100.0, {(70, 1.0): 1.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 10.0
-    assert foreign.since(Snapshot(100.0, {(70, 1.0): 0.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 0.0
+    assert foreign_activity.since(Snapshot(100.0, {(70, 1.0): 1.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 10.0
+    assert foreign_activity.since(Snapshot(100.0, {(70, 1.0): 0.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 0.0
 
 
 def test_this_very_host_can_be_looked_at() -> None:
-    seen = foreign.snapshot()
+    seen = foreign_activity.snapshot()
     assert any(pid == ME for pid, _ in seen.cpu_seconds)
-    assert all(load.pid != ME for load in foreign.since(seen, set()).loads)
+    assert all(load.pid != ME for load in foreign_activity.since(seen, set()).loads)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.bench.gather import Gathered
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal, ThreadBlock
+from jitter_workshop.bench.run_accumulator import Gathered
 from jitter_workshop.model.run import Counter, Stall
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats import histogram

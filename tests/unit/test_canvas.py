@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jitter_workshop.chart import canvas
+from jitter_workshop.chart import style as canvas_style
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
-from jitter_workshop.tui.widgets import canvas, canvas_style
 from tests.madecurves import curve
 
 LOW = curve("pinned", [100] * 30 + [4_000] * 20, solid=40)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.classroom.store import AWAY_S, DAMAGED, FILE, STUCK_S, BoardStore, checked
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.posting import STILL_HERE_S
+from jitter_workshop.flow.classes.posting import STILL_HERE_S
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Banner, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.session import Prediction

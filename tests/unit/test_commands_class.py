@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop import paths
 from jitter_workshop.classroom import client
 from jitter_workshop.cli import main
-from jitter_workshop.commands.base import verb_parser
+from jitter_workshop.commands.common.base import verb_parser
 
 NO_CLASS = "this is no class host"
 MAKES_ONE = "'sudo jitter-workshop class init' makes it one"
@@ -133,7 +133,7 @@ def test_a_command_is_kept_as_it_is() -> None:
 
 
 def test_nobody_is_asked_where_nobody_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from jitter_workshop.flow import classadmin
+    from jitter_workshop.flow.classes import classadmin
 
     class Todo:
         what = "a step"

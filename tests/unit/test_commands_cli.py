@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop import cli
-from jitter_workshop.commands import base
+from jitter_workshop.commands.common import base
 from jitter_workshop.errors import HostError, UsageError
 from tests import tuned_tree
 

@@ -10,8 +10,8 @@ import pytest
 
 from jitter_workshop.cli import main
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.flow import measure
-from jitter_workshop.flow.measure import Turn
+from jitter_workshop.flow.measuring import measure
+from jitter_workshop.flow.measuring.measure import Turn
 from tests.madeclass import MadeClass
 
 

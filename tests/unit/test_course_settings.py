@@ -13,7 +13,7 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import check_course, load_course, read_course
 from jitter_workshop.course.places import Places
 from jitter_workshop.course.proof import finished_run, flaws
-from jitter_workshop.flow.findings import treating
+from jitter_workshop.flow.host_ops.findings import treating
 from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Course, Measurement, PageWhen, StepName
 from jitter_workshop.model.spec import DUTIES
 

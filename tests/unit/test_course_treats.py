@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.findings import treating
+from jitter_workshop.flow.host_ops.findings import treating
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.tuning import registry
+from jitter_workshop.tuning.tunables import registry
 
 SPOKEN_OF = {
     "governor": {"boost": "**Boost is left", "uncore-frequency": "the mesh", "competing-tuners": "`tuned`"},

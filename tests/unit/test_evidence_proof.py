@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import explain_block
-from jitter_workshop.evidence.residence import Presence
 from jitter_workshop.model.evidence import Proof, Span
 from jitter_workshop.model.trace import TraceEvent
 from tests.unit.test_evidence_timeline import MEASURED, event, switch

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block
-from jitter_workshop.evidence.residence import Presence
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import CAUSE_KINDS, EvidenceReport, Span, ThreadOnCpu, Visitor, Window

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from jitter_workshop.errors import BusyError
-from jitter_workshop.flow import changing, classhost
-from jitter_workshop.flow.changing import Changing
-from jitter_workshop.flow.classhost import ClassHost
+from jitter_workshop.flow.host_ops import apply as changing
+from jitter_workshop.flow.host_ops.apply import Changing
+from jitter_workshop.flow.turns import classhost
+from jitter_workshop.flow.turns.classhost import ClassHost
 from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.turn import Process, Turn, TurnState

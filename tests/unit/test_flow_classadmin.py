@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow import classadmin
+from jitter_workshop.flow.classes import classadmin
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cpu, Topology
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow import classhost
+from jitter_workshop.flow.turns import classhost
 from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
 
 AGENT, CLIENT = Process(1, 1), Process(2, 2)

@@ -12,13 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.course_summary import MEASURES, Bought, CourseSummary, all_done_here, sum_up, words_of
-from jitter_workshop.flow.findings import Findings
+from jitter_workshop.flow.chapters.course_summary import (
+    MEASURES,
+    Bought,
+    CourseSummary,
+    all_done_here,
+    sum_up,
+    words_of,
+)
+from jitter_workshop.flow.host_ops.findings import Findings
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.plain.summary import summary_lines
+from jitter_workshop.presenter import summary_words as words
 from jitter_workshop.stats.scale import times
-from jitter_workshop.tui import summary_words as words
-from jitter_workshop.tui.plain_summary import summary_lines
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 

@@ -13,8 +13,8 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.course.newlesson import new_lesson
-from jitter_workshop.flow import tour
-from jitter_workshop.flow.lessons import chapters
+from jitter_workshop.flow.chapters import tour
+from jitter_workshop.flow.chapters.lessons import chapters
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import PlacementRecord, Run
 from jitter_workshop.model.session import ChapterProgress

@@ -10,8 +10,8 @@ import pytest
 from jitter_workshop import paths
 from jitter_workshop.agent.client import NeedsPassword
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import hands
-from jitter_workshop.flow.hands import Hands
+from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.host_ops.agent_session import Hands
 from jitter_workshop.model.cpuset import CpuSet
 
 CLASS = 'name = "Latency"\nhot_cpus = "1"\n'
@@ -38,8 +38,8 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
-    monkeypatch.setattr(hands, "connect", made)
-    monkeypatch.setattr(hands, "rights", lambda: "root")
+    monkeypatch.setattr(agent_session, "connect", made)
+    monkeypatch.setattr(agent_session, "rights", lambda: "root")
     return made
 
 
@@ -89,9 +89,9 @@ def test_a_class_file_that_makes_no_sense_is_no_class(
 @pytest.mark.parametrize("served", ["0", "1"])
 async def test_a_workshop_in_a_browser_has_such_hands(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
-    from jitter_workshop.flow.workshop import Workshop
+    from jitter_workshop.flow.chapters.workshop import Workshop
     from jitter_workshop.tui.app import WorkshopApp
-    from jitter_workshop.tui.served import SERVED
+    from jitter_workshop.tui.terminal.served import SERVED
 
     monkeypatch.setenv(SERVED, served)
     workshop = Workshop.open(None)

@@ -10,17 +10,18 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, LessonError
-from jitter_workshop.flow import changing, hostside
-from jitter_workshop.flow.walk import Walk
-from jitter_workshop.host.packed import unpacked
+from jitter_workshop.flow.chapters import chapter_host
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.host_ops import apply as changing
+from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.report import change_text
-from jitter_workshop.report.terminal import Style
+from jitter_workshop.report.text import change as change_text
+from jitter_workshop.report.text.terminal import Style
 from jitter_workshop.tuning.journal import stack
 from tests import hosttrees, livehost, madecourse, tuned_tree
 from tests.fakehands import FakeHands
@@ -223,7 +224,7 @@ def test_what_waits_for_a_boot_is_kept_and_what_was_applied_before_is_not(live: 
 
 def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
     check = Assessment("nohz-full", "Tickless CPUs", "improve", None, "nohz_full=1-2", "it ticks", "boot", (), "")
-    assert hostside._fact(check).value == "can be better: nothing → nohz_full=1-2"
+    assert chapter_host._fact(check).value == "can be better: nothing → nohz_full=1-2"
 
 
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:

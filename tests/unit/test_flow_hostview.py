@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.desk import look_at
-from jitter_workshop.flow.hostview import TOPICS, View, facts
-from jitter_workshop.host.limits import read_limits
+from jitter_workshop.flow.chapters.session_context import look_at
+from jitter_workshop.flow.host_ops.hostview import TOPICS, View, facts
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.course import LOOK_TOPICS
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
@@ -68,7 +68,7 @@ def test_who_may_lock_everything_is_not_bound_by_the_limit(host_tree: Trees, mon
     view = View(root, replace(host, memlock_limit_bytes=65_536), topology)
     for may_lock in (False, True):
         limits = replace(read_limits(root), may_lock=may_lock)
-        monkeypatch.setattr("jitter_workshop.flow.hostview.read_limits", lambda root, limits=limits: limits)
+        monkeypatch.setattr("jitter_workshop.flow.host_ops.hostview.read_limits", lambda root, limits=limits: limits)
         assert bool(facts(view, ("memlock",))) is not may_lock
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.hotcpus import choose_hot
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from tests import hosttrees
 

@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.bench import noiseorder
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.flow.hunt import Finding, Hunt, suspects
+from jitter_workshop.flow.chapters.hunt import Finding, Hunt, suspects
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.spec import Placement

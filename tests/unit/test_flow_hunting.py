@@ -10,19 +10,19 @@ import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.flow.comparing import same_state
-from jitter_workshop.flow.course_summary import sum_up
-from jitter_workshop.flow.hunt import Hunt
-from jitter_workshop.flow.hunting import MOST_KEPT, Hiding, caught, kept
-from jitter_workshop.flow.measure import MeasureRequest, hunted
+from jitter_workshop.flow.chapters.course_summary import sum_up
+from jitter_workshop.flow.chapters.hunt import Hunt
+from jitter_workshop.flow.chapters.hunting import MOST_KEPT, Hiding, caught, kept
+from jitter_workshop.flow.measuring.comparing import same_state
+from jitter_workshop.flow.measuring.measure import MeasureRequest, hunted
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.report.text import remark, render
-from jitter_workshop.tui import summary_words
+from jitter_workshop.presenter import summary_words
+from jitter_workshop.report.text.run import remark, render
 from tests import fakenoise, fakes
 from tests.fakes import FakeWorkshop, open_workshop
 

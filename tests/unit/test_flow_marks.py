@@ -12,16 +12,16 @@ import pytest
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow import desk as desks
-from jitter_workshop.flow.comparing import same_state, stack_notes
-from jitter_workshop.flow.desk import Desk
-from jitter_workshop.flow.measure import changed_meanwhile
+from jitter_workshop.flow.chapters import session_context as desks
+from jitter_workshop.flow.chapters.session_context import Desk
+from jitter_workshop.flow.measuring.comparing import same_state, stack_notes
+from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import UNSTEADY, PlacementRecord, Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.topology import Topology
-from jitter_workshop.report.text import render
+from jitter_workshop.report.text.run import render
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import encode, stack
 from tests.fakes import FakeWorkshop

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jitter_workshop.flow.plan import place, placement_plan, request_of
-from jitter_workshop.flow.resolve import check
+from jitter_workshop.flow.measuring.placement_plan import place, placement_plan, request_of
+from jitter_workshop.flow.measuring.resolve import check
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cache, Cpu, Topology

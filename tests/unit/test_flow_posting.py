@@ -16,9 +16,10 @@ import pytest
 
 from jitter_workshop.classroom.store import checked
 from jitter_workshop.errors import HostError, WaitStopped
-from jitter_workshop.flow import posting, quiet
-from jitter_workshop.flow.desk import Desk
-from jitter_workshop.flow.posting import Poster, posted
+from jitter_workshop.flow.chapters.session_context import Desk
+from jitter_workshop.flow.classes import posting
+from jitter_workshop.flow.classes.posting import Poster, posted
+from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, Posted
 from jitter_workshop.model.session import ChapterProgress, Prediction
@@ -162,12 +163,14 @@ def board() -> Board:
 
 
 @pytest.fixture
-def here() -> quiet.Quiet:
-    return quiet.Quiet()
+def here() -> background_gate.Quiet:
+    return background_gate.Quiet()
 
 
 @pytest.fixture
-def poster(session: OpenSession, board: Board, here: quiet.Quiet, monkeypatch: pytest.MonkeyPatch) -> Iterator[Poster]:
+def poster(
+    session: OpenSession, board: Board, here: background_gate.Quiet, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Poster]:
     monkeypatch.setattr(posting, "SOON_S", 0.0)
     monkeypatch.setattr(posting, "AGAIN_S", 600.0)
     monkeypatch.setattr(posting, "STILL_HERE_S", 600.0)
@@ -229,7 +232,7 @@ def test_who_does_nothing_is_still_seen(poster: Poster, board: Board, monkeypatc
 
 
 def test_nothing_is_posted_while_something_is_measured(
-    poster: Poster, board: Board, here: quiet.Quiet, monkeypatch: pytest.MonkeyPatch
+    poster: Poster, board: Board, here: background_gate.Quiet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(posting, "STILL_HERE_S", 0.01)
     with here.measuring():
@@ -242,7 +245,7 @@ def test_nothing_is_posted_while_something_is_measured(
 
 
 def test_a_measurement_stops_a_post_that_waits_and_it_is_made_afterwards(
-    poster: Poster, board: Board, here: quiet.Quiet
+    poster: Poster, board: Board, here: background_gate.Quiet
 ) -> None:
     board.gate.clear()
     poster.wanted()
@@ -256,9 +259,9 @@ def test_a_measurement_stops_a_post_that_waits_and_it_is_made_afterwards(
 
 
 def test_a_board_that_hangs_holds_up_neither_measuring_nor_leaving(
-    poster: Poster, board: Board, here: quiet.Quiet, monkeypatch: pytest.MonkeyPatch
+    poster: Poster, board: Board, here: background_gate.Quiet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quiet, "LONGEST_S", 0.05)
+    monkeypatch.setattr(background_gate, "LONGEST_S", 0.05)
     board.gate.clear()
     board.deaf = True
     poster.wanted()
@@ -277,7 +280,7 @@ def test_leaving_brings_the_last_step_and_says_where_it_did_not(poster: Poster, 
     assert poster.close(LIMIT_S) == "the board's service does not run"
 
 
-def test_leaving_waits_for_the_last_step(session: OpenSession, board: Board, here: quiet.Quiet) -> None:
+def test_leaving_waits_for_the_last_step(session: OpenSession, board: Board, here: background_gate.Quiet) -> None:
     poster = Poster(session, board.send, here)  # with its real patience: it does not wait for that
     began = time.monotonic()
     poster.wanted()

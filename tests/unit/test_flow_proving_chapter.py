@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import proving_chapter as chapter
-from jitter_workshop.flow.walk import Walk
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.proving import chapter_proof as chapter
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.proof import PLACEMENT
 from tests import fakeprover, madecourse, tuned_tree

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.flow import proving_settled
-from jitter_workshop.flow.proving_settled import GIVEN_BACK_LATER, settle_cut_off
+from jitter_workshop.flow.proving import proof_recovery
+from jitter_workshop.flow.proving.proof_recovery import GIVEN_BACK_LATER, settle_cut_off
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import LeftAlone
@@ -46,7 +46,7 @@ def test_what_was_not_given_back_at_once_is_settled_once_nothing_stands(session:
 def test_what_still_stands_is_not_settled(
     session: OpenSession, root: HostRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proving_settled, "stands", lambda subject, root: True)
+    monkeypatch.setattr(proof_recovery, "stands", lambda subject, root: True)
     proof = make_proof(restored=False, left_alone=(LEFT,))
     session.add_proof(proof)
     settle_cut_off(session, root)

@@ -13,13 +13,13 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.course.problems import Problems
-from jitter_workshop.flow.lessoncheck import check
-from jitter_workshop.flow.published import ORIGIN, RECORDED, published_curves, recorded_in, recorded_runs
-from jitter_workshop.flow.recordedruns import FILE, misfits, read_recorded
-from jitter_workshop.flow.recordings import assets, recorded_host
+from jitter_workshop.flow.chapters.lessoncheck import check
+from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
+from jitter_workshop.flow.measuring.published import ORIGIN, RECORDED, published_curves, recorded_in, recorded_runs
+from jitter_workshop.flow.measuring.recorded_runs import FILE, misfits, read_recorded
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.tui.screens.settings_views import nothing_measured
-from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.screens.host.settings_views import nothing_measured
 from tests.bench import course_runs
 from tests.fakes import open_workshop
 from tests.talking import talk

@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.comparing import compare_runs, same_state
-from jitter_workshop.flow.explain import explain_run, fill_in, residence
-from jitter_workshop.flow.knee import counted_seconds, knee_percentile, knee_sentences, nice_percentile, stall_classes
-from jitter_workshop.flow.predictions import NEAR_FACTOR, answer_for_value, judge, outcome
+from jitter_workshop.flow.attribution.counter_claims import explain_run, fill_in, residence
+from jitter_workshop.flow.chapters.predictions import NEAR_FACTOR, answer_for_value, judge, outcome
+from jitter_workshop.flow.measuring.comparing import compare_runs, same_state
+from jitter_workshop.flow.measuring.knee import (
+    counted_seconds,
+    knee_percentile,
+    knee_sentences,
+    nice_percentile,
+    stall_classes,
+)
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Counter, ForeignLoad, PlacementRecord, Run, StallRate, Stalls, ThreadRecord

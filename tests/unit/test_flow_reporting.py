@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from jitter_workshop.errors import LessonError
-from jitter_workshop.flow import reporting, reporting_files, reporting_proofs
-from jitter_workshop.flow.reporting import NothingToReport, build
-from jitter_workshop.flow.reporting_runs import told_apart
+from jitter_workshop.flow.reporting import build as reporting
+from jitter_workshop.flow.reporting import files
+from jitter_workshop.flow.reporting import proofs as reporting_proofs
+from jitter_workshop.flow.reporting.build import NothingToReport, build
+from jitter_workshop.flow.reporting.runs import told_apart
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.imported import ImportedRun
@@ -111,7 +113,7 @@ def test_of_another_host_nothing_is_said_of_now(session: OpenSession) -> None:
 
 
 def test_this_host_is_read_only_in_a_boot_that_the_session_knows(make_run: MakeRun, tmp_path: Path) -> None:
-    from jitter_workshop.flow.desk import look_at
+    from jitter_workshop.flow.chapters.session_context import look_at
 
     _, here = look_at(HostRoot())
     for boot, known in ((here.boot_id, True), ("another", False)):
@@ -275,39 +277,39 @@ def test_the_name_of_a_report_has_letters_digits_and_dashes(name: str, expected:
     made: ReportDocument = dataclasses.replace(
         madereports.bare(), session_name=name, session_id="20260101-000000-aaaa", made_at="2026-01-02T10:00:00Z"
     )
-    assert reporting_files.default_name(made, ".html") == expected
+    assert files.default_name(made, ".html") == expected
 
 
 def test_a_free_name_is_the_next_number(tmp_path: Path) -> None:
     path = tmp_path / "report.pyperf.json"
     for number in ("", "-2", "-3"):
-        found = reporting_files.free(path)
+        found = files.free(path)
         assert found.name == f"report{number}.pyperf.json"
         found.write_text("")
     (tmp_path / "link.md").symlink_to("nowhere")
-    assert reporting_files.free(tmp_path / "link.md").name == "link-2.md"
+    assert files.free(tmp_path / "link.md").name == "link-2.md"
 
 
 def test_all_files_of_a_report_or_none(tmp_path: Path) -> None:
     (tmp_path / "b.svg").write_text("there")
-    with pytest.raises(reporting_files.NotWritten, match=r"b\.svg is there already"):
-        reporting_files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
+    with pytest.raises(files.NotWritten, match=r"b\.svg is there already"):
+        files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["b.svg"]
-    made = reporting_files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path, force=True)
+    made = files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path, force=True)
     assert [path.read_bytes() for path in made] == [b"1", b"2"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "b.svg"]
 
 
 def test_one_that_came_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill = reporting_files._fill
+    fill = files._fill
 
     def slow(path: Path, content: bytes) -> None:
         fill(path, content)
         (tmp_path / "b.svg").write_text("somebody's")
 
-    monkeypatch.setattr(reporting_files, "_fill", slow)
-    with pytest.raises(reporting_files.NotWritten, match="is there already"):
-        reporting_files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
+    monkeypatch.setattr(files, "_fill", slow)
+    with pytest.raises(files.NotWritten, match="is there already"):
+        files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b.svg": "somebody's"}
 
 
@@ -315,7 +317,7 @@ def test_a_file_system_without_hard_links_will_do(tmp_path: Path, monkeypatch: p
     def no_links(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(reporting_files.os, "link", no_links)
-    reporting_files.write({"a.md": b"1"}, tmp_path)
+    monkeypatch.setattr(files.os, "link", no_links)
+    files.write({"a.md": b"1"}, tmp_path)
     assert (tmp_path / "a.md").read_bytes() == b"1"
     assert [path.name for path in tmp_path.iterdir()] == ["a.md"]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from jitter_workshop.cli import VERBS, verb_parser
-from jitter_workshop.flow.reporting import build
-from jitter_workshop.flow.reporting_commands import measuring, proving
+from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.commands import measuring, proving
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.session.store import OpenSession, SessionStore

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop import paths
-from jitter_workshop.flow.reporting_draft import RAW, formats, opened_with, places
+from jitter_workshop.flow.reporting.draft import RAW, formats, opened_with, places
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow import reporting_host
+from jitter_workshop.flow.reporting import host as reporting_host
 from jitter_workshop.model.history import HostEvent
 from jitter_workshop.tuning.journal import Entry
 

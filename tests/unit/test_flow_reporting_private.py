@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow.reporting_private import LEFT_OUT, for_others, names_in, runs_for_others
+from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, for_others, names_in, runs_for_others
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import Cause, Deed, Part, Residence
 from jitter_workshop.model.evidence import Proof as Clean
 from jitter_workshop.model.history import CheckState, HostEvent
 from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument
 from jitter_workshop.model.run import ForeignLoad
-from jitter_workshop.report.evidence_text import cause_words
+from jitter_workshop.report.text.evidence import cause_words
 from tests.madereports import HOST, bare, made_evidence, made_snapshot, rich
 from tests.madeup import make_run
 

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow import samples
-from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.flow.resolve import blocks
+from jitter_workshop.flow.measuring import run_length
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.resolve import blocks
 from jitter_workshop.model.run import PERCENTILES, Stall
-from jitter_workshop.tui import plain_views
-from jitter_workshop.tui.screens import chapter_views
-from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.plain import views
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.screens.chapter import views
 from tests import madeup
 
 MakeRun = Callable[..., tuple[Any, Any]]
@@ -35,34 +35,34 @@ def stalled(run: Any, values_ns: list[int], messages: int) -> Any:
 
 
 def test_a_preset_is_reckoned_by_its_interval() -> None:
-    found = samples.outlook(MeasureRequest(), ())
+    found = run_length.outlook(MeasureRequest(), ())
     assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
-    assert samples.sentence(found) == "5 s, about 500,000 messages: solid to p99.99."
-    sleeper = samples.outlook(MeasureRequest(workload="wakeup"), ())
+    assert run_length.sentence(found) == "5 s, about 500,000 messages: solid to p99.99."
+    sleeper = run_length.outlook(MeasureRequest(workload="wakeup"), ())
     assert (sleeper.messages, sleeper.solid) == (5_000, "99")
-    assert "wake-ups" in samples.sentence(sleeper)
-    few = samples.outlook(MeasureRequest(messages=2_000), ())
-    assert samples.sentence(few) == "20 ms, about 2,000 messages: solid to p99."
-    assert "too few for any percentile" in samples.sentence(samples.outlook(MeasureRequest(messages=9), ()))
+    assert "wake-ups" in run_length.sentence(sleeper)
+    few = run_length.outlook(MeasureRequest(messages=2_000), ())
+    assert run_length.sentence(few) == "20 ms, about 2,000 messages: solid to p99."
+    assert "too few for any percentile" in run_length.sentence(run_length.outlook(MeasureRequest(messages=9), ()))
 
 
 def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
     request = MeasureRequest(workload="spin")
-    assert "shows the first run" in samples.sentence(samples.outlook(request, ()))
+    assert "shows the first run" in run_length.sentence(run_length.outlook(request, ()))
     with pytest.raises(UsageError, match="not known before its first run"):
-        samples.until(request, "99.9", ())
+        run_length.until(request, "99.9", ())
     run = placed(make_run([[20] * 10_000], name="spin_gap", workload="spin"))
-    assert samples.outlook(request, (run,)).messages == pytest.approx(5 * 10_000 / run.duration_s)
+    assert run_length.outlook(request, (run,)).messages == pytest.approx(5 * 10_000 / run.duration_s)
 
 
 def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_run: MakeRun) -> None:
     run = placed(make_run([[100] * 24_000 + [50_000] * 1_000], label="mine"))
     run = stalled(run, [50_000] * 25, 40)
-    found = samples.outlook(MeasureRequest(), (run,))
+    found = run_length.outlook(MeasureRequest(), (run,))
     assert found.like == "'mine'"
     assert found.messages == pytest.approx(500_000, rel=0.01)
     assert (found.solid, found.distinct) == ("99.99", "99.9")
-    assert "ten distinct stalls to p99.9 if it stalls as 'mine' did" in samples.sentence(found)
+    assert "ten distinct stalls to p99.9 if it stalls as 'mine' did" in run_length.sentence(found)
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_a_run_of_another_kind_says_nothing(make_run: MakeRun, change: dict[str,
     run = placed(make_run([[100] * 1_000]))
     run = dataclasses.replace(run, **change)
     request = MeasureRequest(**asked)
-    assert samples.like(request, (run,)) is None
-    assert samples.like(MeasureRequest(), (placed(make_run([[100] * 9])), run)) is not None
+    assert run_length.like(request, (run,)) is None
+    assert run_length.like(MeasureRequest(), (placed(make_run([[100] * 9])), run)) is not None
 
 
 def test_until_a_percentile_is_solid() -> None:
-    request, said = samples.until(MeasureRequest(), "p99.999%", ())
+    request, said = run_length.until(MeasureRequest(), "p99.999%", ())
     assert said == "p99.999 needs 1,000,000 messages (ten of them beyond it): 10 s."
     assert request.duration_s == pytest.approx(10.5)
-    assert samples.until(MeasureRequest(), "50", ())[0].duration_s == 1.0
-    long, _ = samples.until(MeasureRequest(), "99.9999", ())
+    assert run_length.until(MeasureRequest(), "50", ())[0].duration_s == 1.0
+    long, _ = run_length.until(MeasureRequest(), "99.9999", ())
     assert long.preset == "standard"
     assert blocks(long).count < 200
 
@@ -97,27 +97,27 @@ def test_until_a_percentile_is_solid() -> None:
 def test_until_counts_stalls_where_they_are_known(make_run: MakeRun) -> None:
     run = placed(make_run([[100] * 24_000 + [50_000] * 1_000], label=""))
     run = stalled(run, [50_000] * 25, 40)
-    request, said = samples.until(MeasureRequest(), "99.9", (run,))
-    plain, _ = samples.until(MeasureRequest(), "99.9", ())
+    request, said = run_length.until(MeasureRequest(), "99.9", (run,))
+    plain, _ = run_length.until(MeasureRequest(), "99.9", ())
     assert request.duration_s is not None
     assert plain.duration_s is not None
     assert f"ten stalls like those of {run.id}" in said
-    assert samples.until(MeasureRequest(), "99", (run,))[1].count("ten of them beyond it") == 1
+    assert run_length.until(MeasureRequest(), "99", (run,))[1].count("ten of them beyond it") == 1
 
 
 @pytest.mark.parametrize("percentile", ["", "95", "max", "-1", "100", "nan", "99.99999", "p", "\x1b[31m"])
 def test_what_is_no_percentile_of_the_report_is_refused(percentile: str) -> None:
     with pytest.raises(UsageError, match="--solid takes no") as caught:
-        samples.until(MeasureRequest(), percentile, ())
+        run_length.until(MeasureRequest(), percentile, ())
     assert "\x1b" not in caught.value.sentence()
 
 
 def test_lengths_that_contradict_and_lengths_beyond_a_day_are_refused() -> None:
     for other in ({"messages": 5}, {"duration_s": 3.0}):
         with pytest.raises(UsageError, match="sets the duration itself"):
-            samples.until(MeasureRequest(**other), "99", ())
+            run_length.until(MeasureRequest(**other), "99", ())
     with pytest.raises(UsageError, match="a run lasts a day at most"):
-        samples.until(MeasureRequest(workload="wakeup", interval_ns=1_000_000_000), "99.999", ())
+        run_length.until(MeasureRequest(workload="wakeup", interval_ns=1_000_000_000), "99.999", ())
 
 
 @given(
@@ -131,10 +131,10 @@ def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workloa
     made = placed(madeup.make_run([[100] * 900], workload="ring", interval_ns=request.interval_ns))
     runs = (stalled(made, [5_000] * 3, late),) if workload == "ring" else ()
     try:
-        longer, _ = samples.until(request, percentile, runs)
+        longer, _ = run_length.until(request, percentile, runs)
     except UsageError:
         return
-    found = samples.outlook(longer, runs)
+    found = run_length.outlook(longer, runs)
     assert found.solid is not None
     assert float(found.solid) >= float(percentile)
     if found.distinct is not None:
@@ -144,10 +144,10 @@ def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workloa
 def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
     said = "5 s, about 500,000 messages: solid to p99.99."
-    assert samples.reach(request, ()) == said
-    assert plain_views.to_be_measured(request, ()) == f"To be measured: 'after', ring, quick, with spinners. {said}"
+    assert run_length.reach(request, ()) == said
+    assert views.to_be_measured(request, ()) == f"To be measured: 'after', ring, quick, with spinners. {said}"
     palette = next(iter(PALETTES.values()))
-    lines = [line.plain for line in chapter_views.about_to_measure(request, False, 60, palette, said)]
+    lines = [line.plain for line in views.about_to_measure(request, False, 60, palette, said)]
     assert f"reach    {said}" in lines
     # What is wrong with a request is told by its run.
-    assert samples.reach(MeasureRequest(duration_s=-1.0), ()) == ""
+    assert run_length.reach(MeasureRequest(duration_s=-1.0), ()) == ""

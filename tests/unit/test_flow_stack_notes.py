@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.comparing import stack_notes
-from jitter_workshop.flow.notes import held_limit
+from jitter_workshop.flow.measuring.comparing import stack_notes
+from jitter_workshop.flow.measuring.notes import held_limit
 
 GOVERNOR = {"id": "governor", "value": "performance"}
 IDLE = {"id": "idle-states", "value": "2"}

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import BusyError
-from jitter_workshop.flow import classhost
-from jitter_workshop.flow.classhost import ClassHost, turn_for
-from jitter_workshop.flow.measure import CancelToken
-from jitter_workshop.flow.turnabove import only_one, turn_above
+from jitter_workshop.flow.measuring.measure import CancelToken
+from jitter_workshop.flow.turns import classhost
+from jitter_workshop.flow.turns.classhost import ClassHost, turn_for
+from jitter_workshop.flow.turns.inherited_turn import only_one, turn_above
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks import read_task
+from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.turn import Process, Turn, TurnState

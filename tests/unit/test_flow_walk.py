@@ -11,12 +11,12 @@ import pytest
 from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
-from jitter_workshop.flow import measure as measuring
-from jitter_workshop.flow.isolated import Room
-from jitter_workshop.flow.measure import MeasureRequest
-from jitter_workshop.flow.published import ORIGIN
-from jitter_workshop.flow.walk import Walk
-from jitter_workshop.flow.workshop import Workshop
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.published import ORIGIN
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import SilentObserver

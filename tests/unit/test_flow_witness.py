@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow import witness as witnesses
-from jitter_workshop.flow.witness import Evidence, Tracer, TraceWitness
+from jitter_workshop.flow.measuring import trace_recorder as witnesses
+from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer, TraceWitness
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Clock, Stall
 from jitter_workshop.model.spec import Placement, RunSpec

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.cgroup import (
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.cgroup import (
     Membership,
     parse_cpu_max,
     parse_flat,
@@ -18,7 +19,6 @@ from jitter_workshop.host.cgroup import (
     read_cgroup,
     read_throttled,
 )
-from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 

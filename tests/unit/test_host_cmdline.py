@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.cmdline import (
+from jitter_workshop.host.boot.cmdline import (
     CommandLine,
     parse_command_line,
     parse_isolcpus,
     read_command_line,
     split_words,
 )
-from jitter_workshop.host.isolation import last_cpu, read_boot_isolation
+from jitter_workshop.host.cpu.isolation import last_cpu, read_boot_isolation
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from tests.hosttrees import CPU, write

@@ -7,29 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.host import (
-    cgroup,
-    clocksource,
-    cpufreq,
-    cpuidle,
-    cpusets,
-    hypervisor,
-    isolation,
-    kernel,
-    machinecheck,
-    memory,
-    rcu,
-    resctrl,
-    scheduler,
-    smt,
-    tasks,
-    topology,
-    tracing,
-    uncore,
-    watchdogs,
-    workqueues,
-)
+from jitter_workshop.host.cpu import clocksource, cpufreq, cpuidle, isolation, resctrl, smt, topology
+from jitter_workshop.host.kernel import hypervisor, memory, rcu, release, scheduler, watchdogs, workqueues
+from jitter_workshop.host.power import machinecheck, uncore
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks import cgroup, cpusets, listing
+from jitter_workshop.host.trace import tracing
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 from tests.hosttrees import CPU
@@ -48,8 +31,8 @@ READERS: dict[str, Callable[[HostRoot], object]] = {
     "hypervisor": hypervisor.read_hypervisor,
     "isolation": isolation.read_isolation,
     "boot": isolation.read_boot_isolation,
-    "kernel": kernel.read_kernel,
-    "config": lambda root: kernel.read_kernel_config(root, "6.12.9").value("HZ"),
+    "kernel": release.read_kernel,
+    "config": lambda root: release.read_kernel_config(root, "6.12.9").value("HZ"),
     "machinecheck": machinecheck.read_machine_check,
     "memory": memory.read_memory,
     "writeback": memory.read_writeback,
@@ -57,7 +40,7 @@ READERS: dict[str, Callable[[HostRoot], object]] = {
     "resctrl": resctrl.read_resctrl,
     "scheduler": scheduler.read_scheduler,
     "smt": smt.read_smt,
-    "tasks": lambda root: tuple(tasks.each_thread(root)),
+    "tasks": lambda root: tuple(listing.each_thread(root)),
     "topology": topology.read_topology,
     "clusters": lambda root: topology.read_clusters(root, CpuSet((0, 1))),
     "tracing": tracing.read_tracing,
@@ -108,7 +91,7 @@ def test_nothing_is_made_up_from_damaged_files(damaged: HostRoot) -> None:
     machine = topology.read_topology(damaged)
     assert machine.caches == ()
     assert {c.core_type for c in machine.cpus} == {None}
-    assert tuple(tasks.each_process(damaged)) == ()
+    assert tuple(listing.each_process(damaged)) == ()
     assert cpufreq.policy_folders(damaged, CpuSet((0,))) == {}
     assert all(p.max_hz is None and not p.cpus for p in cpufreq.read_cpufreq(damaged))
     assert not isolation.read_isolation(damaged).isolated

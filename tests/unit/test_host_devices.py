@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.bootloader import read_boot_loader
-from jitter_workshop.host.irq_affinity import read_irqs, read_movable
-from jitter_workshop.host.irqbalance import read_irqbalance_settings
-from jitter_workshop.host.network import read_interfaces, read_network_settings
-from jitter_workshop.host.numa import MemoryNode, parse_distances, parse_node_meminfo, read_memory_nodes
-from jitter_workshop.host.platform import Iommu, PlatformPower, read_iommu, read_platform_power
+from jitter_workshop.host.boot.bootloader import read_boot_loader
+from jitter_workshop.host.cpu.numa import MemoryNode, parse_distances, parse_node_meminfo, read_memory_nodes
+from jitter_workshop.host.irq.irq_affinity import read_irqs, read_movable
+from jitter_workshop.host.irq.irqbalance import read_irqbalance_settings
+from jitter_workshop.host.irq.network import read_interfaces, read_network_settings
+from jitter_workshop.host.kernel.vulnerabilities import classify, read_vulnerabilities
+from jitter_workshop.host.power.platform import Iommu, PlatformPower, read_iommu, read_platform_power
+from jitter_workshop.host.power.smi import read_smi_support
+from jitter_workshop.host.power.throttle import Throttling, read_throttling
 from jitter_workshop.host.recorded import parse_recording
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.services import read_services
-from jitter_workshop.host.smi import read_smi_support
-from jitter_workshop.host.throttle import Throttling, read_throttling
-from jitter_workshop.host.vulnerabilities import classify, read_vulnerabilities
 from jitter_workshop.model.cpuset import CpuSet
 from tests.hosttrees import CPU, write
 

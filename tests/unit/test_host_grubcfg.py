@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host import grubcfg, grubenv
-from jitter_workshop.host.grubcfg import NotUnderstood, default_entry, literal, parse
+from jitter_workshop.host.boot import grubcfg, grubenv
+from jitter_workshop.host.boot.grubcfg import NotUnderstood, default_entry, literal, parse
 from tests import madegrub
 
 ADVANCED = "gnulinux-advanced-1>gnulinux-6.1.0-1-advanced-1"

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.clocksource import Clocksource, read_clocksource
-from jitter_workshop.host.cpuidle import CpuIdle, IdleState, read_cpuidle
-from jitter_workshop.host.cpuinfo import CpuIdentity, parse_cpuinfo, read_cpu_identity
-from jitter_workshop.host.hypervisor import read_hypervisor
-from jitter_workshop.host.isolation import read_isolation
-from jitter_workshop.host.kernel import read_kernel
-from jitter_workshop.host.limits import read_limits
+from jitter_workshop.host.cpu.clocksource import Clocksource, read_clocksource
+from jitter_workshop.host.cpu.cpuidle import CpuIdle, IdleState, read_cpuidle
+from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, parse_cpuinfo, read_cpu_identity
+from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.kernel.hypervisor import read_hypervisor
+from jitter_workshop.host.kernel.release import read_kernel
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 from tests.hosttrees import CPU, write

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.interrupts import (
+from jitter_workshop.host.irq.interrupts import (
     CounterTable,
     growth,
     parse_counters,

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.network import (
+from jitter_workshop.host.irq.network import (
     NetworkSettings,
     parse_driver,
     read_interfaces,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.host import packed
-from jitter_workshop.host.packed import unpacked
+from jitter_workshop.host.recording import packed
+from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"

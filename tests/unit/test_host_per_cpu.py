@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host import cpufreq, cpuidle, workqueues
+from jitter_workshop.host.cpu import cpufreq, cpuidle
 from jitter_workshop.host.fields import Fields, parse_choice
+from jitter_workshop.host.kernel import workqueues
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.cpufreq import read_cpufreq
-from jitter_workshop.host.power import read_on_battery
+from jitter_workshop.host.cpu.cpufreq import read_cpufreq
+from jitter_workshop.host.power.supply import read_on_battery
+from jitter_workshop.host.power.thermal import Sensor, Thermal, parse_millicelsius, read_thermal, read_throttle_events
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.thermal import Sensor, Thermal, parse_millicelsius, read_thermal, read_throttle_events
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 from tests.hosttrees import CPU

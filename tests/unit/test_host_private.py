@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.private import HIDDEN_NAME, Scrubber, kernel_command_line
+from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME, Scrubber, kernel_command_line
 from jitter_workshop.host.root import parse_integer
 from jitter_workshop.host.shellfile import parse_assignments
-from jitter_workshop.host.tasks import PF_KTHREAD, parse_stat
+from jitter_workshop.host.tasks.listing import PF_KTHREAD, parse_stat
 from jitter_workshop.model.cpuset import CpuSet
 from tests.hosttrees import task
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.host import recording
-from jitter_workshop.host.everything import gather, readers
-from jitter_workshop.host.private import HIDDEN_NAME, Scrubber
-from jitter_workshop.host.recording import RecordingReport, RecordingRoot, write_recording
+from jitter_workshop.host.recording import recorder
+from jitter_workshop.host.recording.all_readers import gather, readers
+from jitter_workshop.host.recording.recorder import RecordingReport, RecordingRoot, write_recording
+from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME, Scrubber
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks import PF_KTHREAD
+from jitter_workshop.host.tasks.listing import PF_KTHREAD
 from tests import hosttrees
 from tests.hosttrees import irq, network_card, task, write
 
@@ -190,7 +190,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     target = tmp_path / "copy"
     if made_before:
         target.mkdir()
-    written = recording._write_file
+    written = recorder._write_file
     left = [5]
 
     def full(folder: int, name: str, data: bytes) -> None:
@@ -199,7 +199,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         written(folder, name, data)
 
-    monkeypatch.setattr(recording, "_write_file", full)
+    monkeypatch.setattr(recorder, "_write_file", full)
     with pytest.raises(HostError, match="No space left on device") as failed:
         record(private_tree(tmp_path), target)
     assert failed.value.advice == "nothing of it is left"
@@ -211,7 +211,7 @@ def test_an_interruption_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     def interrupted(folder: int, name: str, data: bytes) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recording, "_write_file", interrupted)
+    monkeypatch.setattr(recorder, "_write_file", interrupted)
     with pytest.raises(KeyboardInterrupt):
         record(private_tree(tmp_path), tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

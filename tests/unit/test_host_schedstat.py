@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.schedstat import (
+from jitter_workshop.host.kernel.schedstat import (
     Schedstat,
     between,
     cpu_schedstats,
     parse_cpu_schedstats,
 )
+from jitter_workshop.host.root import HostRoot
 from tests import hosttrees
 
 count = st.integers(0, 2**64 - 1)

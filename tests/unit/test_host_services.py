@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.services import KNOWN, SERVICE_TASKS, active_units, read_services
-from jitter_workshop.host.tasks import PF_KTHREAD, each_process
+from jitter_workshop.host.tasks.listing import PF_KTHREAD, each_process
 from tests.hosttrees import task, write
 
 

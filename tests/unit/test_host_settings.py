@@ -11,26 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host import (
-    clocksource,
-    cpufreq,
-    cpuidle,
-    machinecheck,
-    memory,
-    rcu,
-    resctrl,
-    scheduler,
-    security,
-    smt,
-    tracing,
-    uncore,
-    watchdogs,
-    workqueues,
-)
-from jitter_workshop.host.cmdline import CommandLine, parse_command_line
-from jitter_workshop.host.kernel import preemption, read_kernel_config
-from jitter_workshop.host.limits import read_limits
+from jitter_workshop.host.boot.cmdline import CommandLine, parse_command_line
+from jitter_workshop.host.cpu import clocksource, cpufreq, cpuidle, resctrl, smt
+from jitter_workshop.host.kernel import memory, rcu, scheduler, security, watchdogs, workqueues
+from jitter_workshop.host.kernel.release import preemption, read_kernel_config
+from jitter_workshop.host.power import machinecheck, uncore
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.limits import read_limits
+from jitter_workshop.host.trace import tracing
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 from tests.hosttrees import CPU, write

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.bootloader import read_boot_loader, read_distribution
+from jitter_workshop.host.boot.bootloader import read_boot_loader, read_distribution
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.shellfile import parse_assignments, unquote
 from tests.hosttrees import write

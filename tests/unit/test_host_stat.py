@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.host.cpu.stat import CpuTimes, parse_stat, read_stat, steal_between
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.stat import CpuTimes, parse_stat, read_stat, steal_between
 from tests import hosttrees
 
 ticks = st.integers(0, 2**50)

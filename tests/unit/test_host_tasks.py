@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks import (
+from jitter_workshop.host.tasks.listing import (
     PF_KTHREAD,
     PF_NO_SETAFFINITY,
     PF_WQ_WORKER,

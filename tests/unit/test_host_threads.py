@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.threads import (
+from jitter_workshop.host.tasks.threads import (
     Switches,
     context_switches,
     migrations,

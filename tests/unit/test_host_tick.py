@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.kernel import read_tick_hz
+from jitter_workshop.host.kernel.release import read_tick_hz
 from jitter_workshop.host.root import HostRoot
 
 CONFIG = b"CONFIG_HZ_300=y\nCONFIG_HZ=300\nCONFIG_NO_HZ_FULL=y\n"

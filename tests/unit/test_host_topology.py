@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host import topology as subject
-from jitter_workshop.host.cgroup import Cgroup
+from jitter_workshop.host.cpu import topology as subject
+from jitter_workshop.host.cpu.topology import parse_size, read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import parse_size, read_topology
+from jitter_workshop.host.tasks.cgroup import Cgroup
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 from tests.hosttrees import CPU, write

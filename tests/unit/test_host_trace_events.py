@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.symbols import Symbols
-from jitter_workshop.host.traceevents import Decoder, read_strings
-from jitter_workshop.host.traceformat import parse_event
-from jitter_workshop.host.tracekinds import add
+from jitter_workshop.host.trace.events import Decoder, read_strings
+from jitter_workshop.host.trace.format import parse_event
+from jitter_workshop.host.trace.kinds import add
+from jitter_workshop.host.trace.symbols import Symbols
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, KINDS, TraceEvent
 from tests import tracedpages as made
 from tests.kernelprints import printed, says

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.traceformat import Layout, located, parse_event, parse_page, wanted
+from jitter_workshop.host.trace.format import Layout, located, parse_event, parse_page, wanted
 from tests import tracedpages as made
 
 COMMON = """\

@@ -36,7 +36,9 @@ def test_a_light_verb_loads_nothing_heavy(words: list[str], tmp_path: Path) -> N
 
 
 def test_the_core_runs_without_the_screen(tmp_path: Path) -> None:
-    loaded = loaded_by("import jitter_workshop.flow.workshop, jitter_workshop.flow.measure", tmp_path)
+    loaded = loaded_by(
+        "import jitter_workshop.flow.chapters.workshop, jitter_workshop.flow.measuring.measure", tmp_path
+    )
     assert not {"textual", "rich", "plotext", "jitter_workshop.bench._native"} & loaded
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jitter_workshop import paths
 from jitter_workshop.classroom import client
-from jitter_workshop.flow.classhost import class_host
+from jitter_workshop.flow.turns.classhost import class_host
 
 
 def test_no_test_sees_the_class_of_the_machine_it_runs_on(tmp_path: Path) -> None:

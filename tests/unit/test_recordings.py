@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.cli import main
-from jitter_workshop.flow.checkup import Checkup, draw_up, look
-from jitter_workshop.host.packed import unpacked
-from jitter_workshop.host.private import HIDDEN_NAME
-from jitter_workshop.report import explain_text, plan_script, plan_text
-from jitter_workshop.report.terminal import Style
-from jitter_workshop.tuning import registry
-from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.flow.host_ops.host_status import Checkup, draw_up, look
+from jitter_workshop.host.recording.packed import unpacked
+from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME
+from jitter_workshop.report.shell import plan_script
+from jitter_workshop.report.text import check as explain_text
+from jitter_workshop.report.text import plan as plan_text
+from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables import registry
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 NAMES = ("lab-stock", "lab-tuned", "lab-boot", "lab-rt")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.text import clean
-from jitter_workshop.report.bigtext import LEAST_ROWS, big
+from jitter_workshop.report.pictures.bigtext import LEAST_ROWS, big
 
 
 def test_a_long_name_takes_two_lines_where_there_is_room() -> None:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow.counted import counted_report
+from jitter_workshop.flow.attribution.counter_report import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.run import AT, Counter, Run
-from jitter_workshop.report.counters_text import by_hand, level, render, to_ask_for, verdict
-from jitter_workshop.report.terminal import Style
-from jitter_workshop.tui.screens.counters_views import stalls
-from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.report.text.counters import by_hand, level, render, to_ask_for, verdict
+from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.screens.runs.counters_views import stalls
 from tests.madecounted import COUNTERS, HOSTILE, fields
 from tests.madeup import make_run
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.board import Board, BoardRow, Group, Posted, PostedChapter, PostedRun
-from jitter_workshop.report.board_text import Column, Machine, board_text
-from jitter_workshop.report.fleet_text import fleet, fleet_text
-from jitter_workshop.report.terminal import Style, columns_of, in_columns
+from jitter_workshop.report.text.board import Column, Machine, board_text
+from jitter_workshop.report.text.fleet import fleet, fleet_text
+from jitter_workshop.report.text.terminal import Style, columns_of, in_columns
 from tests.madeboard import run, work
 
 PLAIN = Style(100)

@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import PERCENTILES, Run
-from jitter_workshop.report import formats, formats_hgrm, formats_hlog
+from jitter_workshop.report.formats import common
+from jitter_workshop.report.formats import hgrm as formats_hgrm
+from jitter_workshop.report.formats import hlog as formats_hlog
 from jitter_workshop.session import foreign, hlog
 from jitter_workshop.session.foreign_text import MAX_NS
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -240,13 +242,13 @@ def test_names_are_apart_short_and_plain(given_labels: list[tuple[str, str]]) ->
         dataclasses.replace(template, id=f"{ident}{number}", label=label)
         for number, (label, ident) in enumerate(given_labels)
     ]
-    names = formats.run_names(runs)
+    names = common.run_names(runs)
     assert len({name.lower() for name in names.values()}) == len(runs)
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]{1,43}", name) for name in names.values())
 
 
 def test_an_ending_of_two_parts_is_taken_off() -> None:
-    assert formats.beside("a.pyperf.json", "x", ".pyperf.json") == "a-x.pyperf.json"
+    assert common.beside("a.pyperf.json", "x", ".pyperf.json") == "a-x.pyperf.json"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +256,7 @@ def test_an_ending_of_two_parts_is_taken_off() -> None:
     [("a.md", "a-x.svg"), ("dir.d/a", "dir.d/a-x.svg"), ("a.b.md", "a.b-x.svg"), (".md", ".md-x.svg")],
 )
 def test_names_of_files_beside(name: str, wanted: str) -> None:
-    assert formats.beside(name, "x", ".svg") == wanted
+    assert common.beside(name, "x", ".svg") == wanted
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**10), st.integers(1, 10**6)), min_size=1, max_size=40))

@@ -15,7 +15,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Block, Run
-from jitter_workshop.report import formats_pyperf
+from jitter_workshop.report.formats import pyperf as formats_pyperf
 from jitter_workshop.session.store import OpenSession, SessionStore
 from tests.madereports import HOST, HOSTILE, bare, made_proof
 from tests.madesessions import make_session

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.text import clean
-from jitter_workshop.report import html
-from jitter_workshop.report.html_write import Html, cell, code, name, row, shown, tag
+from jitter_workshop.report.html import page as html
+from jitter_workshop.report.html.write import Html, cell, code, name, row, shown, tag
 from jitter_workshop.session import reportfile
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.measurewords import measure_name

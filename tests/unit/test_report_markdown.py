@@ -15,8 +15,8 @@ from markdown_it.token import Token
 
 from jitter_workshop.model.report import ReportDocument, ReportedChange
 from jitter_workshop.model.text import clean
-from jitter_workshop.report import markdown
-from jitter_workshop.report import markdown_write as md
+from jitter_workshop.report.markdown import page
+from jitter_workshop.report.markdown import write as md
 from jitter_workshop.stats.scale import nice_ns
 from tests.madereports import HOSTILE, bare, rich
 
@@ -134,7 +134,7 @@ def everything() -> ReportDocument:
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return markdown.files(everything(), None, (), "out.md")["out.md"].decode()  # type: ignore[arg-type]
+    return page.files(everything(), None, (), "out.md")["out.md"].decode()  # type: ignore[arg-type]
 
 
 def test_the_parts_stand_in_the_order_of_the_page(text: str) -> None:
@@ -235,7 +235,7 @@ def test_commands_are_blocks_of_shell(text: str) -> None:
 
 
 def test_on_standard_output_there_are_no_pictures() -> None:
-    found = markdown.files(rich(), None, (), "")  # type: ignore[arg-type]
+    found = page.files(rich(), None, (), "")  # type: ignore[arg-type]
     assert list(found) == [""]
     told = found[""].decode()
     assert "![" not in told
@@ -244,14 +244,14 @@ def test_on_standard_output_there_are_no_pictures() -> None:
 
 
 def test_files_lie_beside_each_other_and_are_linked(tmp_path: Path) -> None:
-    found = markdown.files(rich(), None, (), "my report (1).md")  # type: ignore[arg-type]
+    found = page.files(rich(), None, (), "my report (1).md")  # type: ignore[arg-type]
     assert list(found) == ["my report (1).md", "my report (1)-chart-1.svg", "my report (1)-chart-2.svg"]
     assert b"](my%20report%20%281%29-chart-1.svg)" in found["my report (1).md"]
     assert all(content.startswith(b"<svg ") for name, content in found.items() if name.endswith(".svg"))
 
 
 def test_a_session_with_next_to_nothing() -> None:
-    text = markdown.render(bare(), {})
+    text = page.render(bare(), {})
     assert "**About a recorded host (a recorded laptop), not one that was measured on.**" in text
     assert "Nothing was proven in this session." in text
     assert "Status before: this session is older than status at its start." in text
@@ -262,5 +262,5 @@ def test_a_session_with_next_to_nothing() -> None:
 @given(st.text(max_size=200))
 def test_any_title_and_note(text: str) -> None:
     report = dataclasses.replace(bare(), title=text, session_name=text, notes={"before": text, "x": text})
-    told = markdown.render(report, {})
+    told = page.render(report, {})
     assert {one.type for one in tokens(told)}.isdisjoint({"html_block", "html_inline", "link_open", "em_open", "image"})

@@ -18,17 +18,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop import tuning
-from jitter_workshop.flow.hotcpus import choose_hot
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.report import plan_script, plan_text
-from jitter_workshop.report.plan_shell import FUNCTIONS, NOT_BY_A_SCRIPT, step
-from jitter_workshop.report.terminal import Style
+from jitter_workshop.report.shell import plan_script
+from jitter_workshop.report.shell.plan_shell import FUNCTIONS, NOT_BY_A_SCRIPT, step
+from jitter_workshop.report.text import plan as plan_text
+from jitter_workshop.report.text.terminal import Style
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import Kind
 from jitter_workshop.tuning.planning import plan as draw
-from jitter_workshop.tuning.registry import tunables
+from jitter_workshop.tuning.setting_types.kinds import Kind
+from jitter_workshop.tuning.tunables.registry import tunables
 from tests import hosttrees
 from tests.unit.test_tuning_tasks_and_groups import V1, quad_v1
 

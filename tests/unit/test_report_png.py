@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from jitter_workshop.report import drawing, png
-from jitter_workshop.report.drawing import PALETTES, Mark, Palette, Stroke, Words
+from jitter_workshop.report.pictures import drawing, png
+from jitter_workshop.report.pictures.drawing import PALETTES, Mark, Palette, Stroke, Words
 from jitter_workshop.stats import view
 from jitter_workshop.stats.histogram import Bin
 from tests.madecurves import curve

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.report import json_report
+from jitter_workshop.report.formats import json_document
 from tests import madereports, reportschema
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 
 
 def plain(document: ReportDocument) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(json_report.render(document))
+    value: dict[str, Any] = json.loads(json_document.render(document))
     return value
 
 
@@ -51,7 +51,7 @@ def test_what_does_not_fit_is_found() -> None:
 
 
 def test_hostile_names_stay_within_their_strings() -> None:
-    text = json_report.render(madereports.rich())
+    text = json_document.render(madereports.rich())
     assert text.isascii()
     assert "\x1b" not in text
     labels = {run["label"] for run in json.loads(text)["runs"]}

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.assessment import Assessment, Drift
-from jitter_workshop.report import prometheus
-from jitter_workshop.report.status_text import Page, render
-from jitter_workshop.report.terminal import Style, output_style, wrap
+from jitter_workshop.report.formats import prometheus
+from jitter_workshop.report.text.status import Page, render
+from jitter_workshop.report.text.terminal import Style, output_style, wrap
 
 PAGE = Page("lab03 · Linux 6.12", False, True, "1", "0", "asked with --cpus")
 ESCAPE = re.compile(r"\x1b\[\d+m")

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.report.drawing import PALETTES, Series, Words, fitted, picture
-from jitter_workshop.report.svg import render_svg
+from jitter_workshop.report.pictures.drawing import PALETTES, Series, Words, fitted, picture
+from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
 from tests.madecurves import curve

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.cli import main
-from jitter_workshop.commands import brought_back
-from jitter_workshop.report import html
+from jitter_workshop.commands.common import import_report
+from jitter_workshop.report.html import page
 from jitter_workshop.session import archive, reportfile
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.session.unpack import BroughtBack, Unpacked
@@ -31,7 +31,7 @@ def report(tmp_path: Path) -> Path:
             opened.add_run(*make_run([[100] * 500 + [70_000] * 20] * 2, run_id=f"20260101-00000{number}-aaaa"))
         folder = opened.folder
     path = tmp_path / "report.html"
-    path.write_text(html.render(madereports.bare(), archive.pack(folder)), encoding="utf-8")
+    path.write_text(page.render(madereports.bare(), archive.pack(folder)), encoding="utf-8")
     return path
 
 
@@ -113,7 +113,7 @@ def test_runs_that_are_not_in_it_are_told(report: Path, tmp_path: Path, capsys: 
     told = json.loads((folder / "session.json").read_bytes())
     told["runs"] += [f"20260101-00001{number}-bbbb" for number in range(5)]
     (folder / "session.json").write_bytes(json.dumps(told).encode())
-    report.write_text(html.render(madereports.bare(), archive.pack(folder)), encoding="utf-8")
+    report.write_text(page.render(madereports.bare(), archive.pack(folder)), encoding="utf-8")
     assert main(["sessions", "import", str(report)]) == 0
     said = capsys.readouterr().out
     assert "5 runs that it lists were not in the report: 20260101-000010-bbbb, " in said
@@ -125,7 +125,7 @@ def test_runs_that_are_not_in_it_are_told(report: Path, tmp_path: Path, capsys: 
     [
         (b"<!doctype html><p>hello", "did not write"),
         (b"<HTML>", "did not write"),
-        (html.render(madereports.bare(), None).encode(), "without its raw data"),
+        (page.render(madereports.bare(), None).encode(), "without its raw data"),
     ],
 )
 def test_other_pages_are_refused(content: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,6 +190,6 @@ def test_what_was_left_out_did_not_come_back_and_the_rest_is_bit_for_bit() -> No
     unpacked = cast(Unpacked, None)  # what is said needs none of it
     left = archive.LeftOut("runs/a/trace", 5, "too large")
     back = BroughtBack("20260101-000000-aaaa", "monday", 112, False, "", (), (left,))
-    said = " ".join(brought_back.lines(brought_back.Page("report.html", unpacked, True), back))
+    said = " ".join(import_report.lines(import_report.Page("report.html", unpacked, True), back))
     assert "is back with 112 runs, what the report has of it bit for bit." in said
     assert "1 file of it was left out of the report to keep it small and did not come back" in said

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.report.text import render
-from jitter_workshop.stats import footing
+from jitter_workshop.plain import views
+from jitter_workshop.presenter.curve_rows import curve_rows
+from jitter_workshop.presenter.figures import percentile_table
+from jitter_workshop.report.text.run import render
+from jitter_workshop.stats import sample_support
 from jitter_workshop.stats.budget import standings
-from jitter_workshop.tui import plain_views
-from jitter_workshop.tui.curve_rows import curve_rows
-from jitter_workshop.tui.theme import PALETTES
-from jitter_workshop.tui.widgets.figures import percentile_table
+from jitter_workshop.tui.core.theme import PALETTES
 
 MakeRun = Callable[..., tuple[Any, Any]]
 
@@ -33,7 +33,7 @@ def run(make_run: MakeRun) -> Any:
 
 
 def test_a_run_is_marked_by_samples_and_by_stalls(run: Any) -> None:
-    assert footing.of_run(run) == {
+    assert sample_support.of_run(run) == {
         "50": "", "90": "", "99": "", "99.9": "~", "99.99": "·", "99.999": "·", "99.9999": "·",
     }  # fmt: skip
     assert [s.proof for s in standings(run)] == [False] * 7
@@ -41,12 +41,12 @@ def test_a_run_is_marked_by_samples_and_by_stalls(run: Any) -> None:
 
 def test_what_is_shorter_than_a_stall_is_not_judged_by_stalls(make_run: MakeRun) -> None:
     quiet, _ = make_run([[100] * 20_000])
-    assert footing.of_run(quiet)["99.9"] == ""
+    assert sample_support.of_run(quiet)["99.9"] == ""
 
 
 @given(st.integers(0, 10**9))
 def test_more_samples_never_stand_on_less(count: int) -> None:
-    marks = footing.of_count(count)
+    marks = sample_support.of_count(count)
     if not count:
         assert set(marks.values()) == {""}
         return
@@ -61,7 +61,7 @@ def test_every_table_says_the_same(run: Any) -> None:
     published = PercentileCurve("laptop", (CurvePoint(0.0, 168, True), CurvePoint(100.0, 900, False)), 0, "2015")
     shown = [RunCurve("x", "mine", curve, run), RunCurve("y", "laptop", published, None)]
     screen = [line.plain for line in percentile_table(shown, next(iter(PALETTES.values())), 80)]
-    for lines in (render(run).splitlines(), plain_views.curve_table(shown), screen):
+    for lines in (render(run).splitlines(), views.curve_table(shown), screen):
         (marked,) = [line for line in lines if "99.9 " in line or line.strip().startswith("p99.9 ")]
         assert "50 µs ~" in marked
         assert any("fewer than ten distinct stalls beyond it" in line for line in lines)

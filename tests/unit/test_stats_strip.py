@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.verdict import Verdict
-from jitter_workshop.stats.strip import REACHES, Axis, axis_of, drawn, scale, strip
+from jitter_workshop.stats.interval_plot import REACHES, Axis, axis_of, drawn, scale, strip
 from jitter_workshop.stats.verdicts import judge
 from tests.maderounds import make_rounds
 

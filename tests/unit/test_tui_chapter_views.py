@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
+from jitter_workshop.plain import views
 from jitter_workshop.stats.comparison import compare
-from jitter_workshop.tui import plain_views
-from jitter_workshop.tui.screens.chapter_views import amount, comparison, explanation
-from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.screens.chapter.views import amount, comparison, explanation
 from tests import madeup
 
 DARK = PALETTES["dark"]
@@ -28,7 +28,7 @@ def explained(**changed: object) -> Explanation:
 
 
 def test_rates_are_plain_numbers() -> None:
-    for lines in (shown(explained()), plain_views.explain_lines(explained(), 60)):
+    for lines in (shown(explained()), views.explain_lines(explained(), 60)):
         text = "\n".join(lines)
         assert "7,774" in text
         assert "1,260" in text
@@ -65,6 +65,6 @@ def test_of_runs_that_do_not_compare_only_the_reason_is_shown() -> None:
 def test_a_sampler_has_no_messages() -> None:
     sampled, _ = madeup.make_run(workload="spin", name="spin_gap")
     for view, words in ((explained(run=sampled), "where the clock was read"), (explained(), "messages were handled")):
-        for lines in (shown(view), plain_views.explain_lines(view, 60)):
+        for lines in (shown(view), views.explain_lines(view, 60)):
             assert words in "\n".join(lines).lower()
     assert "messages" not in "\n".join(shown(explained(run=sampled)))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.path import in_order
-from jitter_workshop.flow.published import recorded_runs
+from jitter_workshop.flow.chapters.path import in_order
+from jitter_workshop.flow.measuring.published import recorded_runs
 from jitter_workshop.model.walk import Fact, PathEntry
-from jitter_workshop.tui import plain_views as views
-from jitter_workshop.tui.plain_chart import chart_lines
-from jitter_workshop.tui.plain_input import LONGEST_NS, parse_cpus, parse_time_ns
+from jitter_workshop.plain import views
+from jitter_workshop.plain.chart import chart_lines
+from jitter_workshop.plain.input import LONGEST_NS, parse_cpus, parse_time_ns
 
 
 @pytest.mark.parametrize(

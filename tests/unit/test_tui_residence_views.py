@@ -16,11 +16,11 @@ from jitter_workshop.model.evidence import (
     ThreadOnCpu,
     Visitor,
 )
-from jitter_workshop.report.evidence_text import SHADES
-from jitter_workshop.tui.focus_words import focused, offered
-from jitter_workshop.tui.screens.evidence_views import coloured
-from jitter_workshop.tui.screens.residence_views import others
-from jitter_workshop.tui.theme import PALETTES
+from jitter_workshop.presenter.focus_words import focused, offered
+from jitter_workshop.report.text.evidence import SHADES
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.screens.runs.evidence_views import coloured
+from jitter_workshop.tui.screens.runs.residence_views import others
 
 HOSTILE = "[red]x\x1b[2J\nforged line"
 PROOF = Proof(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")

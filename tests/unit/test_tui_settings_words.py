@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from jitter_workshop.flow.hands import NOTHING
+from jitter_workshop.flow.host_ops.agent_session import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
-from jitter_workshop.report import change_text
-from jitter_workshop.report.terminal import Style
-from jitter_workshop.tui.settings_words import apply_command, came_back, farewell, named, script_command, stands
+from jitter_workshop.presenter.settings_words import apply_command, came_back, farewell, named, script_command, stands
+from jitter_workshop.report.text import change as change_text
+from jitter_workshop.report.text.terminal import Style
 
 BACK = RestoreResult(
     (Restored("governor", "/a", "performance", "powersave"), Restored("governor", "/b", "performance", "powersave")),

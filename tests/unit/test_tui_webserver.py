@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 pytest.importorskip("textual_serve", reason="the extra 'serve' is not installed")
 
-from jitter_workshop.tui import webserver, websession
-from jitter_workshop.tui.served import SERVED
+from jitter_workshop.tui.terminal.served import SERVED
+from jitter_workshop.tui.web import server
+from jitter_workshop.tui.web import session as websession
 
 
 @pytest.mark.parametrize("host", ["localhost:8022", "127.0.0.1:8022", "[::1]:8022", "localhost", "LOCALHOST:1"])
 def test_loopback_names(host: str) -> None:
-    assert webserver.loopback(host)
+    assert server.loopback(host)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_loopback_names(host: str) -> None:
     ],
 )
 def test_other_names(host: str | None) -> None:
-    assert not webserver.loopback(host)
+    assert not server.loopback(host)
 
 
 @pytest.mark.parametrize(
@@ -53,24 +54,24 @@ def test_other_names(host: str | None) -> None:
     ],
 )
 def test_the_origin_of_a_session(origin: str | None, host: str, ours: bool) -> None:
-    assert webserver.of_ours(origin, host) is ours
+    assert server.of_ours(origin, host) is ours
 
 
 @given(st.text())
 def test_any_header_is_an_answer(header: str) -> None:
-    webserver.loopback(header)
-    webserver.of_ours(header, "localhost:8022")
+    server.loopback(header)
+    server.of_ours(header, "localhost:8022")
 
 
 @given(st.text(), st.text())
 def test_the_query_names_the_token_of_the_first_page_alone(rest: str, query: str) -> None:
-    named = webserver.given(f"/{rest}", query)
+    named = server.given(f"/{rest}", query)
     assert named == (query if rest == "" else rest.partition("/")[0])
 
 
 @given(st.one_of(st.none(), st.integers(), st.text(), st.booleans(), st.lists(st.integers()), st.floats()))
 def test_a_size_is_one_of_a_screen(said: object) -> None:
-    assert 1 <= webserver.size(said, 80) <= 1000
+    assert 1 <= server.size(said, 80) <= 1000
 
 
 @given(st.binary())

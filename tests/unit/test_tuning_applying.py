@@ -15,7 +15,7 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import applying
 from jitter_workshop.tuning.applying import apply_changes
-from jitter_workshop.tuning.kinds import kind_of
+from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.switched import Switched
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees

@@ -9,15 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.host.cmdline import parse_command_line
+from jitter_workshop.host.boot.cmdline import parse_command_line
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning import kinds_system, planning
+from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.registry import find, tunables
+from jitter_workshop.tuning.setting_types import system
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.registry import find, tunables
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 
@@ -259,8 +260,8 @@ PARAMETER = st.from_regex(r"[a-z0-9_.][a-zA-Z0-9_.=,:-]{0,30}", fullmatch=True)
 
 @given(st.lists(PARAMETER, min_size=1, max_size=4))
 def test_a_drop_in_says_what_was_written_and_a_shell_reads_it_so(words: list[str]) -> None:
-    text = kinds_system.drop_in(" ".join(words))
-    assert kinds_system.parse_drop_in(text) == " ".join(words)
+    text = system.drop_in(" ".join(words))
+    assert system.parse_drop_in(text) == " ".join(words)
     value = parse_assignments(text)["GRUB_CMDLINE_LINUX"]
     assert value == f"$GRUB_CMDLINE_LINUX {' '.join(words)}"
     assert [n for n, _ in parse_command_line(value)][1:] == [n for n, _ in parse_command_line(" ".join(words))]
@@ -269,7 +270,7 @@ def test_a_drop_in_says_what_was_written_and_a_shell_reads_it_so(words: list[str
 @given(st.text(max_size=60))
 def test_nothing_that_a_shell_could_take_for_more_reaches_a_file(text: str) -> None:
     try:
-        written = kinds_system.drop_in(text)
+        written = system.drop_in(text)
     except OSError:
         return
     assert not set(text) & set("\"'$`\\;&|<>()\n\t*?~!{}#")
@@ -278,7 +279,7 @@ def test_nothing_that_a_shell_could_take_for_more_reaches_a_file(text: str) -> N
 
 @given(st.text(max_size=200))
 def test_a_file_that_was_changed_by_hand_is_never_taken_for_ours(text: str) -> None:
-    found = kinds_system.parse_drop_in(text)
+    found = system.parse_drop_in(text)
     assert found.startswith("(changed by hand)") or 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX ' in text
 
 

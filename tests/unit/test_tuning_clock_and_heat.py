@@ -12,9 +12,9 @@ from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
-from jitter_workshop.tuning.clock import ClockSource, TscWatchdog
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.heat import Smi, Temperature, Throttling
+from jitter_workshop.tuning.tunables.clock import ClockSource, TscWatchdog
+from jitter_workshop.tuning.tunables.heat import Smi, Temperature, Throttling
 from tests.hosttrees import CPU, X86_FLAGS, clock, cpu_lists, cpuinfo, kernel, write
 
 Tree = Callable[[str], Path]

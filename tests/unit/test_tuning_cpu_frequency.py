@@ -13,7 +13,8 @@ from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.cpu_frequency import (
+from jitter_workshop.tuning.ordering import Target, ordered
+from jitter_workshop.tuning.tunables.cpu_frequency import (
     Boost,
     EnergyBias,
     EnergyPreference,
@@ -21,7 +22,6 @@ from jitter_workshop.tuning.cpu_frequency import (
     MinFrequency,
     UncoreFrequency,
 )
-from jitter_workshop.tuning.ordering import Target, ordered
 from tests.hosttrees import CPU, cpu_lists, cpuinfo, kernel, policy, write
 
 POLICIES = f"/{CPU}/cpufreq"

@@ -13,7 +13,7 @@ from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.cpu_idle import HaltPoll, IdleStates, PmQosFd, PmQosResume
+from jitter_workshop.tuning.tunables.cpu_idle import HaltPoll, IdleStates, PmQosFd, PmQosResume
 from tests.hosttrees import CPU, cpu_lists, cpuinfo, idle_states, kernel, write
 
 INTEL = (("POLL", 0), ("C1", 2), ("C1E", 10), ("C6", 133))

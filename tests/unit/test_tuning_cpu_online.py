@@ -13,9 +13,9 @@ from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.cpu_online import Hotplug, Smt
-from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.kinds_cpu import CYCLED
+from jitter_workshop.tuning.setting_types.cpu import CYCLED
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.cpu_online import Hotplug, Smt
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 from tests.hosttrees import CPU, cpu_files, cpu_lists, cpuinfo, interrupts, irq, kernel, task, write

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.hotcpus import choose_hot
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import owned, plan
-from jitter_workshop.tuning.registry import FAMILIES, heading, tunables
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.registry import FAMILIES, heading, tunables
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.host.irq_affinity import Irq
+from jitter_workshop.host.irq.irq_affinity import Irq
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.interrupts import FIXED, mask_like, refuses
-from jitter_workshop.tuning.kinds import kind_of
 from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.registry import find
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.interrupts import FIXED, mask_like, refuses
+from jitter_workshop.tuning.tunables.registry import find
 from tests import hosttrees
 from tests.madekernel import MadeKernel
 from tests.unit.test_tuning_tasks_and_groups import round_trip, wanted

@@ -16,11 +16,11 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.memory import Writeback
-from jitter_workshop.tuning.registry import find
-from jitter_workshop.tuning.scheduler import RtThrottling
-from jitter_workshop.tuning.watchdogs import Watchdogs
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.memory import Writeback
+from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.scheduler import RtThrottling
+from jitter_workshop.tuning.tunables.watchdogs import Watchdogs
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.host.limits import read_limits
 from jitter_workshop.host.root import HostRoot, TextReading
+from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.registry import find
-from jitter_workshop.tuning.single import not_permitted, read_value
+from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.single import not_permitted, read_value
 from tests import hosttrees
 
 PROC = "proc/sys/kernel"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.host.root import HostRoot, TextReading
-from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.kinds_cpu import CYCLED, NOT_HELD
+from jitter_workshop.tuning.setting_types.cpu import CYCLED, NOT_HELD
+from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.writer import HostWriter
 from tests.hosttrees import CPU, write
 

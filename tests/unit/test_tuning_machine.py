@@ -13,8 +13,8 @@ from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.registry import find
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.registry import find
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 

@@ -13,10 +13,10 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.applying import apply_changes
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import Entry, EntryState, Journal
-from jitter_workshop.tuning.kinds_cpu import FrequencyLimit
 from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.registry import parse_wanted
 from jitter_workshop.tuning.restoring import restore
+from jitter_workshop.tuning.setting_types.cpu import FrequencyLimit
+from jitter_workshop.tuning.tunables.registry import parse_wanted
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.flow.hotcpus import choose_hot
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.topology import read_topology
 from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.registry import find
+from jitter_workshop.tuning.tunables.registry import find
 from tests.hosttrees import CPU, cpu_files, cpu_lists, interrupts, irq, kernel, network_card, ranges, task, write
 
 KTHREAD = 0x0020_0000

@@ -12,8 +12,8 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.registry import find
 from jitter_workshop.tuning.status import assess_all, find_drift, summary
+from jitter_workshop.tuning.tunables.registry import find
 from tests import hosttrees
 
 GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor"

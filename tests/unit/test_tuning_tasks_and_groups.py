@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.cpusets import find_cpusets, isolated_at_run_time
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.tasks import PF_KTHREAD, PF_NO_SETAFFINITY, PF_WQ_WORKER
+from jitter_workshop.host.tasks.cpusets import find_cpusets, isolated_at_run_time
+from jitter_workshop.host.tasks.listing import PF_KTHREAD, PF_NO_SETAFFINITY, PF_WQ_WORKER
 from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.applying import apply_changes, count_ended, shown_only
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.kinds import kind_of
-from jitter_workshop.tuning.kinds_cgroup import cpuset_text, parse_cpuset_text
-from jitter_workshop.tuning.kinds_tasks import affinity_call, alternatives, parse_call
 from jitter_workshop.tuning.planning import digest, plan
-from jitter_workshop.tuning.registry import find
+from jitter_workshop.tuning.setting_types.cgroup import cpuset_text, parse_cpuset_text
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.setting_types.tasks import affinity_call, alternatives, parse_call
+from jitter_workshop.tuning.tunables.registry import find
 from tests import hosttrees
 from tests.madekernel import MadeKernel, tree
 

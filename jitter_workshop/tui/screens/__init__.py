@@ -1,0 +1,1 @@
+"""Hold the full screens, one package a subject."""

@@ -77,7 +77,7 @@ class ChartView(Widget):
         if width < 20 or height < 3:
             return Text()
         # plotext takes a tenth of a second to import: the first chart pays for it, not the first frame.
-        from jitter_workshop.tui.widgets import canvas
+        from jitter_workshop.chart import canvas
 
         theme = app.palette.chart
         drawn = [shown.curve for shown in self._curves]

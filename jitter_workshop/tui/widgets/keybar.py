@@ -11,7 +11,7 @@ from textual import events
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from jitter_workshop.tui.actions import BY_ID
+from jitter_workshop.tui.core.actions import BY_ID
 
 MOST_KEYS = 7
 _PADDING = 1

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.widget import Widget
 
-from jitter_workshop.tui.theme import Palette
+from jitter_workshop.tui.core.theme import Palette
 
 if TYPE_CHECKING:
     from jitter_workshop.tui.app import WorkshopApp

@@ -1,0 +1,1 @@
+"""Serve many callers as root: the socket, who calls, and what the class lets them do."""

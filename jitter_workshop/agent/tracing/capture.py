@@ -1,0 +1,360 @@
+"""Two instances of the kernel's trace for one measurement: set up, recorded into, read, and taken away.
+
+Nobody reads while it records. Between two blocks the pages are read and decoded here, by root: what is handed over are
+names and numbers, no address of the kernel's and none of a process. The global buffer, its tracer and other instances
+are left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from jitter_workshop.agent.caller_process import Held
+from jitter_workshop.agent.tracing import instances, plan
+from jitter_workshop.agent.tracing.trace_integrity import AsSet, somebody_else
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.trace import kinds
+from jitter_workshop.host.trace.events import Decoder, read_strings
+from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page
+from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
+from jitter_workshop.tuning.reasons import reason
+from jitter_workshop.tuning.writer import HostWriter
+
+BUFFER_KB = 8192
+"""For each hot CPU: some 200,000 events, more than a second of a storm."""
+SENDERS_KB = 1024
+TOTAL_KB = (65_536, 32_768)
+"""The most for all CPUs, of the hot instance and of the other: of 128 CPUs each gets less."""
+LEAST_KB = 8
+SWITCH = "sched:sched_switch"
+MAX_NAMES = 100_000
+_STACKS_SINCE = (5, 18)
+_COUNTS = ("overrun", "commit overrun", "dropped events")
+"""Lines of ``per_cpu/cpuN/stats`` that count events which found no room (Documentation/trace/ftrace.rst)."""
+_HANDED = ("read events",)
+"""Its line that counts those that somebody has read."""
+_TOO_MANY_NAMES = "?"
+
+
+class Names(Strings):
+    """The names of a capture. Tasks can be renamed without end: there is an end to how many are told apart."""
+
+    def number(self, name: str) -> int:
+        return super().number(name if len(self.all) < MAX_NAMES or name in self else _TOO_MANY_NAMES)
+
+
+class Instance:
+    """One instance: its folder, the CPUs that are read, and how many events each has lost and given away so far."""
+
+    def __init__(self, folder: str, cpus: CpuSet) -> None:
+        self.folder = folder
+        self.cpus = cpus
+        self.lost = dict.fromkeys(cpus, 0)
+        self.handed = dict.fromkeys(cpus, 0)
+
+
+class Capture:
+    """Two instances of the kernel's trace and what is needed to read them."""
+
+    def __init__(
+        self, root: HostRoot, writer: HostWriter, top: str, process: Held, tids: tuple[int, ...], cpus: CpuSet
+    ) -> None:
+        self._root, self._writer, self._top = root, writer, top
+        self._process, self._tids = process, tids
+        self._tracefs = instances.tracefs(root)
+        online = root.cpu_list("/sys/devices/system/cpu/online") or cpus
+        self._names = [f"{instances.own_name(root)}{which}" for which in ("hot", "all")]
+        self._hot, self._senders = (
+            Instance(f"{self._tracefs}/instances/{name}", of)
+            for name, of in zip(self._names, (cpus, online | cpus), strict=True)
+        )
+        self._strings = Names()
+        self._told = 0
+        self._running = False
+        self._empty = True
+        self._watcher: instances.Watcher | None = None
+        self._affinity: set[int] | None = None
+        self._form: PageFormat | None = None
+        self._decoder: Decoder | None = None
+        self._as_set: tuple[AsSet, ...] = ()
+
+    # Beginning ----------------------------------------------------------------------------------------------------
+
+    def begin(self, clock: str, kilobytes: int, stacks: bool) -> TraceInfo:
+        """Make both instances, ready but not recording."""
+        self._check_clock(clock)
+        instances.remove_stale(self._root, self._writer)
+        self._keep_off_hot_cpus()
+        self._watcher = instances.Watcher(lambda: self._remove(instances.LONG_S))
+        wanted = plan.wanted(self._root, self._tracefs, self._tids, self._hot.cpus)
+        quiet = self._nobody_else_traces()
+        for name in self._names:
+            try:
+                self._writer.make_folder(f"{self._tracefs}/instances/{name}")
+            except OSError as error:
+                raise HostError(f"the kernel's trace takes no instance of ours: {reason(error)}") from error
+        if instances.pairs(self._root, self._tracefs) > instances.MOST_PAIRS:
+            raise HostError(
+                f"{instances.MOST_PAIRS} measurements record the kernel's trace already, and no more may at a time",
+                "wait until one has ended",
+            )
+        share = self._share(kilobytes)
+        for instance, size in (
+            (self._hot, share),
+            (self._senders, min(SENDERS_KB, TOTAL_KB[1] // len(self._senders.cpus))),
+        ):
+            self._set_up(instance, clock, max(size, LEAST_KB), quiet)
+        missing = dict(wanted.missing)
+        hot = self._enable(self._hot, wanted.hot, missing)
+        senders = self._enable(self._senders, wanted.senders, missing)
+        stacks = stacks and self._take_stacks(missing)
+        self._as_set = (
+            AsSet(self._root, self._hot.folder, hot, (SWITCH,) if stacks else ()),
+            AsSet(self._root, self._senders.folder, senders),
+        )
+        self._note_handed()
+        enabled = self._read_formats(hot + senders, missing)
+        if SWITCH not in enabled:
+            raise HostError(f"the kernel's trace does not say who runs: {missing[SWITCH]}")
+        return TraceInfo(clock, self._hot.cpus.cpus, tuple(enabled), missing, share, stacks)
+
+    def _check_clock(self, clock: str) -> None:
+        offered = (self._root.text(f"{self._tracefs}/trace_clock") or "").replace("[", "").replace("]", "").split()
+        if clock not in offered:
+            raise HostError(f"the kernel's trace has no clock '{clock}' here", f"it has {', '.join(offered)}")
+
+    def _keep_off_hot_cpus(self) -> None:
+        """This process, which reads and decodes, off the CPUs where every interruption counts."""
+        if not self._writer.real:
+            return
+        now = os.sched_getaffinity(0)
+        other = now - set(self._hot.cpus) or set(self._senders.cpus - self._hot.cpus)
+        if other and other != now:
+            with contextlib.suppress(OSError):
+                self._writer.set_affinity(0, other)
+                self._affinity = now
+
+    def _share(self, kilobytes: int) -> int:
+        """The buffer of one hot CPU: as asked, within what all may have and a sixteenth of the free memory."""
+        free = 0
+        for line in (self._root.head("/proc/meminfo", 4096) or "").splitlines():
+            words = line.split()
+            if words[:1] == ["MemAvailable:"] and len(words) > 1 and words[1].isdigit():
+                free = int(words[1])
+        most = min(TOTAL_KB[0], free // 16 if free else TOTAL_KB[0])
+        return max(min(kilobytes, most // len(self._hot.cpus)), LEAST_KB)
+
+    def _nobody_else_traces(self) -> bool:
+        """Whether no events are enabled anywhere."""
+        folders = [
+            self._tracefs,
+            *(f"{self._tracefs}/instances/{n}" for n in self._root.list_dir(f"{self._tracefs}/instances")),
+        ]
+        return not any(self._root.text(f"{folder}/set_event") for folder in folders)
+
+    def _set_up(self, instance: Instance, clock: str, kilobytes: int, quiet: bool) -> None:
+        write = self._write
+        write(instance, "tracing_on", "0")
+        # The oldest events are kept: what is lost is lost at the end, and counted.
+        for option in ("nooverwrite", "nostacktrace", "nouserstacktrace"):
+            write(instance, "trace_options", option)
+        if quiet:
+            # Recording names of tasks costs time at each switch. Switching it off reaches into every instance that has
+            # events enabled, so it is left on where somebody else traces.
+            with contextlib.suppress(HostError):
+                write(instance, "trace_options", "norecord-cmd")
+                write(instance, "trace_options", "norecord-tgid")
+        write(instance, "trace_clock", clock)
+        write(instance, "tracing_cpumask", instance.cpus.to_mask())
+        write(instance, "buffer_size_kb", str(LEAST_KB))
+        for cpu in instance.cpus:
+            write(instance, f"per_cpu/cpu{cpu}/buffer_size_kb", str(kilobytes))
+
+    def _enable(self, instance: Instance, events: dict[str, str], missing: dict[str, str]) -> list[str]:
+        """Enable events with their filters. Those that the kernel does not give go to ``missing``."""
+        enabled = []
+        for title, only in events.items():
+            folder = f"events/{title.replace(':', '/')}"
+            try:
+                if only:
+                    try:
+                        self._write(instance, f"{folder}/filter", only)
+                    except HostError:
+                        if title != "ipi:ipi_send_cpumask":  # before Linux 6.6 a mask could not be asked for
+                            raise
+                self._write(instance, f"{folder}/enable", "1")
+                enabled.append(title)
+            except HostError as error:
+                missing[title] = error.message
+        return enabled
+
+    def _take_stacks(self, missing: dict[str, str]) -> bool:
+        """Kernel stacks where a measured thread loses its CPU and does not sleep."""
+        title = "stacks"
+        release = (self._root.text("/proc/sys/kernel/osrelease") or "").split(".")
+        if len(release) < 2 or not all(word.isdigit() for word in release[:2]):
+            missing[title] = "the kernel's version is not known"
+        elif (int(release[0]), int(release[1])) < _STACKS_SINCE:
+            missing[title] = f"before Linux {'.'.join(map(str, _STACKS_SINCE))} they may go into the global buffer"
+        else:
+            switch = f"events/{SWITCH.replace(':', '/')}"
+            try:
+                form = parse_event(self._root.text(f"{self._tracefs}/{switch}/format") or "")
+                self._write(self._hot, f"{switch}/trigger", plan.stack_trigger(self._tids, form))
+                return True
+            except HostError as error:
+                missing[title] = error.message
+            except ValueError as error:
+                missing[title] = str(error)
+        return False
+
+    def _read_formats(self, enabled: list[str], missing: dict[str, str]) -> list[str]:
+        """Learn the binary form of what is enabled; those events that are understood. Raises HostError."""
+        read, events = self._root.text, f"{self._tracefs}/events"
+        header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
+        symbols = kernel_symbols(self._root)
+        if symbols.reason:
+            missing[KALLSYMS] = f"functions have no names: {symbols.reason}"
+        try:
+            self._form = parse_page(header, read(f"{events}/header_event") or "")
+            strings = read_strings(read(f"{self._tracefs}/printk_formats", 16 << 20) or "")
+            self._decoder = Decoder(self._form, symbols, self._hot.cpus.cpus, strings)
+        except ValueError as error:
+            raise HostError(f"this kernel's trace is not understood: {error}", "please report it") from error
+        for title in (*enabled, "ftrace:kernel_stack"):
+            try:
+                kinds.add(self._decoder, title, read(f"{events}/{title.replace(':', '/')}/format") or "")
+            except ValueError as error:
+                missing[title] = f"its form is not understood: {error}"
+        return [title for title in enabled if title not in missing]
+
+    # Recording and reading ----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Record from now on, into empty buffers."""
+        self._process.check()
+        if not self._empty:
+            for instance in (self._hot, self._senders):
+                self._write(instance, "tracing_on", "0")
+                self._write(instance, "trace", "")  # empties it and its counts
+                instance.lost = dict.fromkeys(instance.cpus, 0)
+            self._note_handed()
+        self._empty, self._running = False, True
+        for instance in (self._senders, self._hot):
+            self._write(instance, "tracing_on", "1")
+
+    def read(self) -> tuple[bytes, dict[str, int], dict[str, int]]:
+        """Stop, and hand over what was recorded, zlib-compressed: the length of a JSON list (4 bytes), the list of the
+        names that are new, and the packed events in order of time. Lost events by CPU: of what is recorded on the hot
+        CPUs, and of what is looked for on all. Raises HostError where somebody else had a hand in it: what is not in
+        the trace may have happened then."""
+        if not self._running:
+            raise UsageError("nothing is recorded now", "say 'start' first")
+        assert self._decoder is not None
+        self._running = False
+        off = [words for as_set in self._as_set if (words := as_set.off())]
+        for instance in (self._hot, self._senders):
+            with contextlib.suppress(*((HostError,) if off else ())):
+                self._write(instance, "tracing_on", "0")
+        if off:
+            raise somebody_else(off[0])
+        for as_set in self._as_set:
+            as_set.check()
+        if any(self._count(self._hot, cpu, _HANDED) != before for cpu, before in self._hot.handed.items()):
+            raise somebody_else("its events were read or thrown away")
+        events: list[TraceEvent] = []
+        try:
+            for instance in (self._hot, self._senders):
+                for cpu in instance.cpus:
+                    for page in self._pages(instance, cpu):
+                        events.extend(self._decoder.events(page, cpu))
+        except ValueError as error:
+            raise HostError(f"the kernel's trace is damaged: {error}", "please report it") from error
+        lost, elsewhere = self._lost(self._hot), self._lost(self._senders)
+        self._note_handed()
+        self._empty = True
+        events.sort(key=lambda event: event.ts)
+        return self._packed(events), lost, elsewhere
+
+    def _pages(self, instance: Instance, cpu: int) -> Iterator[bytes]:
+        assert self._form is not None
+        path = f"{self._top}{instance.folder}/per_cpu/cpu{cpu}/trace_pipe_raw"
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return  # a CPU that was never there
+        except OSError as error:
+            raise HostError(f"{path} cannot be read: {reason(error)}") from error
+        try:
+            while page := os.read(file, self._form.size):
+                yield page
+        except BlockingIOError:
+            pass  # all is read
+        except OSError as error:
+            raise HostError(f"{path} cannot be read: {reason(error)}") from error
+        finally:
+            os.close(file)
+
+    def _lost(self, instance: Instance) -> dict[str, int]:
+        """How many events found no room since this was asked last; CPUs that lost none are left out."""
+        found = {}
+        for cpu in instance.cpus:
+            total = self._count(instance, cpu, _COUNTS)
+            if total > instance.lost[cpu]:
+                found[str(cpu)] = total - instance.lost[cpu]
+            instance.lost[cpu] = total
+        return found
+
+    def _note_handed(self) -> None:
+        """What has been read so far is ours; what is read in a block is not."""
+        self._hot.handed = {cpu: self._count(self._hot, cpu, _HANDED) for cpu in self._hot.cpus}
+
+    def _count(self, instance: Instance, cpu: int, names: tuple[str, ...]) -> int:
+        total = 0
+        for line in (self._root.text(f"{instance.folder}/per_cpu/cpu{cpu}/stats") or "").splitlines():
+            name, _, number = line.partition(":")
+            if name in names and number.strip().isdigit():
+                total += int(number)
+        return total
+
+    def _packed(self, events: list[TraceEvent]) -> bytes:
+        import json
+        import zlib
+
+        packed = pack(events, self._strings)
+        new = json.dumps(self._strings.all[self._told :], ensure_ascii=True).encode()
+        self._told = len(self._strings.all)
+        return zlib.compress(len(new).to_bytes(4, "little") + new + packed, 1)
+
+    # The end ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Remove both instances, and let go of everything. Raises HostError where one is left over."""
+        done = False
+        try:
+            self._remove()
+            done = True
+        finally:
+            if self._watcher is not None:
+                self._watcher.close(done)
+                self._watcher = None
+            if self._affinity is not None:
+                with contextlib.suppress(OSError):
+                    self._writer.set_affinity(0, self._affinity)
+                self._affinity = None
+            self._process.close()
+
+    def _remove(self, patience_s: float = instances.PATIENCE_S) -> None:
+        instances.remove(self._writer, self._tracefs, self._names, patience_s)
+
+    def _write(self, instance: Instance, file: str, text: str) -> None:
+        path = f"{instance.folder}/{file}"
+        try:
+            self._writer.write(path, text)
+        except OSError as error:
+            raise HostError(f"{path} does not take '{text[:80]}': {reason(error)}") from error

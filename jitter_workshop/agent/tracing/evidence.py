@@ -1,0 +1,97 @@
+"""The verb ``evidence``: a trace of the kernel beside a measurement, for its caller's own process (see ``capture``)."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+from jitter_workshop.agent import policy, protocol
+from jitter_workshop.agent.caller_process import Held
+from jitter_workshop.agent.tracing import instances
+from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, Capture
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.trace import TraceInfo
+from jitter_workshop.tuning.writer import HostWriter
+
+CLOCKS = ("x86-tsc", "mono")
+MAX_THREADS = 64
+PIECE_BYTES = 512 << 10
+"""An answer is a line, and lines are at most 1 MiB."""
+
+
+class Evidence:
+    """At most one capture of one connection. All methods raise HostError."""
+
+    def __init__(self, root: HostRoot, writer: HostWriter, top: str, uid: int) -> None:
+        self._root = root
+        self._writer = writer
+        self._top = top.rstrip("/")
+        self._uid = uid
+        self._capture: Capture | None = None
+        self._pieces: list[bytes] = []
+
+    def answer(self, request: dict[str, Any]) -> Any:
+        """The answer to a request ``evidence`` (see ``protocol``). Raises UsageError, too."""
+        step = protocol.text(request, "do", 20)
+        if step == "begin":
+            return self._begin(request)
+        if step not in ("start", "read", "piece", "end"):
+            raise UsageError("'do' is begin, start, read, piece or end")
+        if self._capture is None:
+            raise UsageError("no evidence is recorded by this connection", "say 'begin' first")
+        if step == "start":
+            self._pieces = []
+            self._capture.start()
+            return {}
+        if step == "read":
+            found, lost, elsewhere = self._capture.read()
+            self._pieces = [found[at : at + PIECE_BYTES] for at in range(0, len(found), PIECE_BYTES)]
+            return {"pieces": len(self._pieces), "lost": lost, "lost_elsewhere": elsewhere}
+        if step == "piece":
+            import base64
+
+            number = protocol.number(request, "number")
+            if number >= len(self._pieces):
+                raise UsageError("there is no such piece")
+            return {"data": base64.b64encode(self._pieces[number]).decode()}
+        self.close()
+        return {}
+
+    def close(self) -> None:
+        """Take our instances away from the kernel."""
+        capture, self._capture, self._pieces = self._capture, None, []
+        if capture is not None:
+            capture.close()
+
+    def _begin(self, request: dict[str, Any]) -> TraceInfo:
+        if self._capture is not None:
+            raise UsageError("this connection records already", "say 'end' first")
+        pid, tids = protocol.number(request, "pid"), protocol.numbers(request, "tids", MAX_THREADS)
+        clock, stacks = protocol.text(request, "clock", 20), request.get("stacks") is True
+        kilobytes = BUFFER_KB if request.get("buffer_kb") is None else protocol.number(request, "buffer_kb", BUFFER_KB)
+        if clock not in CLOCKS:
+            raise UsageError(f"'clock' is {' or '.join(CLOCKS)}")
+        if not tids:
+            raise UsageError("no thread is named")
+        cpus = policy.host_for(self._root, protocol.text(request, "cpus")).hot
+        if instances.own_numbers(self._writer):
+            raise HostError("the kernel's trace numbers processes otherwise than this container", "run it outside")
+        if sys.byteorder != "little":
+            raise HostError("the kernel's trace is read on little-endian machines only")
+        process = Held(self._root, pid, self._uid)
+        try:
+            for tid in tids:
+                if not self._root.is_dir(f"/proc/{pid}/task/{tid}"):
+                    raise HostError(f"thread {tid} is none of process {pid}")
+            self._capture = Capture(self._root, self._writer, self._top, process, tids, cpus)
+        except BaseException:
+            process.close()
+            raise
+        try:
+            return self._capture.begin(clock, max(kilobytes, LEAST_KB), stacks)
+        except BaseException:
+            with contextlib.suppress(HostError):
+                self.close()
+            raise

@@ -1,0 +1,118 @@
+"""Which events of the kernel's trace are recorded where, and what of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.trace.format import EventFormat
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
+
+VECTORS = "irq_vectors"
+_HOT = {
+    "sched": ("sched_switch",),
+    "irq": ("irq_handler_entry", "irq_handler_exit", "softirq_entry", "softirq_exit"),
+    "nmi": ("nmi_handler",),
+    "workqueue": ("workqueue_execute_start", "workqueue_execute_end"),
+    "timer": ("tick_stop", "hrtimer_expire_entry", "hrtimer_expire_exit"),
+    "csd": ("csd_function_entry", "csd_function_exit"),
+    "power": ("cpu_idle",),
+    "exceptions": ("page_fault_user", "page_fault_kernel"),
+}
+_SENDERS = {
+    "sched": ("sched_migrate_task", "sched_waking"),
+    "ipi": ("ipi_send_cpu", "ipi_send_cpumask"),
+    "power": ("cpu_frequency",),
+}
+_ARM = {"ipi": ("ipi_entry", "ipi_exit")}
+_ARM_SENDERS = {"ipi": ("ipi_raise",)}
+
+_WITHOUT = {
+    "csd": "this kernel does not have it: which function an interrupt from another CPU ran stays unknown",
+    "ipi": "this kernel does not have it: who sent an interrupt stays unknown",
+    "exceptions": "this kernel does not have it: page faults are not seen",
+    VECTORS: "only x86 has them; timers and interrupts between CPUs come as others",
+}
+_NOT_HERE = "this kernel does not have it"
+_SLEEPS = "S"
+"""How the print format of ``sched_switch`` calls an interruptible sleep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Events to record, ``system:name`` → filter ("" for all of it); ``missing``: those that are not here, and why."""
+
+    hot: dict[str, str]
+    senders: dict[str, str]
+    missing: dict[str, str]
+
+
+def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wanted:
+    """What this kernel has of what is wanted. ``hot`` is recorded on the hot CPUs alone, and page faults of the
+    measured threads alone; ``senders`` on all CPUs, of what is done to these threads and CPUs.
+
+    A change of frequency happens on whichever CPU decides it, so it is looked for on all.
+    """
+    threads = " || ".join(f"pid == {tid}" for tid in tids)
+    own = " || ".join(f"common_pid == {tid}" for tid in tids)
+    one = " || ".join(f"cpu == {cpu}" for cpu in cpus)
+    filters = {
+        "exceptions:page_fault_user": own,
+        "exceptions:page_fault_kernel": own,
+        "sched:sched_migrate_task": threads,
+        "sched:sched_waking": threads,
+        "ipi:ipi_send_cpu": one,
+        "ipi:ipi_send_cpumask": f"cpumask & CPUS{{{cpus}}}",
+        "power:cpu_frequency": one.replace("cpu ", "cpu_id "),
+    }
+    missing: dict[str, str] = {}
+
+    def here(groups: Mapping[str, tuple[str, ...]], told: bool = True) -> dict[str, str]:
+        found = {}
+        for system, names in groups.items():
+            for name in names:
+                title = f"{system}:{name}"
+                if root.is_dir(f"{folder}/events/{system}/{name}"):
+                    found[title] = filters.get(title, "")
+                elif told:
+                    missing[title] = _WITHOUT.get(system, _NOT_HERE)
+        return found
+
+    hot, senders = here(_HOT), here(_SENDERS)
+    vectors = _vectors(root, folder)
+    if vectors:
+        hot |= here({VECTORS: vectors})
+    else:
+        missing[f"{VECTORS}:*"] = _WITHOUT[VECTORS]
+        hot |= here(_ARM, told=False)
+        if "ipi:ipi_send_cpu" not in senders:  # of which it says the same again, without the function
+            senders |= here(_ARM_SENDERS, told=False)
+            if "ipi:ipi_raise" in senders:
+                missing = {title: why for title, why in missing.items() if not title.startswith("ipi:")}
+    return Wanted(hot, senders, missing)
+
+
+def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
+    """The trigger that takes the kernel's stack where one of these threads loses its CPU and did not lie down to sleep:
+    it was preempted, waits for a disk, memory or a lock, or was stopped. Raises ValueError where the kernel does not
+    name its threads' states.
+
+    A stack costs whoever runs next some µs, and a thread that sleeps until a time or for a message, which it may do a
+    thousand times a second, does what its program says: no stack is taken there.
+    """
+    sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
+    if sleeps is None:
+        raise ValueError("the kernel does not say which threads sleep")
+    return f"stacktrace if ({' || '.join(f'prev_pid == {tid}' for tid in tids)}) && prev_state != {sleeps}"
+
+
+def _vectors(root: HostRoot, folder: str) -> tuple[str, ...]:
+    """The vectors whose beginning and end are events."""
+    names = set(root.folders(f"{folder}/events/{VECTORS}"))
+    return tuple(
+        f"{name}_{ending}"
+        for name in sorted(name.removesuffix("_entry") for name in names if name.endswith("_entry"))
+        for ending in ("entry", "exit")
+        if f"{name}_exit" in names
+    )

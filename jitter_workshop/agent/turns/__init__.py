@@ -1,0 +1,1 @@
+"""Decide whose turn a shared machine is, and hold the turn's control group."""

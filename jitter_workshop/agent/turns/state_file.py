@@ -1,0 +1,149 @@
+"""The state of the turns between root's processes: one file in ``/run/jitter-workshop``, written by root alone under a
+lock that nobody else can open, read by everybody. What is in ``/run`` does not outlive the machine's boot."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from jitter_workshop import paths
+from jitter_workshop.agent.statedir import open_or_read, walk
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.listing import read_task
+from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.turn import Process, TurnState
+from jitter_workshop.paths import RUN_DIR
+from jitter_workshop.tuning.journal import current_boot
+from jitter_workshop.tuning.reasons import reason
+
+STATE_FILE = "turns.json"
+LOCK_FILE = "turns.lock"
+MAX_BYTES = 1 << 20
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def now_s() -> float:
+    """Seconds since the machine's start."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def process(pid: int) -> Process | None:
+    """A process of this machine, for good; None where it has ended."""
+    task = read_task(HostRoot(), pid)
+    return None if task is None or task.ended else Process(pid, task.start_ticks)
+
+
+def alive(process: Process) -> bool:
+    """Whether it is still that process, and runs."""
+    task = read_task(HostRoot(), process.pid)
+    return task is not None and not task.ended and task.start_ticks == process.start
+
+
+def parse(data: bytes, boot_id: str) -> TurnState:
+    """A state as it was written; a fresh one where it is of another boot, or cannot be read: nobody's turn then."""
+    try:
+        state = from_plain(TurnState, json.loads(data))
+    except (CodecError, ValueError, RecursionError):
+        return TurnState(boot_id)
+    return state if state.boot_id == boot_id else TurnState(boot_id)
+
+
+def published(folder: str = "") -> TurnState:
+    """The state as everybody may read it, in another folder than ``/run/jitter-workshop`` where one is named; nobody's
+    turn where there is none."""
+    boot = current_boot(HostRoot()) or ""
+    try:
+        with (Path(folder or paths.RUN_DIR) / STATE_FILE).open("rb") as file:
+            return parse(file.read(MAX_BYTES + 1), boot)
+    except OSError:
+        return TurnState(boot)
+
+
+class TurnFile:
+    """``/run/jitter-workshop`` below ``top``, made where it is missing. Raises HostError."""
+
+    def __init__(self, top: str = "/", owner: int = 0) -> None:
+        self._boot_id = current_boot(HostRoot()) or ""
+        self._folder = walk(top, RUN_DIR, owner)
+        try:
+            self._lock = open_or_read(LOCK_FILE, self._folder, os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            os.close(self._folder)
+            raise HostError(f"{RUN_DIR}/{LOCK_FILE} cannot be used: {reason(error)}") from error
+
+    def close(self) -> None:
+        os.close(self._lock)
+        os.close(self._folder)
+
+    def read(self) -> TurnState:
+        """The state as it is now; fresh where there is none."""
+        try:
+            file = os.open(STATE_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+        except OSError:
+            return TurnState(self._boot_id)
+        with os.fdopen(file, "rb") as source:
+            return parse(source.read(MAX_BYTES + 1), self._boot_id)
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[Draft]:
+        """The state, to be changed by nobody else meanwhile; what is in ``draft.state`` at the end is written, and who
+        it concerns is woken. An exception leaves it as it was."""
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            before = self.read()
+            draft = Draft(before)
+            yield draft
+            if draft.state != before:
+                self._write(draft.state)
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+        if draft.state != before:
+            wake(_concerned(before) | _concerned(draft.state))
+
+    def _write(self, state: TurnState) -> None:
+        data = json.dumps(to_plain(state), separators=(",", ":")).encode() + b"\n"
+        temporary = f".{STATE_FILE}.new"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=self._folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with os.fdopen(os.open(temporary, flags, 0o644, dir_fd=self._folder), "wb") as out:
+                os.fchmod(out.fileno(), 0o644)
+                out.write(data)
+            os.rename(temporary, STATE_FILE, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except OSError as error:
+            raise HostError(f"whose turn it is cannot be written down: {reason(error)}") from error
+
+
+class Draft:
+    """A state while it is changed."""
+
+    def __init__(self, state: TurnState) -> None:
+        self.state = state
+
+
+def wake(agents: Iterable[Process]) -> None:
+    """Let root's processes look at the state again; one that has ended meanwhile has nothing to see."""
+    for agent in agents:
+        if agent.pid == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            held = os.pidfd_open(agent.pid)
+            try:
+                if alive(agent):
+                    signal.pidfd_send_signal(held, signal.SIGUSR1)
+            finally:
+                os.close(held)
+
+
+def _concerned(state: TurnState) -> set[Process]:
+    turn = {state.turn.agent} if state.turn is not None else set()
+    return turn | {one.agent for one in state.queue}

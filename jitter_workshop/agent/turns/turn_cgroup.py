@@ -1,0 +1,271 @@
+"""The control group of a turn: who is in it may run on the hot CPUs, and what is left in it at the end is ended.
+
+It lies at the top of the hierarchy that has the cpuset controller, beside the logins' (Documentation/admin-guide/
+cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). Where a host has no such hierarchy, turns still follow each other, and
+nobody is kept from the hot CPUs but by their own good will: then runs that somebody disturbed say so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from jitter_workshop.agent.caller_process import Held, owners
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.cpusets import Cpusets, find_cpusets, read_groups
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.paths import RUN_DIR
+from jitter_workshop.tuning.reasons import reason
+from jitter_workshop.tuning.tunables.isolation import own_group
+from jitter_workshop.tuning.writer import HostWriter
+
+TURN = "jitter-workshop-turn"
+LOGINS = "jitter-workshop-logins"
+_WAS_OFF = f"{RUN_DIR}/cpuset-was-off"
+"""Is there while the cpuset controller is switched on for these groups alone."""
+PATIENCE_S = 5.0
+"""How long processes are ended again and again, where some start others faster than they can be ended."""
+_STEP_S = 0.02
+_PROCS_BYTES = 1 << 20
+_AT_ONCE = 500
+"""Processes that are held at a time, each by a descriptor."""
+
+
+class TurnGroup:
+    """The turn's group on this host; ``missing``: why there is none, "" where there can be one."""
+
+    def __init__(self, root: HostRoot, writer: HostWriter) -> None:
+        self._root = root
+        self._writer = writer
+        self._sets = find_cpusets(root)
+        self.missing = "" if self._sets is not None else "this host has no control groups with the cpuset controller"
+
+    @property
+    def folder(self) -> str:
+        """Where it is, whether it exists or not."""
+        return f"{self._where.where}/{TURN}"
+
+    @property
+    def exists(self) -> bool:
+        return self._sets is not None and self._root.is_dir(self.folder)
+
+    def take_in(self, pid: int, uid: int) -> str:
+        """Put a process of ``uid`` into the group, which is made where it is missing. Gives the group that it came
+        from, as :meth:`close` wants it; "" where there are no groups here. Raises HostError."""
+        if self._sets is None:
+            return ""
+        self._make(TURN, None)
+        with Held(self._root, pid, uid) as process:
+            origin = self._group_of(pid)
+            self._put(pid, self.folder)
+            process.check()
+        return origin
+
+    def close(self, client: int | None, origin: str, uid: int = 0) -> str:
+        """Put ``client`` back where it came from, end all others, remove the group; end what processes of ``uid`` are
+        in the isolated set that this tool made, too. "" or what could not be done."""
+        if uid:
+            self._calm(uid)
+        if self._sets is None:
+            return ""
+        isolated = own_group(self._root, self._sets)
+        inside = {self.folder, *([isolated.folder] if isolated is not None else [])}
+        if client is not None:
+            with contextlib.suppress(HostError):
+                if f"{self._where.where}{self._group_of(client)}" in inside:
+                    self._put_back(client, origin)
+        ours = isolated.folder if isolated is not None and uid else ""
+        if ours and self._end(ours, lambda pid: pid != client and self._of(pid, uid)):
+            return f"processes in {ours} do not end"
+        if not self.exists:
+            return ""
+        if self._end(self.folder, lambda pid: True):
+            return f"processes in {self.folder} do not end"
+        try:
+            self._writer.remove_folder(self.folder)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            return f"{self.folder} is left over: {reason(error)}"
+        return ""
+
+    def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
+        """Put every process of these users onto the housekeeping CPUs that is neither in the turn's group nor placed on
+        the isolated ones. Gives how many were moved; 0 where a host has no groups, or no housekeeping CPU, or systemd,
+        which does it by its user.slice and would lose its sessions' processes."""
+        if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
+            return 0
+        self._make(LOGINS, housekeeping)
+        inside = {f"/{TURN}", f"/{LOGINS}", *self._isolated()}
+        moved = 0
+        for pid in self._processes_of(uids):
+            # One that has ended meanwhile, or that this user started as another, is nobody to be moved.
+            with contextlib.suppress(HostError, OSError):
+                if self._group_of(pid) in inside:
+                    continue
+                self._put(pid, f"{self._where.where}/{LOGINS}")
+                moved += 1
+        return moved
+
+    def release(self) -> str:
+        """Let all out of the logins' group and remove it, with the controller that was switched on for it. "" or what
+        could not be done."""
+        if self._sets is None:
+            return ""
+        folder = f"{self._where.where}/{LOGINS}"
+        if not self._root.is_dir(folder):
+            return self._switch_off()
+        for pid in self._members(folder):
+            with contextlib.suppress(HostError):
+                self._put(pid, self._where.where)
+        try:
+            self._writer.remove_folder(folder)
+        except OSError as error:
+            return f"{folder} is left over: {reason(error)}"
+        return self._switch_off()
+
+    def _switch_on(self) -> None:
+        """Groups of version 2 have the controller only where the one above hands it down."""
+        control = f"{self._where.where}/cgroup.subtree_control"
+        if self._where.version == 2 and "cpuset" not in (self._root.text(control) or "").split():
+            with contextlib.suppress(OSError):
+                self._writer.replace_file(_WAS_OFF, "")
+            self._writer.write(control, "+cpuset")
+
+    def _switch_off(self) -> str:
+        """As it was before :meth:`_switch_on`, unless somebody else has come to use it."""
+        if self._root.text(_WAS_OFF) is None:
+            return ""
+        try:
+            if not any(group.cpus for group in read_groups(self._root, self._where)):
+                self._writer.write(f"{self._where.where}/cgroup.subtree_control", "-cpuset")
+            self._writer.replace_file(_WAS_OFF, None)
+        except OSError as error:
+            return f"the cpuset controller stays switched on: {reason(error)}"
+        return ""
+
+    def step_aside(self) -> None:
+        """Out of a group of this tool's that this process was started in: what looks after turns is neither ended with
+        one nor runs on its CPUs. Raises HostError."""
+        if self._sets is None:
+            return
+        me = os.getpid()
+        if self._group_of(me) in {f"/{TURN}", f"/{LOGINS}", *self._isolated()}:
+            self._put(me, self._where.where)
+
+    def _isolated(self) -> tuple[str, ...]:
+        """The isolated set that this tool made, as :meth:`_group_of` calls it; none where there is none."""
+        group = own_group(self._root, self._where)
+        return () if group is None else (group.folder.removeprefix(self._where.where),)
+
+    def _calm(self, uid: int) -> None:
+        """Take from a user's threads the real-time priorities that this tool gave them (``helping.realtime``)."""
+        for pid in self._processes_of(frozenset({uid})):
+            for tid in self._root.list_dir(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError, ValueError):
+                    if os.sched_getscheduler(int(tid)) == os.SCHED_FIFO | os.SCHED_RESET_ON_FORK:
+                        os.sched_setscheduler(int(tid), os.SCHED_OTHER, os.sched_param(0))
+
+    @property
+    def _where(self) -> Cpusets:
+        assert self._sets is not None
+        return self._sets
+
+    def _make(self, name: str, cpus: CpuSet | None) -> None:
+        """A group with these CPUs, None: all that its parent has. Raises HostError."""
+        sets, folder = self._where, f"{self._where.where}/{name}"
+        try:
+            self._switch_on()
+            with contextlib.suppress(FileExistsError):
+                self._writer.make_folder(folder)
+            if sets.version == 1:
+                # A new group of version 1 has neither CPUs nor memory and takes nobody; one that balanced its CPUs
+                # would undo what isolates them (cpusets.rst, 1.7).
+                self._writer.write(f"{folder}/cpuset.mems", self._root.text(f"{sets.where}/cpuset.mems") or "0")
+                everything = self._root.text(f"{sets.where}/cpuset.cpus") or "0"
+                self._writer.write(f"{folder}/cpuset.cpus", str(cpus) if cpus else everything)
+                self._writer.write(f"{folder}/cpuset.sched_load_balance", "0" if cpus is None else "1")
+            elif cpus is not None:
+                self._writer.write(f"{folder}/cpuset.cpus", str(cpus))
+        except OSError as error:
+            raise HostError(f"the control group {folder} cannot be made: {reason(error)}") from error
+
+    def _put(self, pid: int, folder: str) -> None:
+        try:
+            self._writer.write(f"{folder}/cgroup.procs", str(pid))
+        except OSError as error:
+            raise HostError(f"process {pid} cannot be moved to {folder}: {reason(error)}") from error
+
+    def _put_back(self, pid: int, origin: str) -> None:
+        """To where it came from, or to the logins, or to the top: the group that it came from may be gone."""
+        for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
+            if folder != self.folder and self._root.is_dir(folder):
+                with contextlib.suppress(HostError):
+                    self._put(pid, folder)
+                    return
+
+    def _end(self, folder: str, chosen: Callable[[int], bool]) -> bool:
+        """End those who are chosen in a group, again and again; whether any are left."""
+        ends = time.monotonic() + PATIENCE_S
+        while members := [pid for pid in self._members(folder) if chosen(pid)]:
+            if time.monotonic() >= ends:
+                return True
+            if folder == self.folder and self._where.version == 2:
+                with contextlib.suppress(OSError):
+                    self._writer.write(f"{folder}/cgroup.kill", "1")
+                    time.sleep(_STEP_S)
+                    continue
+            # Stopped first: who starts others faster than they can be ended would never be out of them.
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                self._send(number, members, folder)
+            time.sleep(_STEP_S)
+        return False
+
+    def _send(self, number: int, pids: Sequence[int], folder: str) -> None:
+        """Send a signal to those that are in a group still."""
+        held: dict[int, int] = {}
+        try:
+            for pid in pids[:_AT_ONCE]:
+                with contextlib.suppress(OSError):
+                    held[pid] = os.pidfd_open(pid)
+            # Held first, then looked at again: a number that was used again meanwhile is not in the group.
+            for pid in held.keys() & set(self._members(folder)):
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(held[pid], number)
+        finally:
+            for descriptor in held.values():
+                os.close(descriptor)
+
+    def _members(self, folder: str) -> tuple[int, ...]:
+        text = self._root.text(f"{folder}/cgroup.procs", _PROCS_BYTES) or ""
+        # Processes that this one's namespace does not show are called 0.
+        return tuple(int(word) for word in text.split() if word.isdigit() and word != "0")
+
+    def _group_of(self, pid: int) -> str:
+        """The group of a process below the top, as "/user.slice/…"; "/" for the top itself. Raises HostError."""
+        text = self._root.text(f"/proc/{pid}/cgroup")
+        if text is None:
+            raise HostError(f"process {pid} has ended")
+        for line in text.splitlines():
+            number, controllers, path = (*line.split(":", 2), "", "")[:3]
+            mine = number == "0" if self._where.version == 2 else "cpuset" in controllers.split(",")
+            if mine:
+                top = self._where.top.rstrip("/")
+                return path.removeprefix(top) or "/"
+        raise HostError(f"the control group of process {pid} cannot be told")
+
+    def _of(self, pid: int, uid: int) -> bool:
+        """Whether a process is of a user's, also where it runs as another by a program that lets it."""
+        return uid in owners(self._root, pid)
+
+    def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:
+        for name in self._root.list_dir("/proc"):
+            if not (name.isascii() and name.isdigit()):
+                continue
+            found = owners(self._root, int(name))
+            if found and found <= uids:
+                yield int(name)

@@ -1,0 +1,363 @@
+"""One connection's part in the turns of a class: its place in the queue, its turn, and the end of it.
+
+A turn ends with its connection, by time, by an instructor; then everything that students applied is given back, what
+they left running on the hot CPUs is ended, and only after that the next one begins. Where the agent of a turn dies, one
+of those who wait, or whoever looks after the agents, does the same in its stead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import select
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from jitter_workshop.agent import protocol
+from jitter_workshop.agent.audit import Audit
+from jitter_workshop.agent.caller import Member, housekeeping, uids_of
+from jitter_workshop.agent.caller_process import Held
+from jitter_workshop.agent.lock import Busy
+from jitter_workshop.agent.turns import rules
+from jitter_workshop.agent.turns.state_file import TurnFile, alive, now_s, process
+from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.classfile import GROUP, ClassFile
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
+
+CONFINE_S = 5.0
+"""How often those who have logged in since the turn began are confined, too."""
+AGAIN_S = 1.0
+"""How long after root's own changes kept a machine from being given back it is tried again."""
+_DEATH_S = 10.0
+"""How long the death of a process is waited for."""
+
+GiveBack = Callable[[], str]
+"""Gives back everything that students applied; "" or what could not be given back. Raises Busy where that has to wait
+for somebody else's changes."""
+
+
+class TurnKeeper:
+    """``later``: the id of a request that is answered when the turn comes, None for none."""
+
+    def __init__(
+        self,
+        root: HostRoot,
+        described: ClassFile,
+        who: Member,
+        file: TurnFile,
+        group: TurnGroup,
+        audit: Audit,
+        give_back: GiveBack,
+    ) -> None:
+        self._root = root
+        self._class = described
+        self._who = who
+        self._file = file
+        self._group = group
+        self._audit = audit
+        self._give_back = give_back
+        me = process(os.getpid())
+        assert me is not None
+        self._me = me
+        self._watched: tuple[Process, int] | None = None
+        self._mine: Turn | None = None
+        self._due_s = float("inf")
+        self._again_s: float | None = None  # when giving back is tried again
+        self._confined_s = 0.0
+        self.over = ""
+        self.later: Any = None
+        self.waiting = False
+
+    # What the server asks -----------------------------------------------------------------------------------------
+
+    @property
+    def holds(self) -> bool:
+        """Whether this connection has the turn."""
+        return self._mine is not None
+
+    def need(self) -> None:
+        """Raises HostError where this connection has not the turn."""
+        if not self.holds:
+            raise HostError(
+                self.over or "this is for who has the turn", "'jitter-workshop class turn take' asks for it"
+            )
+
+    def watched(self) -> list[int]:
+        """Descriptors that become readable when there is something to see (:meth:`look`)."""
+        return [self._watched[1]] if self._watched is not None else []
+
+    def left_s(self) -> float:
+        """How long until there is something to see by time alone."""
+        due_s = self._due_s if self.holds or self.waiting else float("inf")
+        return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
+
+    def ended(self) -> bool:
+        """Whether this connection's turn is over, seen or not; it changes nothing."""
+        if not (self.holds or self.waiting):
+            return False
+        turn = self._file.read().turn
+        if turn is None or turn.agent != self._me:
+            return self.holds
+        return bool(rules.over(turn, now_s()))
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
+        """Answer a request about turns; None where it is answered later. Raises UsageError, HostError."""
+        do = protocol.text(request, "do", 20)
+        if do == "take":
+            return self._take(request)
+        if do == "give":
+            self.finish("given back")
+            return {}
+        if do == "need":
+            self.need()
+            return {}
+        if do == "doing":
+            self._change(lambda state: rules.say(state, self._me, protocol.text(request, "doing", 400)))
+            return {}
+        if do not in ("end", "freeze", "thaw"):
+            raise UsageError(f"there is no 'turn {clean(do, 20)}'")
+        own = do == "end" and request.get("user") == self._who.user
+        if not self._who.instructor and not own:
+            raise HostError(f"to {do} is the instructor's", "ask an instructor of this class")
+        self._instruct(do, request)
+        return {}
+
+    def look(self) -> TurnGranted | None:
+        """See what has changed. Gives the turn where it has come now."""
+        self._end_stuck()
+        orphan = False
+        with self._file.changing() as draft:
+            state = rules.prune(draft.state, alive)
+            orphan = rules.orphaned(state, alive)
+            if orphan:
+                state = rules.adopt(state, self._me)
+            draft.state = rules.grant(state, now_s())
+            turn = draft.state.turn
+        if orphan and turn is not None:
+            self._audit.turn("turn adopted", number=turn.number, people=list(turn.people))
+            self._return(turn)
+            return self.look()
+        self._watch(turn)
+        self._due_s = max(rules.stuck_s(draft.state), now_s() + 1.0)
+        if turn is not None and not alive(turn.agent):
+            return self.look()  # it ended between the look and the hold, which may be on another process now
+        if turn is None or turn.agent != self._me:
+            self._again_s = None
+            self.waiting = self.waiting and any(one.agent == self._me for one in draft.state.queue)
+            if not self.waiting and self.later is not None:
+                self.over = "an instructor took you out of the queue"
+            if self.holds:
+                self.finish("somebody took your turn away")
+            return None
+        if turn.returning:
+            if self._again_s is None or now_s() < self._again_s:
+                return None  # what has become of it could not be written down: it is nobody's to begin
+            self._return(turn)
+            return self.look()
+        if self.holds and (why := rules.over(turn, now_s())):
+            self.finish(why)
+            return None
+        granted = None if self.holds else self._begin(turn)
+        if now_s() >= self._confined_s + CONFINE_S:
+            self._confine()
+        self._due_s = min(self._confined_s + CONFINE_S, float("inf") if turn.ends_s is None else turn.ends_s)
+        return granted
+
+    def finish(self, why: str) -> None:
+        """End this connection's turn, or its wait. Never raises: what could not be given back keeps the next turn from
+        beginning, and is told to whoever waits."""
+        self.waiting, self.later = False, None
+        held, self._mine = self._mine, None
+        # What cannot be written down keeps nothing from being given back.
+        with contextlib.suppress(WorkshopError), self._file.changing() as draft:
+            state = rules.leave(draft.state, self._me)
+            if state.turn is not None and state.turn.agent == self._me:
+                held = state.turn
+                draft.state = rules.returning(state)
+            else:
+                draft.state = _next(state)
+        if held is not None:
+            self.over = why
+            self._audit.turn("turn ended", number=held.number, why=why)
+            self._return(held)
+
+    def reclaim(self) -> None:
+        """Where nobody has the turn, give back what students left all the same; meanwhile nobody's begins."""
+        with self._file.changing() as draft:
+            if draft.state.turn is not None:
+                return
+            now = now_s()
+            turn = Turn(draft.state.number, 0, ("root",), self._me, self._me, now, None, returning=True)
+            draft.state = replace(draft.state, turn=turn)
+        self._return(turn)
+
+    def close(self) -> None:
+        """The connection has ended."""
+        self.finish("left")
+        self._watch(None)
+        self._file.close()
+
+    # Taking and giving --------------------------------------------------------------------------------------------
+
+    def _take(self, request: dict[str, Any]) -> TurnGranted | None:
+        people = self._people(protocol.words(request, "people", MAX_PEOPLE))
+        pid = protocol.number(request, "client")
+        with Held(self._root, pid, self._who.uid) as held:
+            client = process(pid)
+            held.check()
+        if client is None:
+            raise HostError(f"process {pid} has ended")
+        self._confine()
+        waiting = Waiting(
+            uid=self._who.uid,
+            people=people,
+            agent=self._me,
+            client=client,
+            since_s=now_s(),
+            limit_s=None if self._who.instructor else float(self._class.longest_turn_s),
+        )
+        self.over = ""
+        join = rules.join_first if self._who.instructor else rules.join
+        self._change(lambda state: join(rules.prune(state, alive), waiting))
+        self.waiting, self.later = True, request.get("id")
+        try:
+            granted = self.look()
+        except BaseException:
+            self.finish("the turn could not begin")
+            raise
+        if granted is not None:
+            self.later = None
+        return granted
+
+    def _begin(self, turn: Turn) -> TurnGranted:
+        self._mine, self.waiting = turn, False
+        missing = self._group.missing
+        if not missing:
+            try:
+                if not alive(turn.client):
+                    raise HostError("the process that was to measure has ended")
+                origin = self._group.take_in(turn.client.pid, turn.uid)
+                self._mine = replace(turn, origin=origin)
+                self._change(lambda state: _with_origin(state, self._me, origin))
+            except HostError as error:
+                missing = error.message
+        self._audit.turn("turn began", number=turn.number, people=list(turn.people), group=missing)
+        return TurnGranted(turn.number, None if turn.ends_s is None else max(turn.ends_s - now_s(), 0.0), missing)
+
+    def _return(self, turn: Turn) -> None:
+        """Give the machine back; then the next turn begins."""
+        troubles = []
+        self._again_s = None
+        client = turn.client.pid if alive(turn.client) and turn.client != self._me else None
+        # What still measures is ended first: it would measure a machine that changes, and be in the way of rmdir(2).
+        steps: tuple[Callable[[], str], ...] = (
+            lambda: self._group.close(client, turn.origin, turn.uid),
+            self._give_back,
+        )
+        for step in steps:
+            try:
+                troubles.append(step())
+            except Busy:  # root's changes are no fault of the machine's: it stays ``returning`` until they have ended
+                self._again_s = now_s() + AGAIN_S
+                return
+            except WorkshopError as error:
+                troubles.append(error.sentence())
+            except Exception as error:
+                # A mistake of ours, too: the other step is still to be done, and the next turn is not to begin.
+                troubles.append(f"{type(error).__name__}: {clean(error, 200)}")
+        trouble = "; ".join(one for one in troubles if one)
+        if trouble:
+            self._audit.changed("not as before", number=turn.number, trouble=trouble)
+        with contextlib.suppress(WorkshopError):
+            self._change(lambda state: _next(rules.returned(state, clean(trouble, 400))))
+
+    def _instruct(self, do: str, request: dict[str, Any]) -> None:
+        user = protocol.text(request, "user", 64) if request.get("user") is not None else ""
+        try:
+            uid = pwd.getpwnam(user).pw_uid if user else None
+        except (KeyError, ValueError):
+            raise HostError(f"there is no user {clean(user, 40)} here", rules.WHO) from None
+        if do == "end":
+            self._change(lambda state: rules.end(state, uid, self._who.user, now_s()))
+        elif do == "freeze":
+            self._change(lambda state: rules.freeze(state, self._who.user))
+        else:
+            self._change(lambda state: _next(rules.thaw(state)))
+        write = self._audit.changed if self._who.instructor else self._audit.turn
+        write(f"turn {do}", user_named=user)
+
+    # Details ------------------------------------------------------------------------------------------------------
+
+    def _confine(self) -> None:
+        """Keep those who have not the turn off the hot CPUs: a courtesy to who measures, which keeps nobody from
+        waiting or measuring where it fails."""
+        self._confined_s = now_s()
+        with contextlib.suppress(HostError):
+            self._group.confine(self._students(), housekeeping(self._root, self._class))
+
+    def _end_stuck(self) -> None:
+        """End an agent that does not end its turn: whoever hangs it has the machine for no longer than that."""
+        state = self._file.read()
+        if state.turn is None or state.turn.agent == self._me or now_s() < rules.stuck_s(state):
+            return
+        with contextlib.suppress(OSError):
+            held = os.pidfd_open(state.turn.agent.pid)
+            try:
+                if alive(state.turn.agent):
+                    self._audit.turn("agent ended", number=state.turn.number, people=list(state.turn.people))
+                    signal.pidfd_send_signal(held, signal.SIGKILL)
+                    select.select([held], [], [], _DEATH_S)
+            finally:
+                os.close(held)
+
+    def _change(self, how: Callable[[TurnState], TurnState]) -> None:
+        with self._file.changing() as draft:
+            draft.state = how(draft.state)
+
+    def _people(self, named: tuple[str, ...]) -> tuple[str, ...]:
+        """The team: the caller first, then others of the class. Raises HostError for a name that is not in it."""
+        uids = uids_of(GROUP)
+        for name in named:
+            try:
+                known = pwd.getpwnam(name).pw_uid in uids or self._class.instructs(name)
+            except (KeyError, ValueError):
+                known = False
+            if not known:
+                raise HostError(f"{clean(name, 40)} is not in this class", f"members of the group {GROUP} are")
+        return tuple(dict.fromkeys((self._who.user, *named)))[:MAX_PEOPLE]
+
+    def _students(self) -> frozenset[int]:
+        found = set(uids_of(GROUP))
+        for name in self._class.instructors:
+            with contextlib.suppress(KeyError):
+                found.discard(pwd.getpwnam(name).pw_uid)
+        return frozenset(found - {0})
+
+    def _watch(self, turn: Turn | None) -> None:
+        """Hold on to the agent whose turn it is, so that its end is seen by who waits."""
+        wanted = turn.agent if turn is not None and self.waiting and turn.agent != self._me else None
+        if self._watched is not None and self._watched[0] == wanted:
+            return
+        if self._watched is not None:
+            os.close(self._watched[1])
+            self._watched = None
+        if wanted is not None:
+            with contextlib.suppress(OSError):
+                self._watched = (wanted, os.pidfd_open(wanted.pid))
+
+
+def _next(state: TurnState) -> TurnState:
+    """With the turn of the first in the queue who is still there, where it may begin."""
+    return rules.grant(rules.prune(state, alive), now_s())
+
+
+def _with_origin(state: TurnState, agent: Process, origin: str) -> TurnState:
+    if state.turn is None or state.turn.agent != agent:
+        return state
+    return replace(state, turn=replace(state.turn, origin=origin))

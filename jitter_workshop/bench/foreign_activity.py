@@ -1,0 +1,126 @@
+"""Who else used the hot CPUs around a run: looked up before and after it with psutil, never during a block."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from jitter_workshop.host.cpu.stat import read_stat
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.run import ForeignLoad
+from jitter_workshop.model.text import clean
+
+NOTICED_PERCENT = 1.0
+"""A task that used a hot CPU for less than this share of the run is not named."""
+
+NOTICED_S = 0.03
+"""Nor one that used less CPU time than this: the kernel may count it in ticks of 10 ms."""
+
+UNNAMED_PERCENT = 2.0
+UNNAMED_S = 0.1
+"""Time without a name is told from here on: below lie the ticks in which the kernel counts a CPU's time."""
+
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """CPU seconds of every process (by pid and start time), at a moment of CLOCK_MONOTONIC; the seconds that each CPU
+    spent on tasks since boot, and those that this process and its ended children used."""
+
+    at_s: float
+    cpu_seconds: dict[tuple[int, float], float]
+    busy_s: dict[int, float] = field(default_factory=dict)
+    own_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """``loads``: the tasks that can be named. ``unnamed_percent``: what the hot CPUs spent at least on tasks that are
+    neither ours nor to be seen afterwards, in percent of one CPU; None where that cannot be told."""
+
+    loads: tuple[ForeignLoad, ...]
+    unnamed_percent: float | None = None
+
+
+def snapshot() -> Snapshot:
+    """Look at all processes now; those that cannot be read or end meanwhile are left out."""
+    # Ours first and the CPUs last, the other way round afterwards: what is off makes the unnamed rest smaller.
+    own_s = _own_seconds()
+    at_s = time.monotonic()
+    return Snapshot(at_s, {key: seconds for key, seconds, _, _, _ in _processes()}, _busy_seconds(), own_s)
+
+
+def since(before: Snapshot, hot: Collection[int]) -> Company:
+    """Tasks that are not this process or its children and used CPU time since ``before``, largest first.
+
+    A process counts when it was last seen on one of ``hot`` (empty: on any CPU): the kernel keeps one CPU number a
+    process, so what moved away in the meantime is missed. ``cpu_percent`` is of one CPU over the whole time.
+
+    What ended meanwhile has no name. Its time is what the hot CPUs spent on tasks, less that of the tasks which are
+    still there, less all that this process, its ended children and what else of ours still runs (a noise) used on any
+    CPU: so at least that much.
+    """
+    busy_s = _busy_seconds()
+    elapsed_s = time.monotonic() - before.at_s
+    if elapsed_s <= 0:
+        return Company(())
+    rows = list(_processes())
+    ours = _family({key[0]: parent for key, _, _, _, parent in rows})
+    found: list[ForeignLoad] = []
+    known_s = 0.0
+    for key, seconds, cpu, name, _ in rows:
+        used_s = seconds - before.cpu_seconds.get(key, 0.0)
+        used_percent = 100 * used_s / elapsed_s
+        on_hot = not hot or cpu is None or cpu in hot
+        if key[0] != os.getpid() and (key[0] in ours or on_hot):
+            known_s += max(used_s, 0.0)
+        if key[0] not in ours and on_hot and used_s >= NOTICED_S and used_percent >= NOTICED_PERCENT:
+            found.append(ForeignLoad(key[0], clean(name, 40), cpu, round(used_percent, 1)))
+    loads = tuple(sorted(found, key=lambda load: -load.cpu_percent)[:_NAMED])
+    if not hot or any(cpu not in busy_s or cpu not in before.busy_s for cpu in hot):
+        return Company(loads)
+    spent_s = sum(busy_s[cpu] - before.busy_s[cpu] for cpu in hot)
+    unnamed_s = spent_s - known_s - (_own_seconds() - before.own_s)
+    percent = 100 * unnamed_s / elapsed_s
+    worth_telling = unnamed_s >= UNNAMED_S and percent > UNNAMED_PERCENT
+    return Company(loads, round(percent, 1) if worth_telling else 0.0)
+
+
+def _busy_seconds() -> dict[int, float]:
+    """What each CPU spent on tasks since boot: no interrupts, which belong to nobody, and no stolen time."""
+    stat = read_stat(HostRoot())
+    return {cpu: (t.user + t.nice + t.system) / stat.ticks_per_second for cpu, t in stat.per_cpu.items()}
+
+
+def _own_seconds() -> float:
+    """CPU time of this process and of all its children that have ended and were waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _processes() -> list[tuple[tuple[int, float], float, int | None, str, int]]:
+    """(pid, start time), CPU seconds, last CPU, name, parent's pid of every process."""
+    import psutil
+
+    rows = []
+    for process in psutil.process_iter(["pid", "ppid", "create_time", "cpu_times", "cpu_num", "name"]):
+        info = process.info
+        times = info["cpu_times"]
+        if times is not None and info["create_time"] is not None:
+            key = (info["pid"], info["create_time"])
+            rows.append((key, times.user + times.system, info["cpu_num"], info["name"] or "", info["ppid"] or 0))
+    return rows
+
+
+def _family(parents: dict[int, int]) -> set[int]:
+    """This process and everything that it started."""
+    ours = {os.getpid()}
+    grown = True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in ours} - ours
+        ours |= more
+        grown = bool(more)
+    return ours

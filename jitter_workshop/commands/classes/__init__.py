@@ -1,0 +1,1 @@
+"""Hold the subcommands of ``class``."""

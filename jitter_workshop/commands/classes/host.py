@@ -1,0 +1,114 @@
+"""``class init``, ``check`` and ``remove``: shows what would be done, asks, does it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from jitter_workshop.commands.common.base import print_json, say
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.text import terminal
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.classes.classadmin import Step
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 done, 1 something is wrong, or left."""
+    return {"init": _init, "check": _check, "remove": _remove}[args.do](args)
+
+
+def _init(args: argparse.Namespace) -> int:
+    from jitter_workshop.flow.classes import classadmin
+
+    asked = classadmin.wish(args.file)
+    todo = classadmin.to_do(asked)
+    if not todo:
+        print("this is a class host already; nothing is to do")
+        return 0
+    if args.show:
+        print("\n".join(_shown(todo)))
+        return 0
+    _somebody_here(args, "say --yes, or --show to read what would be written")
+    say("to make this a class host:")
+    for step, why in todo:
+        _item("- ", f"{step.what}  ({clean(why, 160)})")
+    if not asked.systemd:
+        _item("", "(this machine's init is not systemd: both services are started by sudo for each connection)")
+    for one in classadmin.doubts(asked):
+        _item("! ", f"{one.what}: {one.fix}")
+    _agreed(args, "Do it? [y/N] ")
+    for step in classadmin.init(todo):
+        _item("… ", step.what)
+    print("done. Put each student and instructor into the group: usermod -aG jitterlab NAME; then they log in again")
+    return 0
+
+
+def _item(mark: str, words: str) -> None:
+    """One of a list, as lines of the terminal's width."""
+    for number, line in enumerate(terminal.wrap(words, terminal.error_style().width - len(mark))):
+        say((mark if number == 0 else " " * len(mark)) + line)
+
+
+def _shown(todo: tuple[tuple[Step, str], ...]) -> list[str]:
+    """Every step with what it writes."""
+    lines = []
+    for step, why in todo:
+        lines.append(f"{step.what}  ({clean(why, 160)})")
+        lines += [f"    {clean(line, 400)}".rstrip() for line in step.text.splitlines()]
+    return lines
+
+
+def _check(args: argparse.Namespace) -> int:
+    from jitter_workshop.flow.classes import classadmin
+
+    problems = classadmin.check()
+    if args.json:
+        print_json({"problems": list(problems)})
+    elif not problems:
+        print("all is as it should be")
+    else:
+        for one in problems:
+            print(f"{one.what}: {one.fix}")
+    return 1 if problems else 0
+
+
+def _remove(args: argparse.Namespace) -> int:
+    from jitter_workshop.flow.classes import classadmin
+
+    there = classadmin.to_remove()
+    if not there:
+        print("nothing of a class host is here")
+        return 0
+    if not args.show:
+        _somebody_here(args, "say --yes, or --show to see what would be removed")
+    say("to be removed:")
+    for words in there:
+        _item("- ", words)
+    if args.show:
+        return 0
+    _agreed(args, "Remove all of it? [y/N] ")
+    left = classadmin.remove()
+    for words in left:
+        print(words)
+    if not left:
+        print("nothing is left")
+    return 1 if left else 0
+
+
+def _somebody_here(args: argparse.Namespace, advice: str) -> None:
+    """Raises UsageError where nobody has agreed and nobody can."""
+    if not args.yes and not sys.stdin.isatty():
+        raise UsageError("nobody is here to ask", advice)
+
+
+def _agreed(args: argparse.Namespace, question: str) -> None:
+    """Raises UsageError unless somebody says yes."""
+    if args.yes:
+        return
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was done")

@@ -1,0 +1,144 @@
+"""``class turn``: whose turn it is; taking it, giving it back, and what instructors do about it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import pwd
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from jitter_workshop.commands.common.base import Interrupted, print_json, say
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.model.text import clean
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.host_ops.agent_session import Hands
+
+_ACTIONS = ("take", "give", "end", "freeze", "thaw")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0; of ``take -- CMD`` what CMD ended with where that is 0 or 1."""
+    from jitter_workshop.flow.host_ops.agent_session import Hands
+    from jitter_workshop.flow.turns.classhost import class_host
+
+    action, *rest = args.words or [""]
+    if action and action not in _ACTIONS:
+        raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(_ACTIONS)}")
+    if args.wait is not None and args.wait < 0:
+        raise UsageError("--wait is a number of seconds, 0 or more")
+    if len(rest) > (1 if action == "end" else 0):
+        raise UsageError(f"'class turn {action}' takes {'one name' if action == 'end' else 'no more words'}")
+    if class_host() is None:
+        raise HostError(
+            "this is no class host: nobody waits for a turn", "'sudo jitter-workshop class init' makes it one"
+        )
+    if not action:
+        return _show(args)
+    hands = Hands()
+    try:
+        if action == "take":
+            return _take(args, hands)
+        if action == "give":
+            _give(hands)
+        else:
+            hands.instruct(action, rest[0] if rest else None)
+    finally:
+        hands.close()
+    return _show(args)
+
+
+def _show(args: argparse.Namespace) -> int:
+    from jitter_workshop.flow.turns.classhost import in_words, now_s, queue_rows, read_turns, turn_json
+
+    state = read_turns()
+    if args.json:
+        print_json(turn_json(state, now_s()))
+    else:
+        print(in_words(state, os.geteuid(), now_s()))
+        for row in queue_rows(state, os.geteuid(), now_s()):
+            print(f"  {row.line}")
+    return 0
+
+
+def _give(hands: Hands) -> None:
+    """Give up one's own turn or place in the queue, which another process of this user's has. Raises HostError."""
+    from jitter_workshop.flow.turns.classhost import now_s, place, read_turns
+
+    if place(read_turns(), os.geteuid(), now_s()).before is None:
+        raise HostError("you neither have the turn nor wait for it", "'jitter-workshop class turn take' takes it")
+    hands.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
+
+
+def _take(args: argparse.Namespace, hands: Hands) -> int:
+    from jitter_workshop.commands.common.shared import stopped_by_signals
+    from jitter_workshop.flow.measuring.measure import CancelToken
+    from jitter_workshop.flow.turns.classhost import DAY_S, TurnOver, in_words, now_s, read_turns, take_turn
+
+    token = CancelToken()
+    try:
+        with stopped_by_signals(token) as received:
+            wait_s = DAY_S if args.wait is None else args.wait
+            try:
+                take_turn(hands, wait_s, token, lambda words: say(words) if words else None, args.people)
+            except WorkshopError:
+                if received:
+                    raise Interrupted(received[0]) from None
+                raise
+            print(in_words(read_turns(), os.geteuid(), now_s()), flush=True)
+            if args.command:
+                hands.say_doing(f"running {clean(Path(args.command[0]).name, 40)}")
+                return _run(args.command, hands, received)
+            say("Ctrl-C gives it back")
+            while not token.wait(1.0):
+                if why := hands.turn_lost():
+                    raise TurnOver(why)
+        if received and received[0] != signal.SIGINT:
+            raise Interrupted(received[0])
+        return 0
+    finally:
+        token.close()
+
+
+def _run(command: list[str], hands: Hands, received: list[int]) -> int:
+    """The command, to which HUP and TERM are passed on; Ctrl-C it gets from the terminal, as this process does. Where
+    the turn ends first, root's agent ends it."""
+    from jitter_workshop.flow.turns.classhost import TurnOver
+
+    try:
+        child = subprocess.Popen(command)
+    except OSError as error:
+        raise UsageError(f"{clean(command[0], 80)} cannot be started: {error.strerror}") from error
+
+    def pass_on(signum: int, _frame: FrameType | None) -> None:
+        received.append(signum)
+        child.send_signal(signum)
+
+    before = {signum: signal.signal(signum, pass_on) for signum in (signal.SIGHUP, signal.SIGTERM)}
+    try:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # Only where root could put it in no group of its own it is looked after from here.
+                code = child.wait(1.0 if hands.alone_with_turn else None)
+                break
+            if why := hands.turn_lost():
+                child.kill()
+                child.wait()
+                raise TurnOver(why)
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+    if received:
+        raise Interrupted(received[0])
+    if code not in (0, 1):
+        sys.stdout.flush()
+        if why := hands.turn_lost():
+            raise TurnOver(why)
+        raise HostError(f"{clean(command[0], 80)} ended with {f'signal {-code}' if code < 0 else code}")
+    return code

@@ -1,0 +1,1 @@
+"""Hold what several verbs share: options, output, importing a report."""

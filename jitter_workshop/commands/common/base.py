@@ -1,0 +1,179 @@
+"""What a verb is, and what all verbs share.
+
+A verb is one module ``jitter_workshop/commands/<verb>.py`` (``record_host`` for ``record-host``) that fits
+:class:`Command`::
+
+    \"\"\"One line that says what the verb does.
+
+    More help, shown below the options by ``jitter-workshop <verb> --help``.
+    \"\"\"
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+    def run(args: argparse.Namespace) -> int: ...          # 0 done, 1 done with the finding that DESIGN names
+
+and one line in :data:`VERBS`. The rules:
+
+* ``run`` returns 0 or 1. It never prints errors and never calls ``sys.exit``: it raises a ``WorkshopError``, which
+  ``cli.main`` turns into one line on stderr and exit code 2. Print to stdout only once nothing can fail any more,
+  because on exit 2 stdout is empty.
+* ``args.session`` (str or None) and ``args.root`` (Path, ``/`` or a recorded host) are there for every verb;
+  ``args.json`` where the module called :func:`add_json`.
+* HUP, INT and TERM raise :class:`Interrupted` out of ``run`` and become 129, 130 and 143. A verb that has to tidy up
+  uses ``try``/``finally``, or handlers of its own.
+* Text that others chose goes through ``model.text.clean`` before it is printed.
+* Heavy imports (Textual, hdrh, psutil) go inside ``run``: a module is imported when its verb is chosen, and
+  ``--help`` and ``sessions`` have 0.1 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.version import FORMAT_VERSION
+
+PROGRAM = "jitter-workshop"
+
+WORKSHOP = "workshop"
+"""The module that runs when no verb is given; it is not a verb that can be typed."""
+
+VERBS: dict[str, str] = {
+    "status": "say what this host's settings do to latency, and what to do about it",
+    "plan": "show every write that would improve this host; nothing is written",
+    "apply": "make these changes, after showing and asking; always undoable",
+    "restore": "give back what was applied, the last change first",
+    "measure": "measure latency jitter on this host, once",
+    "compare": "say how runs differ (describes, claims no cause)",
+    "prove": "prove by paired runs that a change helps, or that it does not; given back at the end",
+    "explain": "name what took the time of a run's stalls, by the kernel's trace",
+    "chart": "draw the percentile curves of runs",
+    "report": "write a report of the session, to be read without this tool",
+    "sessions": "list, show, choose or remove sessions",
+    "record-host": "record this host into a folder that every verb can read with --root",
+    "lessons": "list the chapters, or check a course for mistakes",
+    "serve": "show the workshop in a browser, on loopback, behind a token",
+    "class": "run a class on shared machines: turns, board, and the host that has them",
+}
+"""Verb → its line in ``--help``; kept here so that help needs no verb's module."""
+
+
+class Command(Protocol):
+    """A verb's module, see this module's docstring."""
+
+    __doc__: str | None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+class Interrupted(BaseException):
+    """A signal asked this process to end; ``cli.main`` returns 128 + ``signum``."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose complaints are UsageErrors, so that they leave by the same door as all errors."""
+
+    takes_command = False
+    """Whether ``-- COMMAND…`` may stand at the end; it is then ``args.command``."""
+
+    intermixed = False
+    """Whether words may stand between and behind options, where a verb has more than one kind of them."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        command: list[str] = []
+        if self.takes_command and "--" in words:
+            place = words.index("--")
+            words, command = words[:place], words[place + 1 :]
+            if not command:
+                self.error("no command follows the --")
+        if self.intermixed:
+            self.intermixed = False  # it comes back here, once for the options and once for the words
+            try:
+                known, rest = self.parse_known_intermixed_args(words, namespace)
+            finally:
+                self.intermixed = True
+        else:
+            known, rest = super().parse_known_args(words, namespace)
+        if self.takes_command:
+            known.command = command
+        return known, rest
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"see '{self.prog} --help'")
+
+
+def verb_parser(verb: str, doc: str | None) -> Parser:
+    """The parser of one verb (or of the workshop) with the options that exist everywhere."""
+    first, _, rest = (doc or "").strip().partition("\n")
+    prog = PROGRAM if verb == WORKSHOP else f"{PROGRAM} {verb}"
+    parser = Parser(
+        prog=prog,
+        description=first,
+        epilog=rest.strip("\n") or None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    everywhere = parser.add_argument_group("everywhere")
+    everywhere.add_argument("--session", metavar="NAME", help="the session to work in (default: the current one)")
+    everywhere.add_argument(
+        "--root",
+        metavar="TREE",
+        type=_tree,
+        default=Path("/"),
+        help="a recorded host instead of this one (what record-host wrote, also as a tar file); reads only",
+    )
+    return parser
+
+
+def _tree(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: give the folder of a recorded host")
+    path = Path(text)
+    if path.is_file():
+        from jitter_workshop.host.recording.packed import unpacked
+        from jitter_workshop.paths import cache_dir
+
+        path = unpacked(path, cache_dir() / "recordings")
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"no such folder: {text}")
+    if not (path / "proc").is_dir() and not (path / "sys").is_dir():
+        raise argparse.ArgumentTypeError(f"no recorded host in {text}: neither proc nor sys is there")
+    return path
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``; the verb then prints with :func:`print_json`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def print_json(payload: Any) -> None:
+    """Print one object with ``format_version`` first. ``payload``: a dict, or a dataclass of plain data."""
+    import json
+
+    from jitter_workshop.model.codec import to_plain
+
+    plain = {"format_version": FORMAT_VERSION, **to_plain(payload)}
+    sys.stdout.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
+
+
+def say(sentence: str) -> None:
+    """One line on stderr that is no error: a warning, or where something was kept."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"{clean(sentence, 2000)}\n")
+        sys.stderr.flush()
+
+
+def require_live_host(args: argparse.Namespace) -> None:
+    """Refuse ``--root`` for a verb that acts on this machine. Raises HostError."""
+    if args.root != Path("/"):
+        raise HostError("a recorded host can be read, not measured or changed", "leave out --root")

@@ -1,0 +1,90 @@
+"""What several verbs that measure, or that read a session, share."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from jitter_workshop.commands.common.base import say
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.text import clean
+from jitter_workshop.session.store import OpenSession, SessionStore
+
+if TYPE_CHECKING:
+    from jitter_workshop.bench.cancel import CancelToken
+
+FIRST_SESSION = "workshop"
+"""The name of the session that is made when there is none yet."""
+
+
+def open_session(args: argparse.Namespace) -> OpenSession:
+    """The session of ``--session``, or the current one. Raises SessionError where there is none."""
+    store = SessionStore()
+    if args.session is not None:
+        return store.open(args.session)
+    session = store.current()
+    if session is None:
+        raise SessionError("there is no session yet", "start the workshop, or run 'jitter-workshop measure'")
+    return session
+
+
+def session_to_keep_in(name: str | None, host: str) -> OpenSession:
+    """The session of this name, or the current one; a new one where there is none. Raises SessionError."""
+    store = SessionStore()
+    if name is None:
+        return store.current_or_create(FIRST_SESSION, host)
+    before = {session.id for session in store.list()[0]}
+    session = store.open_or_create(name, host)
+    if session.session.id not in before:
+        say(f"New session {clean(session.session.name)}; it is the current one now.")
+    return session
+
+
+def session_for_runs(name: str | None, host: str) -> tuple[OpenSession | None, str]:
+    """The session to keep the run in, or None and why there is none. A session that was named must open."""
+    try:
+        return session_to_keep_in(name, host), ""
+    except SessionError as error:
+        if name is not None:
+            raise
+        return None, f"the run was measured but not kept: {error.sentence()}"
+
+
+@contextmanager
+def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
+    """HUP, INT and TERM stop a run and TSTP suspends it. Yields the list of the signals that came."""
+    received: list[int] = []
+
+    def stop(signum: int, _frame: FrameType | None) -> None:
+        received.append(signum)
+        token.cancel(signal.Signals(signum).name)
+
+    def suspend(_signum: int, _frame: FrameType | None) -> None:
+        token.suspend()
+
+    wanted = {signal.SIGHUP: stop, signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGTSTP: suspend}
+    before = {signum: signal.getsignal(signum) for signum in wanted}
+    for signum, handler in wanted.items():
+        if before[signum] is not signal.SIG_IGN:
+            signal.signal(signum, handler)
+    try:
+        yield received
+    finally:
+        for signum, old in before.items():
+            signal.signal(signum, old)
+
+
+def number(text: str) -> float:
+    """A finite number of a command line, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"not a number: {text!r}") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"not a number to measure with: {text!r}")
+    return value

@@ -1,0 +1,1 @@
+"""Lead a learner through a chapter: its steps, predictions, hunts and summary."""

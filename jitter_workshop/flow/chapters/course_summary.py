@@ -1,0 +1,202 @@
+"""The course from first to last: what each chapter's run measured, what stands, what is still open.
+
+Single runs are described here, not judged: each curve stands for one run, and no cause is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.host_ops.findings import Finding
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.curve import Comparison
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import HuntOutcome
+from jitter_workshop.model.walk import PathEntry, RunCurve
+from jitter_workshop.stats.comparison import MAX, compare
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.workshop import Workshop
+
+MEASURES = ("p50", "p99", "p99.9", MAX)
+
+MOST_DRAWN = 6
+"""More than six curves cannot be told apart."""
+
+Ratios = tuple[float | None, ...]
+"""One for each of ``MEASURES``; None where it cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """One curve of the stack. ``values``: ns at ``MEASURES``. ``to_before``: divided by those of the nearest one before
+    that was measured in the same way, ``to_first`` by the first's. ``unlike``: in words, why it does not compare with
+    the first, () where it does. ``applied``: what this tool had set then, as ``ID=VALUE``."""
+
+    chapter_id: str
+    chapter: str
+    shown: RunCurve
+    run: Run
+    values: tuple[int | None, ...]
+    to_before: Ratios
+    to_first: Ratios
+    unlike: tuple[str, ...]
+    applied: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CourseSummary:
+    """``steps``: the curve to begin with, then the second run of each chapter, in the order of the course. ``half``:
+    titles of chapters of which only the run before their step is measured; they have no curve. ``standing``:
+    ``ID=VALUE`` that this tool has set and not given back, ``written`` the tunable of each of its writes.
+    ``open_here``, ``open_elsewhere``: chapters not done that this host can do, and the others.
+    ``improvable``: checks that could be better, () with ``unread`` saying why where the host could not be read.
+    ``near``, ``far``: titles of chapters whose prediction was near, or not; ``unjudged``: how many others ask
+    for one. ``hunts``: those that ended."""
+
+    steps: tuple[Bought, ...]
+    half: tuple[str, ...]
+    standing: tuple[str, ...]
+    written: tuple[str, ...]
+    open_here: tuple[PathEntry, ...]
+    open_elsewhere: tuple[PathEntry, ...]
+    improvable: tuple[Finding, ...]
+    unread: str
+    near: tuple[str, ...]
+    far: tuple[str, ...]
+    unjudged: int
+    done: int
+    chapters: int
+    recorded: bool
+    hunts: tuple[HuntOutcome, ...] = ()
+
+
+def all_done_here(path: Iterable[PathEntry]) -> bool:
+    """Whether every chapter that this host can do is done, and there is one."""
+    here = [entry.done for entry in path if entry.here and entry.in_class]
+    return bool(here) and all(here)
+
+
+def sum_up(workshop: Workshop) -> CourseSummary:
+    """The summary as things stand; reads the host, the session's runs and their curves."""
+    path = workshop.path()
+    unread = ""
+    improvable: tuple[Finding, ...] = ()
+    try:
+        improvable = workshop.findings().improvable
+    except HostError as error:
+        unread = error.sentence()
+    judged = {entry.chapter_id: entry.guess for entry in path if entry.guess is not None}
+    hunting = {chapter.id for chapter in workshop.course.chapters if chapter.hunt}
+    asking = [chapter.id for chapter in workshop.course.chapters if chapter.prediction is not None]
+    chosen, half = _chosen(workshop)
+    return CourseSummary(
+        steps=_steps(chosen, workshop),
+        half=half,
+        standing=tuple(words_of(workshop.standing())),
+        written=workshop.written(),
+        open_here=tuple(e for e in path if e.here and e.in_class and not e.done),
+        open_elsewhere=tuple(e for e in path if not e.here and e.in_class and not e.done),
+        improvable=improvable,
+        unread=unread,
+        near=tuple(e.title for e in path if e.guess is True and e.chapter_id not in hunting),
+        far=tuple(e.title for e in path if e.guess is False and e.chapter_id not in hunting),
+        unjudged=sum(1 for ident in asking if ident not in judged),
+        done=sum(1 for e in path if e.done),
+        chapters=len(path),
+        recorded=workshop.recorded,
+        hunts=tuple(o for c in workshop.course.chapters if c.hunt for o in workshop.walk(c.id).progress.hunts),
+    )
+
+
+def steps_of(workshop: Workshop) -> tuple[Bought, ...]:
+    """The curves of the stack alone: nothing of the host is read."""
+    return _steps(_chosen(workshop)[0], workshop)
+
+
+def drawn(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
+    """Which curves a chart shows: those that compare with the first, at most six: the first, the last, the one under
+    the cursor where it is one of them, and some between."""
+    alike = [number for number, step in enumerate(steps) if not step.unlike]
+    if len(alike) <= MOST_DRAWN:
+        return tuple(alike)
+    picked = [alike[round(i * (len(alike) - 1) / (MOST_DRAWN - 1))] for i in range(MOST_DRAWN)]
+    if under in alike and under not in picked:
+        nearest = min(range(1, MOST_DRAWN - 1), key=lambda i: abs(picked[i] - under))
+        picked[nearest] = under
+    return tuple(sorted(picked))
+
+
+def _steps(chosen: list[tuple[Chapter, Run]], workshop: Workshop) -> tuple[Bought, ...]:
+    curves = {curve.key: curve for curve in workshop.curves(tuple(run.id for _, run in chosen))}
+    found: list[Bought] = []
+    for chapter, run in chosen:
+        if run.id in curves:
+            found.append(_bought(chapter, run, curves[run.id], [one.run for one in found]))
+    return tuple(found)
+
+
+def _chosen(workshop: Workshop) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
+    """The runs of the stack, and the titles of the chapters that were measured before their step only.
+
+    The stack begins with the first run of the first chapter that was measured with nothing applied (where none was: of
+    the first measured one). A chapter's first run is the state before its step and stands for nothing that it bought,
+    so that every other chapter takes part with its second run alone.
+    """
+    first: list[tuple[Chapter, Run]] = []
+    again: list[tuple[Chapter, Run]] = []
+    for chapter in workshop.course.chapters:
+        walk = workshop.walk(chapter.id)
+        if (run := walk.run_in("measure")) is not None:
+            first.append((chapter, run))
+        if (run := walk.run_in("again")) is not None:
+            again.append((chapter, run))
+    base = next(((chapter, run) for chapter, run in first if not run.applied), next(iter(first), None))
+    finished = {chapter.id for chapter, _ in again}
+    half = tuple(c.title for c, _ in first if c.id not in finished and (base is None or c.id != base[0].id))
+    if base is None:
+        return again, half
+    later = [one for one in again if one[0].id != base[0].id]
+    # What changes nothing measures the same thing twice: its second run says something only where it has no company.
+    if base[0].changes != "nothing" or not later:
+        later = again
+    return [base, *later], half
+
+
+def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> Bought:
+    summary = run.histograms.get(run.main_histogram)
+    values = (*(summary.percentiles.get(p) for p in ("50", "99", "99.9")), summary.max) if summary else ()
+    first = _compared(earlier[0], run) if earlier else None
+    before = next((c for one in reversed(earlier) if (c := _compared(one, run)) is not None and c.comparable), None)
+    return Bought(
+        chapter_id=chapter.id,
+        chapter=chapter.title,
+        shown=shown,
+        run=run,
+        values=values or (None,) * len(MEASURES),
+        to_before=_ratios(before),
+        to_first=_ratios(first),
+        unlike=first.differences if first else (),
+        applied=tuple(words_of(run.applied)),
+    )
+
+
+def _compared(a: Run, b: Run) -> Comparison | None:
+    """``b`` against ``a``; None where one of them lost its histogram."""
+    name = a.main_histogram
+    return compare(a, b, name) if name in a.histograms and b.main_histogram in b.histograms else None
+
+
+def _ratios(comparison: Comparison | None) -> Ratios:
+    known = {row.measure: row.ratio for row in comparison.rows} if comparison is not None else {}
+    return tuple(known.get(measure) for measure in MEASURES)
+
+
+def words_of(stack: Iterable[dict[str, str]]) -> Iterator[str]:
+    """``ID=VALUE``, or ``ID`` for a tunable's good value."""
+    for one in stack:
+        ident = one.get("id", "")
+        yield f"{ident}={one['value']}" if one.get("value") else ident

@@ -1,0 +1,208 @@
+"""Proves a course: its files, its marks, and on recorded hosts that each check of a tunable fails before the change and
+passes after it. The same code decides in a walk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from jitter_workshop.course import proof
+from jitter_workshop.course.loader import Reading, read_course
+from jitter_workshop.course.places import Places
+from jitter_workshop.course.problems import MAX_PROBLEMS, Problem, Problems
+from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
+from jitter_workshop.flow.host_ops.settings import Seen, look_at_settings, planned
+from jitter_workshop.flow.measuring import resolve
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.recorded_runs import FILE, misfits, read_recorded
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.spec import Pacing, WorkloadName
+from jitter_workshop.model.text import clean
+from jitter_workshop.tuning.tunables import registry
+
+BEFORE, AFTER = "recording", "recording_after"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What ``lessons check`` found. ``chapters``: how many were proved. ``unlisted``: folders that look like chapters
+    and that course.toml does not name."""
+
+    problems: tuple[Problem, ...]
+    chapters: int
+    unlisted: tuple[str, ...] = ()
+
+
+def check(course_dir: Path | None) -> Checked:
+    """Every mistake in a course, those in its files first. Raises LessonError when there is no such folder."""
+    reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
+    found = list(reading.problems.found)
+    if len(found) < MAX_PROBLEMS:
+        for folder, chapter in reading.chapters:
+            found += _Chapter(reading.base, folder, chapter, "" if course_dir is None else str(course_dir)).problems()
+        found += _recorded_runs(reading, course_dir)
+    return Checked(tuple(found[:MAX_PROBLEMS]), len(reading.chapters), _unlisted(reading))
+
+
+def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Problem]:
+    """Recorded runs that cannot be read, and those that no chapter shows."""
+    problems = Problems()
+    recorded = read_recorded(assets() if course_dir is None else course_dir, problems)
+    yield from problems.found
+    if reading.course is not None:
+        for line, message in misfits({c.id: c for c in reading.course.chapters}, recorded):
+            yield Problem(FILE, line, message)
+
+
+class _Chapter:
+    """One well-formed chapter on trial."""
+
+    def __init__(self, base: Path, folder: str, chapter: Chapter, course_dir: str) -> None:
+        self._chapter = chapter
+        self._course_dir = course_dir
+        self._places = Places(base, folder)
+
+    def problems(self) -> Iterator[Problem]:
+        for flaw in proof.flaws(self._chapter):
+            yield self._problem(flaw.message, *flaw.where)
+        yield from self._not_measured()
+        wrong = list(self._no_values())
+        yield from wrong
+        yield from self._boot()
+        seen: dict[str, Seen] = {}
+        for key in (BEFORE, AFTER):
+            try:
+                yield from self._read(key, seen, look=not wrong)
+            except WorkshopError as error:
+                yield self._problem(f"{self._name(key)}: {error.sentence()}", key)
+        if len(seen) == 2:
+            refused = self._refused(seen)
+            for word, said in refused.items():
+                yield self._problem(said, "tunables", word=word)
+            not_asked = {word.partition("=")[0] for word in refused}
+            yield from self._before_and_after(seen[BEFORE], seen[AFTER], not_asked)
+
+    def _problem(self, message: str, *where: str | int, word: str = "") -> Problem:
+        return Problem(self._places.file, self._places.line(*where, word=word), clean(message, 300))
+
+    def _name(self, key: str) -> str:
+        name: str = getattr(self._chapter, key)
+        return name
+
+    def _not_measured(self) -> Iterator[Problem]:
+        """Runs that every host refuses: no mark of theirs is ever earned."""
+        for n, measurement in enumerate(self._chapter.measurements):
+            request = MeasureRequest(
+                workload=cast(WorkloadName, measurement.workload),
+                preset=measurement.preset,
+                placement=measurement.placement,
+                noise=measurement.noise,
+                sched_priority=measurement.sched_priority,
+                pacing=cast("Pacing | None", measurement.pacing),
+                duration_s=measurement.duration_s,
+                duty=measurement.duty,
+            )
+            try:
+                resolve.check(request)
+                resolve.blocks(request)
+            except UsageError as error:
+                words = f"'{measurement.slot}' can never be measured: {error.sentence()}"
+                yield self._problem(words, "measurement", n)
+
+    def _no_values(self) -> Iterator[Problem]:
+        """Values where none is taken."""
+        for word in self._chapter.tunables:
+            try:
+                registry.parse_wanted([word])
+            except UsageError as error:
+                yield self._problem(error.sentence(), "tunables", word=word)
+
+    def _boot(self) -> Iterator[Problem]:
+        """``reboot`` says what the tunables need: the walk waits for a reboot, or does not."""
+        whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
+        if self._chapter.reboot and "boot" not in whens:
+            yield self._problem("reboot = true, and none of the chapter's tunables is a boot parameter", "reboot")
+        if "boot" in whens and not self._chapter.reboot:
+            yield self._problem("boot parameters take effect with the next boot: say reboot = true", "tunables")
+
+    def _read(self, key: str, seen: dict[str, Seen], *, look: bool) -> Iterator[Problem]:
+        """Find and read a recording; with ``look`` also what the chapter's tunables say there."""
+        name = self._name(key)
+        if not name:
+            return
+        root = recorded_host(name, self._course_dir)
+        topology = read_topology(root)
+        if not topology.online:
+            yield self._problem(f"{name}: it is no recorded host: no CPU of it can be read", key)
+        elif self._chapter.tunables and look:
+            seen[key] = look_at_settings(root, self._chapter, topology)
+
+    def _refused(self, seen: dict[str, Seen]) -> dict[str, str]:
+        """Words with values that a tunable does not take on a recording, with what it says of them."""
+        said: dict[str, str] = {}
+        for word in self._chapter.tunables:
+            for key, there in seen.items():
+                try:
+                    planned(there, [word])
+                except UsageError as error:
+                    said.setdefault(word, f"on {self._name(key)}: {error.sentence()}")
+        return said
+
+    def _before_and_after(self, before: Seen, after: Seen, leave_out: set[str]) -> Iterator[Problem]:
+        first, then = before.settled(), after.settled()
+        at_first, at_last = self._chapter.recording, self._chapter.recording_after
+        for n, check in enumerate(self._chapter.checks):
+            ident = check.tunable
+            if ident is None or ident in leave_out:
+                continue
+            where = ("check", n, "tunable")
+            if ident not in first and ident not in then:
+                both = f"neither {at_first} nor {at_last} has it: {_reason(before, ident)}"
+                yield self._problem(f"{ident} cannot be checked: {both}", *where)
+                continue
+            if first.get(ident, True):
+                what = _words(before, ident) if ident in first else f"it is not there: {_reason(before, ident)}"
+                yield self._problem(f"{ident} must be to improve before the change; on {at_first} {what}", *where)
+            elif registry.find(ident).when != "boot" and (why := self._nothing_planned(before, ident)):
+                yield self._problem(f"{ident}: applying changes nothing on {at_first}: {why}", *where)
+            if not then.get(ident, False):
+                what = _words(after, ident) if ident in then else f"it is not there: {_reason(after, ident)}"
+                yield self._problem(f"{ident} must be good after the change; on {at_last} {what}", *where)
+
+    def _nothing_planned(self, seen: Seen, ident: str) -> str:
+        """Why the chapter's plan has no write for a tunable, "" where it has. A boot parameter is written only where
+        the boot loader's files are, which no recording of a machine started from outside has."""
+        drawn = planned(seen, [word for word in self._chapter.tunables if word.partition("=")[0] == ident])
+        return "" if drawn.changes else "; ".join(one.reason for one in drawn.skipped) or "nothing is to be written"
+
+
+def _words(seen: Seen, ident: str) -> str:
+    """What a host says of a tunable, for a sentence."""
+    word = next((word for word in seen.asked if word.partition("=")[0] == ident), "")
+    if word:
+        changes = len(planned(seen, [word]).changes)
+        writes = "write" if changes == 1 else "writes"
+        return f"{word} would need {changes} {writes}" if changes else f"nothing is to be written for {word}"
+    check = next(c for c in seen.checks if c.id == ident)
+    state = {"ok": "it is good already", "improve": "it is still to improve"}.get(check.state, "there is nothing to do")
+    return f"{state}: {check.value if check.value is not None else check.reason}"
+
+
+def _reason(seen: Seen, ident: str) -> str:
+    return next(c.reason for c in seen.checks if c.id == ident)
+
+
+def _unlisted(reading: Reading) -> tuple[str, ...]:
+    """Folders with a lesson.toml that course.toml does not name; () where course.toml itself is not understood."""
+    if reading.course is None:
+        return ()
+    listed = {folder for folder, _ in reading.chapters}
+    try:
+        there = sorted(path.parent.name for path in reading.base.glob("*/lesson.toml"))
+    except OSError:
+        return ()
+    return tuple(name for name in there if name not in listed and not name.startswith("."))

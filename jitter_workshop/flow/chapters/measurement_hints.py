@@ -1,0 +1,40 @@
+"""What a learner is told before a step is measured."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.model.run import Run
+from jitter_workshop.stats.scale import nice_ns
+
+QUIET_NS = 10_000
+"""A baseline whose p99.99 lies below this has little to teach: a thief is offered."""
+
+WITHOUT_SETTINGS = (
+    "This chapter's settings do not stand: what is measured now is the host without them. 'apply' sets them."
+)
+
+
+def thief_offered(run: Run | None) -> str:
+    """A sentence that offers to wake a thief where the run of a ring is quiet, else ""."""
+    if run is None or run.workload != "ring":
+        return ""  # of hundreds of millions of readings p99.99 is always short
+    summary = run.histograms.get(run.main_histogram)
+    value = summary.percentiles.get("99.99") if summary else None
+    if value is None or value >= QUIET_NS:
+        return ""
+    return (
+        f"This host is quiet already: p99.99 is {nice_ns(value)}. Shall a thief be woken for this chapter? "
+        "Spinners, one thread a CPU, are busy for 3 ms and asleep for 30; they stop with the run."
+    )
+
+
+def other_workload(asked: str, taken: str, room: Room) -> str:
+    """Why another workload than the lesson's is measured, "" where it is the same."""
+    if asked == taken:
+        return ""
+    if room.cpus >= 2:
+        return f"The run before was of {taken}, so {taken} measures again, instead of the {asked}."
+    said = f"The {asked} needs two CPUs: the loop {taken} measures instead of it."
+    if not room.walled:
+        return said
+    return f"{said} While CPU {room.isolated} is isolated, a run has one: give that back first to measure the {asked}."

@@ -1,0 +1,100 @@
+"""What a learner did against a hidden noise, and whether it helped: quiet, beside the noise, with the cure in place.
+
+By the traces where there are any: they tell the noise from everybody else. Without them three single runs are
+described: the share that is gone is of what the noise added to the stolen time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Weighed
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import CureView
+from jitter_workshop.stats.comparison import compare
+from jitter_workshop.stats.scale import nice_ns
+
+LABEL = "with the cure"
+
+_PLAIN_TO_SEE = 1.25
+"""Below this many times the quiet run's stolen time a noise does not stand out: two quiet runs differ by as much."""
+_SOME = 0.25
+_GONE, _LESS = 0.1, 0.6
+_BY_ONE_RUN = "by one run of each: another pair may say otherwise."
+
+
+def request(walk: Walk, cpu: int | None = None) -> MeasureRequest:
+    """The run beside the noise once more, with the cure in place. ``cpu``: another one for the measured thread, where
+    that is the cure. Raises what ``Walk.request`` raises."""
+    return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
+
+
+def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
+    """The CPUs to which the measured thread could step aside."""
+    used = beside.placement.sampler if beside is not None else None
+    return tuple(cpu for cpu in allowed if cpu != used)
+
+
+def gone(seen: Weighed) -> bool:
+    """Does the noise take next to nothing any more?"""
+    return seen.beside_ns > 0 and seen.now_ns <= _GONE * seen.beside_ns
+
+
+def weighed(took: Sequence[float | None]) -> Weighed | None:
+    """Of what was found beside the noise and with the cure; None where one of them is not known."""
+    known = [ns for ns in took if ns is not None]
+    return Weighed(*known) if len(known) == 2 else None
+
+
+def view(walk: Walk) -> CureView | None:
+    """The three runs beside each other, with what their traces weighed; None before there are three that compare."""
+    quiet, beside, treated = (walk.run_in(slot) for slot in ("measure", "again", TREATED))
+    if quiet is None or beside is None or treated is None:
+        return None
+    first, second = compare(quiet, beside), compare(quiet, treated)
+    if not first.comparable or not second.comparable:
+        return None
+    after = {row.measure: row.b for row in second.rows}
+    rows = tuple((row.measure, row.a, row.b, after[row.measure]) for row in first.rows if row.measure in after)
+    return CureView(rows, _in_words(quiet, beside, treated, walk.progress.weighed.get(treated.id)))
+
+
+def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> str:
+    before, during, after = (run.stalls.stolen_ns_per_second for run in (quiet, beside, treated))
+    elsewhere = treated.placement.sampler != beside.placement.sampler
+    where = f" CPU {treated.placement.sampler} may be quieter or busier by itself." if elsewhere else ""
+    said = f"Stolen a second: {nice_ns(before)} quiet, {nice_ns(during)} beside the noise, {nice_ns(after)} now."
+    if seen is not None and seen.beside_ns > 0:
+        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)}, and now takes {nice_ns(seen.now_ns)}"
+        return f"{said} {by_name}: {_verdict(seen)}{where}"
+    if lacking := _untraced(quiet, beside, treated):
+        return f"{said} {lacking} By this nothing can be told of a cure.{where}"
+    if during < before * _PLAIN_TO_SEE or during <= before:
+        return f"{said} Beside the noise hardly more than without it: by this nothing can be told of a cure.{where}"
+    share = (during - after) / (during - before)
+    if share >= _SOME:
+        return f"{said} {100 * min(share, 1.0):.0f} % of what came with the noise is gone, {_BY_ONE_RUN}{where}"
+    return f"{said} No less than beside the noise: it did not help, or somebody else came, {_BY_ONE_RUN}{where}"
+
+
+def _untraced(*runs: Run) -> str:
+    """Which of the runs were made without the trace that the others have, for tracing takes time, too; "" where they
+    are all alike."""
+    without = [run for run in runs if run.counters is not None]
+    if not without or len(without) == len(runs):
+        return ""
+    names = " and ".join(f"'{clean(run.label, 40)}'" for run in without)
+    why = clean(without[-1].counters.why_no_trace, 200) if without[-1].counters is not None else ""
+    return f"No trace was made of {names} ({why}), and tracing takes time by itself."
+
+
+def _verdict(seen: Weighed) -> str:
+    if gone(seen):
+        return "the cure helped."
+    return "it helped in part." if seen.now_ns <= _LESS * seen.beside_ns else "it did not help."

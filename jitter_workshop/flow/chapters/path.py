@@ -1,0 +1,127 @@
+"""The path for a host: chapters with something to do here first, each with what has been done and what comes next."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jitter_workshop.flow.chapters.steps import current_step
+from jitter_workshop.flow.host_ops.recordings import Recordings
+from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.model.walk import PathEntry
+
+
+def reason_not_here(chapter: Chapter, room: Room, recorded: bool, missing: str = "") -> str:
+    """Why a chapter cannot be done on this host, or "". ``missing``: why this host has none of its tunables."""
+    if recorded:
+        return "a recorded host can be looked at, not measured"
+    if missing:
+        return missing
+    if room.cpus < chapter.hot_cpus:
+        short = f"needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
+        return f"{short} while CPU {room.isolated} is isolated: give that back first" if room.walled else short
+    return ""
+
+
+def is_rehearsed(chapter: Chapter, reason: str, recorded: bool) -> bool:
+    """Whether a chapter is taught on a recording: its own, or the recorded host the workshop was given. ``reason``:
+    why it cannot be done on this host."""
+    return bool(reason) and (recorded or bool(chapter.recording))
+
+
+def entry(
+    chapter: Chapter,
+    progress: ChapterProgress,
+    guess: bool | None,
+    room: Room,
+    recorded: bool,
+    missing: str = "",
+    recordings: Recordings | None = None,
+) -> PathEntry:
+    """One line of the path. ``guess``: was the prediction near (of a hunt: was one won), None = nothing to say.
+    ``missing``: see :func:`reason_not_here`. ``recordings``: the course's, which are looked at only where the chapter
+    is taught on them; None leaves them alone."""
+    reason = reason_not_here(chapter, room, recorded, missing)
+    rehearsed = is_rehearsed(chapter, reason, recorded)
+    if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
+        reason, rehearsed = f"{unreadable}; {reason}", False
+    return PathEntry(
+        chapter_id=chapter.id,
+        title=chapter.title,
+        summary=chapter.summary,
+        minutes=chapter.minutes,
+        here=not reason,
+        reason=reason,
+        next_step=current_step(chapter, progress),
+        started=progress != ChapterProgress(),
+        done=progress.done,
+        setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
+        curve=progress.marks.get("curve", False),
+        guess=guess,
+        rehearsed=rehearsed,
+    )
+
+
+def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
+    """What can be done here first, then what is taught on a recording, then the rest; each group in teaching order.
+    ``entries``: the whole course in its order, by which they are numbered. ``of_class``: the chapters of a class, in
+    its order, none for all; what it leaves out comes last."""
+    entries = tuple(dataclasses.replace(e, number=n) for n, e in enumerate(entries, 1))
+    if not of_class:
+        return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed)))
+    place = {ident: number for number, ident in enumerate(of_class)}
+    marked = (dataclasses.replace(e, in_class=e.chapter_id in place) for e in entries)
+    return tuple(
+        sorted(marked, key=lambda e: (not e.in_class, not e.here, not e.rehearsed, place.get(e.chapter_id, 0)))
+    )
+
+
+_State = Literal["here", "recording", "neither", "left_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class PathGroup:
+    """Chapters in one state: ``here``, on a ``recording``, or ``neither``; ``left_out`` by the class. ``entries``:
+    (place in the path, chapter). ``reason``: why not here, where it is one for all of several, else ""."""
+
+    state: _State
+    entries: tuple[tuple[int, PathEntry], ...]
+    reason: str
+
+
+def in_groups(path: Sequence[PathEntry]) -> tuple[PathGroup, ...]:
+    """The groups that are not empty, in the order of the path."""
+    found: list[PathGroup] = []
+    states: tuple[_State, ...] = ("here", "recording", "neither", "left_out")
+    for state in states:
+        entries = tuple((n, e) for n, e in enumerate(path) if _state(e) == state)
+        reasons = {e.reason for _, e in entries}
+        shared = next(iter(reasons)) if len(entries) > 1 and len(reasons) == 1 else ""
+        if entries:
+            found.append(PathGroup(state, entries, shared))
+    return tuple(found)
+
+
+def _state(entry: PathEntry) -> _State:
+    if not entry.in_class:
+        return "left_out"
+    return "here" if entry.here else "recording" if entry.rehearsed else "neither"
+
+
+def next_entry(
+    path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
+) -> PathEntry | None:
+    """Where Enter goes: the chapter one is in while it is unfinished, else the first unfinished one after it (round
+    the end of the path). What can be done here comes first, then what is taught on a recording; None when both are
+    done."""
+    ours = [e for e in path if e.in_class and not e.done]
+    unfinished = [e for e in ours if e.here] or [e for e in ours if e.rehearsed]
+    if not unfinished:
+        return None
+    order = list(dict.fromkeys((*of_class, *(c.id for c in course.chapters))))
+    start = order.index(current) if current in order else 0
+    return min(unfinished, key=lambda e: (order.index(e.chapter_id) - start) % len(order))

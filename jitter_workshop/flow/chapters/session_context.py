@@ -1,0 +1,227 @@
+"""What a learner works with: an open session, this host as it was when the workshop opened, and the curves so far."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jitter_workshop import paths
+from jitter_workshop.course.locate import BUILTIN_ID
+from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.classes.classview import ClassView, open_view
+from jitter_workshop.flow.classes.posting import Poster
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.host_ops.hotcpus import class_cpus
+from jitter_workshop.flow.measuring.isolated_set import Room, room, with_allowed
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import ChapterProgress, Session
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.session.store import OpenSession
+from jitter_workshop.tuning.journal import stack
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.measuring.measure import MeasureRequest
+
+
+@dataclass(slots=True)
+class Desk:
+    """Shared by the workshop and the walks through its chapters. ``topology`` and ``host`` are read again, by
+    ``look``, when it has changed something.
+
+    ``notices`` grows when something goes wrong that the learner must know but that need not stop them, such as
+    progress that could not be stored.
+    """
+
+    handle: OpenSession
+    root: HostRoot
+    host: HostSummary
+    topology: Topology
+    notices: list[str] = field(default_factory=list)
+    hands: Hands = field(default_factory=Hands)
+    course_dir: str = ""
+    course_id: str = BUILTIN_ID
+    look: Callable[[HostRoot], tuple[Topology, HostSummary]] = field(default_factory=lambda: look_at)
+    _room: Room | None = None
+    _stood: tuple[dict[str, str], ...] | None = None
+    _unsaved: Session | None = None
+    _curves: dict[str, PercentileCurve] = field(default_factory=dict)
+    _runs: dict[str, Run] = field(default_factory=dict)
+    class_view: ClassView | None = None
+    """On a class host: whose turn it is, and where the instructor is."""
+    poster: Poster | None = None
+    """On a class host: who posts this session to its board."""
+
+    def __post_init__(self) -> None:
+        self.hands.diary = Diary(self.handle, self.root)
+        if not self.root.recorded and Path(paths.CLASS_FILE).exists():
+            self.class_view = open_view(self.hands)
+            self.poster = Poster(self.handle) if self.class_view is not None else None
+
+    def of_class(self, request: MeasureRequest) -> MeasureRequest:
+        """A quick run as long as the class has it, on a class host."""
+        if self.class_view is None or request.preset != "quick":
+            return request
+        return dataclasses.replace(request, preset=self.class_view.host.described.preset)
+
+    @property
+    def session(self) -> Session:
+        """The session as it is on disk, with the progress that could not be stored on top."""
+        if self._unsaved is None:
+            return self.handle.session
+        return dataclasses.replace(
+            self.handle.session,
+            chapters=self._unsaved.chapters,
+            current_chapter=self._unsaved.current_chapter,
+            stack=self._unsaved.stack,
+            course=self._unsaved.course,
+        )
+
+    def save(self, session: Session) -> None:
+        """Store progress; where that fails go on in memory and say so once. On a class host its board is told."""
+        try:
+            self.handle.save(session)
+            self._unsaved = None
+        except SessionError as error:
+            if self._unsaved is None:
+                self.notices.append(f"Progress is not kept: {error.sentence()}.")
+            self._unsaved = session
+        self.tell_board()
+
+    def note_stack(self, given_back: Collection[str] | None = ()) -> None:
+        """Write down in the session what stands on this host now, and still what it had applied before and does not
+        stand any more, so that it can be applied again: but for ``given_back`` (ids; None = everything)."""
+        standing = self.standing()
+        ids = {one["id"] for one in standing}
+        before = () if given_back is None else self.session.stack
+        kept = tuple(one for one in before if one["id"] not in ids and one["id"] not in (given_back or ()))
+        self.save(dataclasses.replace(self.session, stack=(*kept, *standing)))
+        self.look_again()
+
+    def standing(self) -> tuple[dict[str, str], ...]:
+        """What stands on this host by this tool, read now. Where that is not what stood before (a lease ran out, or
+        another terminal gave it back) the host is read again, too."""
+        found = stack(self.root)
+        if self._stood is not None and found != self._stood:
+            self.look_again()
+        self._stood = found
+        return found
+
+    def leave(self) -> RestoreResult:
+        """Give back what is leased, and keep what the host's status is then. Never raises."""
+        result = self.hands.close()
+        self.hands.diary.end()
+        if self.poster is not None:
+            self.poster.close()
+        if self.hands.diary.trouble:
+            self.notices.append(f"{self.hands.diary.trouble}.")
+        return result
+
+    def look_again(self) -> None:
+        """Read the host now, whoever changed it: another terminal may have isolated a CPU, or given one back."""
+        self.topology, self.host = self.look(self.root)
+        self._room = None
+
+    @property
+    def room(self) -> Room:
+        """How many CPUs one run may use."""
+        if self._room is None:
+            self._room = room(self.root, self.topology)
+        return self._room
+
+    def progress(self, chapter_id: str) -> ChapterProgress:
+        return progress_of(self.session, self.course_id, chapter_id)
+
+    def save_progress(self, chapter_id: str, progress: ChapterProgress, *, entered: bool = True) -> None:
+        """``entered``: it becomes the chapter that one is in."""
+        session = self.session
+        chapters = {**session.chapters, key_of(self.course_id, chapter_id): progress}
+        session = dataclasses.replace(session, chapters=chapters)
+        if entered:
+            session = dataclasses.replace(session, course=self.course_id, current_chapter=chapter_id)
+        self.save(session)
+
+    def remember(self, run: Run) -> None:
+        """Know a run that may not be on disk (a full disk loses the file, not what is on the screen)."""
+        self._runs[run.id] = run
+        self.tell_board()
+
+    def run(self, run_id: str) -> Run | None:
+        """A run of this session by its exact id; None when it is gone."""
+        if run_id in self._runs:
+            return self._runs[run_id]
+        return next((run for run in self.handle.runs() if run.id == run_id), None)
+
+    def runs(self) -> tuple[Run, ...]:
+        """All runs of the session, oldest first, and those of now that could not be stored."""
+        stored = self.handle.runs()
+        known = {run.id for run in stored}
+        return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
+
+    def curve(self, run: Run) -> RunCurve | None:
+        """The curve of a run's main histogram; None where the run has none."""
+        if run.id not in self._curves:
+            curve = self._curve(run)
+            if curve is None:
+                return None
+            self._curves[run.id] = curve
+        return RunCurve(key=run.id, label=run.label or run.id, curve=self._curves[run.id], run=run)
+
+    def _curve(self, run: Run) -> PercentileCurve | None:
+        if run.id in self._runs and all(run.id != stored.id for stored in self.handle.runs()):
+            # A run of now that could not be stored has no histogram on disk that could be missing: its table stands in.
+            from jitter_workshop.stats.curve import curve_from_summary
+
+            summary = run.histograms.get(run.main_histogram)
+            return curve_from_summary(run.label or run.id, summary) if summary is not None else None
+        try:
+            return self.handle.curve(run)
+        except SessionError:
+            return None
+
+    def curves(self, runs: tuple[Run, ...]) -> tuple[RunCurve, ...]:
+        return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
+
+    def tell_board(self) -> None:
+        """On a class host: something was done, or somebody has come. Never waits."""
+        if self.poster is not None:
+            self.poster.wanted()
+
+
+def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterProgress:
+    """How far a course's chapter is: two courses may have chapters of the same id."""
+    return session.chapters.get(key_of(course_id, chapter_id), ChapterProgress())
+
+
+def current_chapter(session: Session, course_id: str) -> str | None:
+    """The chapter of this course that one is in; None where one is in another course."""
+    return session.current_chapter if (session.course or BUILTIN_ID) == course_id else None
+
+
+def key_of(course_id: str, chapter_id: str) -> str:
+    """Under which a chapter's progress is kept; an id has no slash."""
+    return chapter_id if course_id == BUILTIN_ID else f"{course_id}/{chapter_id}"
+
+
+def recorded_session(host: str) -> str:
+    """The name of the session that the workshop keeps of a recorded host, where none is asked for."""
+    return f"{host} (recorded)"
+
+
+def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
+    """A host as the workshop sees it: on a class host with the hot CPUs, which a turn lets it use."""
+    topology = read_topology(root)
+    of_class = class_cpus(root)
+    if of_class:
+        topology = with_allowed(topology, of_class)
+    return topology, summarise(root, topology)

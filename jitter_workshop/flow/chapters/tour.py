@@ -1,0 +1,87 @@
+"""A first look without a terminal: the host, the path and the progress so far. Nothing is measured, made or locked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jitter_workshop import paths
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.chapters.path import entry, in_order, next_entry
+from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
+from jitter_workshop.flow.chapters.workshop import find_chapter
+from jitter_workshop.flow.host_ops.recordings import Recordings
+from jitter_workshop.flow.host_ops.settings import missing_here
+from jitter_workshop.flow.measuring.isolated_set import room
+from jitter_workshop.flow.measuring.measure import warnings
+from jitter_workshop.flow.turns.classhost import class_chapters
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import host_line
+from jitter_workshop.model.course import Course
+from jitter_workshop.model.session import ChapterProgress, Session
+from jitter_workshop.model.walk import PathEntry
+from jitter_workshop.session.store import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class Tour:
+    """What the plain tour prints. ``session`` is None before the first one."""
+
+    course: Course
+    host_name: str
+    host_line: str
+    notices: tuple[str, ...]
+    session: Session | None
+    path: tuple[PathEntry, ...]
+    next_entry: PathEntry | None
+
+
+def take(session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Tour:
+    """Look around. Raises LessonError for a course with mistakes; a session that is not there (the workshop would make
+    it) or a state folder that cannot be read is a notice."""
+    course = load_course(course_dir)
+    host_root = HostRoot(root)
+    topology, host = look_at(host_root)
+    notices = [] if host_root.recorded else list(warnings(host))
+    session: Session | None = None
+    store = SessionStore(paths.sessions_dir())
+    try:
+        wanted = session_name if session_name is not None else store.current_id()
+        session = store.find(wanted) if wanted is not None else None
+    except SessionError as error:
+        notices.append(f"No progress is shown: {error.sentence()}.")
+    recordings = Recordings(course.source)
+    space = room(host_root, topology)
+    of_class = () if host_root.recorded else class_chapters()
+    path = in_order(
+        tuple(
+            entry(
+                chapter,
+                progress_of(session, course.id, chapter.id) if session is not None else ChapterProgress(),
+                None,
+                space,
+                host_root.recorded,
+                missing_here(host_root, chapter, topology),
+                recordings,
+            )
+            for chapter in course.chapters
+        ),
+        of_class,
+    )
+    current = current_chapter(session, course.id) if session is not None else None
+    return Tour(
+        course=course,
+        host_name=host.name,
+        host_line=host_line(host),
+        notices=tuple(notices),
+        session=session,
+        path=path,
+        next_entry=next_entry(path, course, current, of_class),
+    )
+
+
+def check_chapter(tour: Tour, chapter_id: str | None) -> None:
+    """Refuse an unknown chapter as the workshop itself would."""
+    if chapter_id is not None:
+        find_chapter(tour.course, chapter_id)

@@ -1,0 +1,398 @@
+"""One chapter's loop, with no terminal in it: the screen and the plain walk both drive this.
+
+look → predict → measure → plan → apply → again → compare → explain; a chapter may leave steps out. Every step may be
+revisited; progress is saved at each move.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+
+from jitter_workshop.course.checks import marks
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.flow.attribution.counter_claims import explain_run, unfilled
+from jitter_workshop.flow.chapters import steps as loop
+from jitter_workshop.flow.chapters.chapter_host import HostSide
+from jitter_workshop.flow.chapters.measurement_hints import WITHOUT_SETTINGS, other_workload, thief_offered
+from jitter_workshop.flow.chapters.predictions import outcome
+from jitter_workshop.flow.chapters.session_context import Desk
+from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.omission import further_curves
+from jitter_workshop.flow.measuring.placement_plan import plan_on, request_of
+from jitter_workshop.flow.measuring.published import published_curves, recorded_in
+from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.course import NOISE_KINDS, TREATED, Chapter, StepName
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import ChapterProgress, Prediction
+from jitter_workshop.model.walk import (
+    ApplyView,
+    CompareView,
+    Explanation,
+    Fact,
+    PlanView,
+    PredictionOutcome,
+    RunCurve,
+    SettingChange,
+    StepView,
+)
+
+SLOTS: tuple[StepName, ...] = ("measure", "again")
+
+
+class Walk:
+    """A chapter under way in a session. Created by ``flow.chapters.workshop.Workshop.walk(chapter_id)``."""
+
+    def __init__(self, chapter: Chapter, desk: Desk) -> None:
+        self.chapter = chapter
+        self._desk = desk
+        self._side = HostSide(chapter, desk)
+        self.boots = self._side.boots
+
+    @property
+    def rehearsed(self) -> bool:
+        """Whether the chapter is taught on a recording: then it is looked at and planned there, and nothing is measured
+        or written."""
+        return self._side.rehearsed
+
+    @property
+    def hunts(self) -> bool:
+        """Whether a noise can be hidden in this chapter, for its learner to name."""
+        return self.chapter.hunt and not self.rehearsed
+
+    @property
+    def not_here(self) -> str:
+        """Why it cannot be done on this host, or ""."""
+        return self._side.reason
+
+    @property
+    def recording(self) -> str:
+        """The name of the recording that is shown instead of the workshop's own host, or ""."""
+        return self._side.recording
+
+    @property
+    def progress(self) -> ChapterProgress:
+        """What is saved of this chapter."""
+        return self._desk.progress(self.chapter.id)
+
+    @property
+    def current(self) -> StepName:
+        """The step the learner is at."""
+        return loop.current_step(self.chapter, self.progress)
+
+    def steps(self) -> tuple[StepView, ...]:
+        """All eight steps with their states, for the header."""
+        return loop.views(self.chapter, self.progress, self.rehearsed)
+
+    def page(self, step: StepName) -> str:
+        """The lesson's Markdown for a step ("" where it has none), with what it says besides for a host like this."""
+        page = self.chapter.pages.get(step, "")
+        besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self._side.state]
+        return "\n\n".join(filter(None, [page, *besides]))
+
+    def blocked(self, step: StepName) -> str:
+        """Why a step cannot be entered yet ("measure first"), or ""."""
+        return loop.blocked(self.chapter, self._with_live_runs(), step, self.rehearsed)
+
+    def go(self, step: StepName) -> None:
+        """Enter a step and save. Raises WorkshopError with ``blocked``'s sentence.
+
+        To go from ``apply`` to ``again`` is to agree to the plan.
+        """
+        reason = self.blocked(step)
+        if reason:
+            raise WorkshopError(f"'{step}' has to wait", reason)
+        progress = self.progress
+        here = self.current
+        if here not in progress.seen and loop.step_before(self.chapter, step) == here:
+            progress = dataclasses.replace(progress, seen=(*progress.seen, here))
+        self._save(dataclasses.replace(progress, step=step))
+
+    def next(self) -> StepName | None:
+        """Go to the next step of this chapter; None (and the chapter is done) after the last.
+
+        Raises WorkshopError where the next step has to wait for something.
+        """
+        step = loop.step_after(self.chapter, self.current)
+        if step is not None:
+            self.go(step)
+            return step
+        progress = self.progress
+        seen = progress.seen if self.current in progress.seen else (*progress.seen, self.current)
+        self._save(dataclasses.replace(progress, seen=seen, done=True))
+        return None
+
+    def back(self) -> StepName | None:
+        """Go to the step before; None at the first."""
+        step = loop.step_before(self.chapter, self.current)
+        if step is not None:
+            self._save(dataclasses.replace(self.progress, step=step))
+        return step
+
+    def look(self) -> tuple[Fact, ...]:
+        """What this chapter looks at on this host, read now; on a recording where it is taught on one."""
+        return self._side.look()
+
+    def predict(self, prediction: Prediction) -> None:
+        """Keep the learner's prediction (kept once the run it is about exists: then it can no longer change).
+
+        Raises UsageError for an answer that the lesson does not have, or when it comes too late.
+        """
+        task = self.chapter.prediction
+        if task is None:
+            raise UsageError("this chapter asks for no prediction")
+        if self.run_in(task.slot) is not None:
+            raise UsageError("the run is already measured", "a guess counts only before one knows")
+        if task.slot is None and self.progress.prediction is not None:
+            raise UsageError("it is answered already", "a guess counts only before one knows")
+        if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
+            raise UsageError("that is none of the answers", f"they are {', '.join(a.id for a in task.answers)}")
+        if task.kind == "mark":
+            if prediction.value_ns is None or not 1 <= prediction.value_ns <= 60_000_000_000:
+                raise UsageError("a mark is a time between 1 ns and 60 s")
+            prediction = dataclasses.replace(prediction, percentile=task.percentile)
+        self._save(dataclasses.replace(self.progress, prediction=prediction))
+
+    def outcome(self) -> PredictionOutcome | None:
+        """What became of the prediction; None before both exist."""
+        task, prediction = self.chapter.prediction, self.progress.prediction
+        if task is None or prediction is None:
+            return None
+        run = self.run_in(task.slot)
+        asked = self.chapter.measurement(task.slot) if task.slot is not None else None
+        if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":
+            text = f"Your guess was about the workload {asked.workload}, and {run.workload} was measured: no judgement."
+            return PredictionOutcome(text, None, "", prediction.value_ns, None)
+        return outcome(task, prediction, run)
+
+    def plan(self) -> PlanView:
+        """Exactly what ``apply`` would change. Raises HostError when this host cannot do it."""
+        if self.chapter.changes == "tunables":
+            return self._side.plan()
+        if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
+            return PlanView((), 0, "This chapter changes nothing.")
+        plan = self._plan_of(self._request("again", self.progress.chosen_cpus, rehearsed=self.rehearsed))
+        if self.rehearsed:
+            plan = dataclasses.replace(plan, text=f"A recorded host: no thread is bound. {plan.text}")
+        return plan
+
+    def apply(self, shown: PlanView | None = None) -> ApplyView:
+        """Make what :meth:`plan` shows, for as long as the workshop is open, and say what the host says then. With
+        ``shown`` its writes are made and no others, whatever the plan would be by now. Raises HostError where root's
+        rights are not to be had, or the chapter is taught on a recording."""
+        view = self._side.apply(shown)
+        progress = self.progress
+        if view.needs_reboot:
+            progress = dataclasses.replace(progress, reboot_from=self._side.boot_id)
+        self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
+        return view
+
+    def undo(self) -> RestoreResult:
+        """Give this chapter's settings back. Raises HostError."""
+        result = self._side.undo()
+        self._mark_again(entered=True)
+        return result
+
+    def given_back(self, tunables: Collection[str]) -> None:
+        """These were given back from outside of the chapter."""
+        ours = {word.partition("=")[0] for word in self.chapter.tunables}
+        if not ours.isdisjoint(tunables) and self.progress != ChapterProgress():
+            self._mark_again(entered=False)
+
+    def _mark_again(self, *, entered: bool) -> None:
+        """After something was given back: the marks say what the host says now."""
+        progress = dataclasses.replace(self.progress, reboot_from=self.progress.reboot_from if self.applied else None)
+        progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
+        self._desk.save_progress(self.chapter.id, progress, entered=entered)
+
+    @property
+    def applied(self) -> bool:
+        """Whether something of this chapter's stands on this host by this tool."""
+        return self._side.applied
+
+    @property
+    def awaits_reboot(self) -> bool:
+        """Whether this chapter's boot parameters are written and this host was not rebooted since."""
+        return self.progress.reboot_from is not None and self.progress.reboot_from == self._side.boot_id
+
+    def rebooted(self) -> str:
+        """What a reboot that this chapter waited for has brought, in a sentence; "" where it waits for none."""
+        waiting = self.progress.reboot_from
+        if waiting is None:
+            return ""
+        if self.awaits_reboot:
+            return "Its boot parameters are written: reboot, then start the workshop again."
+        settled, told = self.boots.told(self._side.settled())
+        marked = {**self.progress.marks, "setting": settled}
+        self._save(dataclasses.replace(self.progress, marks=marked, reboot_from=None))
+        return told
+
+    def settings_compared(self) -> tuple[SettingChange, ...]:
+        """The chapter's tunables before and after, on the recordings that it is taught on; () elsewhere."""
+        return self._side.compared()
+
+    def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
+        """The learner's own placement for ``again`` (all None = back to auto). Raises HostError when impossible."""
+        given = {"producer": producer, "accumulator": accumulator, "journaller": journaller}
+        chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
+        if chosen and self.chapter.changes != "placement":
+            raise UsageError("this chapter leaves the placement alone")
+        if len(set(chosen.values())) < len(chosen):
+            raise HostError("two threads cannot have the same CPU", "they wait for each other: give each its own")
+        try:
+            self._plan_of(self._request("again", chosen, rehearsed=self.rehearsed))
+        except UsageError as error:
+            raise HostError(error.message, error.advice) from error
+        self._save(dataclasses.replace(self.progress, chosen_cpus=chosen))
+
+    def request(self, slot: StepName) -> MeasureRequest:
+        """The measurement of a slot (``measure`` or ``again``) as this host can make it.
+
+        Where only one CPU may be used the ring cannot run; the clock loop ``spin`` takes its place. Raises UsageError
+        for a slot that the chapter does not measure, HostError where the chapter cannot be done here.
+        """
+        return self._desk.of_class(self._request(slot, self.progress.chosen_cpus))
+
+    def record(self, slot: str, run: Run) -> None:
+        """Keep a finished run in a slot; sets marks and saves. A run that was cut short fills no slot."""
+        self._desk.remember(run)
+        if not run.complete:
+            return
+        progress = self.progress
+        runs = {**progress.runs, slot: run.id}
+        progress = dataclasses.replace(progress, runs=runs)
+        earned = self._marks(progress)
+        if progress.marks.get("setting") and self.chapter.changes == "tunables":
+            earned["setting"] = True  # it was verified; only giving it back in this chapter takes the mark away
+        self._save(dataclasses.replace(progress, marks={**progress.marks, **earned}))
+
+    def _marks(self, progress: ChapterProgress) -> dict[str, bool]:
+        known = {s: r for s, ident in progress.runs.items() if (r := self._desk.run(ident)) is not None}
+        return marks(self.chapter, known, self._side.settled() if self.chapter.tunables else None)
+
+    def measures(self, step: StepName) -> bool:
+        """Whether a step has something to measure here."""
+        return step in SLOTS and self.chapter.measurement(step) is not None and not self.rehearsed
+
+    def run_in(self, slot: str | None) -> Run | None:
+        """The run kept in a slot."""
+        if slot is None:
+            return None
+        ident = self.progress.runs.get(slot)
+        return self._desk.run(ident) if ident else None
+
+    def curves(self, published: bool = False) -> tuple[RunCurve, ...]:
+        """The curves of this chapter, newest last; with the published ones of 2015 in front when asked for."""
+        runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
+        own = self._desk.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
+        first = self.run_in("measure") if "omission" in self.chapter.evidence else None
+        if first is not None:
+            own = (*own, *further_curves(self._desk.handle, first))
+        return (*published_curves(), *own) if published else own
+
+    def warning(self, step: StepName) -> str:
+        """What is to be known before a step is measured; "" for nothing."""
+        return " ".join(filter(None, (self._other_workload(step), self._without_settings(step))))
+
+    def _other_workload(self, step: StepName) -> str:
+        asked = self.chapter.measurement(step)
+        due = self.measures(step) and self.run_in(step) is None and not self._side.reason
+        return (
+            other_workload(asked.workload, self._request(step, {}).workload, self._desk.room) if asked and due else ""
+        )
+
+    def _without_settings(self, step: StepName) -> str:
+        settled = self.rehearsed or self.run_in("again") is not None or self._stands(step)
+        return "" if settled else WITHOUT_SETTINGS
+
+    def _stands(self, step: StepName) -> bool:
+        """Whether what a step is to be measured under is in effect."""
+        if step != "again" or self.chapter.changes != "tunables":
+            return True
+        return (self.applied and not self.awaits_reboot) or self._side.state == "good"
+
+    def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
+        """What stands in a step of a rehearsed chapter for runs of one's own: curves of another machine, and which that
+        was; ((), "") elsewhere and where there are none."""
+        desk = self._desk
+        return recorded_in(step, self.chapter, desk.course_dir, desk.course_id) if self.rehearsed else ((), "")
+
+    def offer_noise(self) -> str:
+        """A sentence offering to wake a thief, where the baseline is already quiet (p99.99 < 10 µs); else ""."""
+        if self.progress.noise or any(m.noise for m in self.chapter.measurements):
+            return ""
+        return thief_offered(self.run_in("measure"))
+
+    def accept_noise(self, wake: bool = True) -> None:
+        """Wake the thief for this chapter's runs (or let it sleep again). Both runs have to be made in the same way, so
+        those that exist leave their slots (they stay in the session) and the chapter goes back to ``measure``."""
+        noise = NOISE_KINDS[0] if wake else None
+        self._save(dataclasses.replace(self.progress, noise=noise, runs={}, marks={}, step="measure", done=False))
+
+    def compare(self) -> CompareView | None:
+        """``measure`` against ``again``; None until both exist."""
+        first, second = self.run_in("measure"), self.run_in("again")
+        if first is None or second is None:
+            return None
+        view = compare_runs(first, second)
+        # Where all was good already nothing had to be applied.
+        good = bool(self.chapter.tunables) and self._side.state == "good" and not self.applied
+        strayed = () if good else stack_notes(self.chapter, first, second)
+        return dataclasses.replace(view, headline=" ".join([*strayed, view.headline]))
+
+    def explain(self, slot: str | None = None) -> Explanation | None:
+        """Evidence of the newest run of this chapter, or of the one in ``slot``; None before there is one."""
+        runs = [r for s in ((slot,) if slot else (*SLOTS, TREATED)) if (r := self.run_in(s)) is not None]
+        run = max(runs, key=lambda r: r.started_at, default=None)
+        if run is None:
+            return None
+        drawn = self._desk.curve(run)
+        return explain_run(self.chapter, run, drawn.curve if drawn else None)
+
+    def by_hand(self) -> tuple[tuple[str, str], ...]:
+        """The commands that show the same by hand, and why; without a run their placeholders are in capitals."""
+        explanation = self.explain()
+        return explanation.by_hand if explanation is not None else unfilled(self.chapter)
+
+    def hint(self) -> str | None:
+        """The next hint (remembered), or None when there are no more."""
+        shown = self.progress.hints
+        if shown >= len(self.chapter.hints):
+            return None
+        self._save(dataclasses.replace(self.progress, hints=shown + 1))
+        return self.chapter.hints[shown]
+
+    def hints_shown(self) -> tuple[str, ...]:
+        """The hints that were asked for so far."""
+        return self.chapter.hints[: self.progress.hints]
+
+    def restart(self) -> None:
+        """Begin the chapter anew: step, guess, slots and marks are forgotten, the runs stay in the session."""
+        self._save(ChapterProgress(step=self.chapter.steps[0]))
+
+    def _save(self, progress: ChapterProgress) -> None:
+        self._desk.save_progress(self.chapter.id, progress)
+
+    def _with_live_runs(self) -> ChapterProgress:
+        """Progress without slots whose run was removed meanwhile."""
+        live = {slot: ident for slot, ident in self.progress.runs.items() if self._desk.run(ident) is not None}
+        return dataclasses.replace(self.progress, runs=live)
+
+    def _plan_of(self, request: MeasureRequest) -> PlanView:
+        root, topology, host = self._side.machine()
+        return plan_on(root, topology, request, CpuSet(host.isolated))
+
+    def _request(self, slot: StepName, chosen: dict[str, int], *, rehearsed: bool = False) -> MeasureRequest:
+        """``rehearsed``: only to be planned, on a recording."""
+        measurement = self.chapter.measurement(slot)
+        if measurement is None:
+            raise UsageError(f"this chapter measures nothing in its step '{slot}'")
+        reason = self._side.reason
+        if reason and not rehearsed:
+            raise HostError(f"{self.chapter.title} cannot be measured here", reason)
+        cpus = len(self._side.machine()[1].allowed) if rehearsed else self._desk.room.cpus
+        wanted = chosen if slot == "again" and measurement.placement != "none" else {}
+        request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"), self.chapter.hunt)
+        return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")

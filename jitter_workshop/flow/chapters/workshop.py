@@ -1,0 +1,333 @@
+"""The workshop as one object: a session, a course and this host."""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from jitter_workshop import paths
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import HostError, SessionError, UsageError
+from jitter_workshop.flow.attribution.causes import Progress, unheard
+from jitter_workshop.flow.attribution.explaining import explained
+from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
+from jitter_workshop.flow.chapters.hunting import caught
+from jitter_workshop.flow.chapters.path import entry, in_order, next_entry
+from jitter_workshop.flow.chapters.session_context import Desk, current_chapter, look_at, recorded_session
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop_hunts import Hunts
+from jitter_workshop.flow.classes.classview import ClassView
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.findings import Findings, find
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot
+from jitter_workshop.flow.host_ops.recordings import Recordings
+from jitter_workshop.flow.host_ops.settings import Seen, missing_here, plan_view, planned
+from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.published import imported_curves, published_curves
+from jitter_workshop.flow.turns.classhost import kept_turn
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import host_line
+from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.observe import RunObserver
+from jitter_workshop.model.run import Run, apart_from_proofs
+from jitter_workshop.model.session import Session
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
+from jitter_workshop.session.store import SessionStore
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.journal import active, word_of
+
+MOST_STALLS = 40
+"""How many of a run's worst stalls its page of causes has."""
+
+
+class Workshop(Hunts):
+    """Open with ``Workshop.open``; raises WorkshopError when the course or the state folder cannot be used."""
+
+    course: Course
+
+    def __init__(self, course: Course, desk: Desk) -> None:
+        self.course = course
+        self._desk = desk
+        self._without: dict[str, str] = {}
+        self._recordings = Recordings(course.source)
+        self._explained: tuple[str, EvidenceReport | CounterReport] | None = None
+
+    @classmethod
+    def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Workshop:
+        """The session of this name (made on first use), or the current one, or a first one named after host and day.
+
+        ``root`` other than ``/``: a recorded host, which can be looked at. Its session is its own.
+        """
+        course = load_course(course_dir)
+        host_root = HostRoot(root)
+        topology, host = look_at(host_root)
+        store = SessionStore(paths.sessions_dir())
+        name = clean(host.name, 40) or "host"
+        if host_root.recorded:
+            # A rehearsal does not take the place of the session that goes on on this host.
+            handle = store.open_or_create(session_name or recorded_session(name), name, recorded=True)
+        elif session_name is not None:
+            handle = store.open_or_create(session_name, name)
+        else:
+            handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
+        desk = Desk(handle, host_root, host, topology, course_dir=course.source, course_id=course.id)
+        if not host_root.recorded:
+            desk.notices.extend(measuring.warnings(host))
+        if handle.session.host and handle.session.host != name:
+            there = clean(handle.session.host, 40)
+            desk.notices.append(f"This session was begun on {there}; this host is {name}. Their curves do not compare.")
+        return cls(course, desk)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the learner should be told: damaged files set aside, another workshop on this session, battery, a
+        read-only session, progress that could not be stored. It may grow."""
+        return (*self._desk.handle.notices, *self._desk.notices)
+
+    @property
+    def read_only(self) -> SessionError | None:
+        """Why nothing can be kept in this session, and what to do; None where it can."""
+        return self._desk.handle.read_only_error()
+
+    @property
+    def host(self) -> HostSummary:
+        """This host, as it was when the workshop opened or last changed something."""
+        return self._desk.host
+
+    @property
+    def topology(self) -> Topology:
+        """Its CPUs, as of then."""
+        return self._desk.topology
+
+    @property
+    def session(self) -> Session:
+        """The session with its progress as it is now."""
+        return self._desk.session
+
+    def host_line(self) -> str:
+        """One line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
+        return host_line(self.host, self._hot())
+
+    def path(self) -> tuple[PathEntry, ...]:
+        """The chapters in the order for this host: with something to do here first, then those on a recording."""
+        return in_order(
+            tuple(
+                entry(
+                    chapter,
+                    self._desk.progress(chapter.id),
+                    self._guess(chapter),
+                    self._desk.room,
+                    self._desk.root.recorded,
+                    self._missing(chapter),
+                    self._recordings,
+                )
+                for chapter in self.course.chapters
+            ),
+            self._of_class,
+        )
+
+    @property
+    def _of_class(self) -> tuple[str, ...]:
+        """The chapters that a class host's class has; () for all."""
+        view = self._desk.class_view
+        return view.host.described.chapters if view is not None else ()
+
+    def _guess(self, chapter: Chapter) -> bool | None:
+        """Whether its prediction was near, or of its hunts one was won; None for nothing to say."""
+        if chapter.hunt:
+            return caught(self._desk.progress(chapter.id).hunts)
+        outcome = Walk(chapter, self._desk).outcome()
+        return outcome.near if outcome is not None else None
+
+    def _missing(self, chapter: Chapter) -> str:
+        """Why this host has none of a chapter's tunables; looked at once, for what a host has does not change."""
+        if chapter.id not in self._without:
+            self._without[chapter.id] = missing_here(self._desk.root, chapter, self.topology)
+        return self._without[chapter.id]
+
+    def next_chapter(self) -> PathEntry | None:
+        """The next useful step; None when all is done."""
+        return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id), self._of_class)
+
+    def walk(self, chapter_id: str) -> Walk:
+        """Enter a chapter. Raises UsageError for an unknown id."""
+        return Walk(find_chapter(self.course, chapter_id), self._desk)
+
+    @property
+    def class_view(self) -> ClassView | None:
+        """On a class host: whose turn it is, and where the instructor is."""
+        return self._desk.class_view
+
+    def tell_board(self) -> None:
+        """On a class host: somebody has come, whose work its board shall show. Never waits."""
+        self._desk.tell_board()
+
+    @property
+    def _people(self) -> tuple[str, ...]:
+        return self._desk.class_view.people if self._desk.class_view is not None else ()
+
+    def _doing(self, request: MeasureRequest) -> str:
+        """What those who wait for their turn read of this one."""
+        current = current_chapter(self.session, self.course.id)
+        title = next((one.title for one in self.course.chapters if one.id == current), "")
+        return " · ".join(filter(None, (clean(title, 30), clean(request.label, 24))))
+
+    @property
+    def recorded(self) -> bool:
+        """Is this a recorded host, which can be looked at but not measured?"""
+        return self._desk.root.recorded
+
+    def measure(
+        self,
+        request: MeasureRequest,
+        observer: RunObserver,
+        cancel: CancelToken,
+        queued: Callable[[str], None] = lambda sentence: None,
+    ) -> Run:
+        """Measure and keep the run in the session (see ``flow.measuring.measure.measure``, also for ``queued``). A run
+        that the session could not store (a full disk) is returned, stays known until the workshop is left, and a notice
+        says so."""
+        if self.recorded:
+            raise HostError("a recorded host can be looked at, not measured", "leave out --root")
+        desk = self._desk
+        try:
+            run = measuring.measure(
+                self._beside(request),
+                desk.handle,
+                observer,
+                cancel,
+                queued,
+                desk.hands.place,
+                desk.hands.tracer,
+                turn=partial(kept_turn, desk.hands, people=self._people, doing=self._doing(request)),
+            )
+        except measuring.RunNotKept as error:
+            desk.notices.append(f"{error.title}: {error.sentence()}.")
+            run = error.run
+        except measuring.MeasurementStopped as error:
+            desk.remember(error.run)
+            raise
+        desk.remember(run)
+        return run
+
+    # -- runs ------------------------------------------------------------------------------------------------------
+
+    def runs(self) -> tuple[Run, ...]:
+        """All runs of the session, oldest first."""
+        return self._desk.runs()
+
+    def traced(self, run: Run) -> bool:
+        """Whether there is something to say of who took a run's time: the kernel's trace, or what was counted where
+        one was asked for and not to be had."""
+        return run.counters is not None or self._desk.handle.has_trace(run.id)
+
+    def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
+        """Who took the time of a run's stalls, or what was counted. Takes a second for every few hundred thousand
+        events; the newest report is kept. Raises SessionError, and what ``progress`` raises."""
+        if self._explained is None or self._explained[0] != run.id:
+            self._explained = run.id, explained(self._desk.handle, run, MOST_STALLS, progress)
+        return self._explained[1]
+
+    def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
+        """Curves of runs (all but those of proofs when None), oldest first."""
+        every = self.runs()
+        runs = apart_from_proofs(every) if run_ids is None else tuple(run for run in every if run.id in run_ids)
+        return self._desk.curves(runs)
+
+    def published(self) -> tuple[RunCurve, ...]:
+        """The curves of 2015, marked as published."""
+        return published_curves()
+
+    def imported(self) -> tuple[RunCurve, ...]:
+        """What was imported into this session from other tools, oldest first, marked with the tool; for looking at."""
+        return imported_curves(self._desk.handle.imports())
+
+    @property
+    def hands(self) -> Hands:
+        """What applies and gives back."""
+        return self._desk.hands
+
+    def standing(self) -> tuple[dict[str, str], ...]:
+        """What this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
+        return () if self.recorded else self._desk.standing()
+
+    def written(self) -> tuple[str, ...]:
+        """The writes of what stands on this host by this tool, each as the id of its tunable, in order."""
+        return () if self.recorded else tuple(entry.tunable for entry in active(self._desk.root))
+
+    def findings(self) -> Findings:
+        """What ``status`` says of this host now, with the chapters that treat it; a tenth of a second of reading.
+        Raises HostError."""
+        return find(self._desk.root.root, self.course)
+
+    def undo_all(self) -> RestoreResult:
+        """Give everything back. Raises HostError."""
+        refuse_recorded(self._desk)
+        result = self._desk.hands.restore()
+        self._desk.note_stack(given_back=None)
+        for chapter in self.course.chapters:
+            Walk(chapter, self._desk).given_back([one.tunable for one in result.restored])
+        return result
+
+    def resumable(self) -> tuple[str, ...]:
+        """What this session had applied and does not stand any more, as ``ID`` or ``ID=VALUE`` in order; () on a
+        recorded host."""
+        if self.recorded:
+            return ()
+        standing = {one["id"] for one in self.standing()}
+        return tuple(word_of(one) for one in self.session.stack if one["id"] not in standing)
+
+    def resume_plan(self) -> PlanView:
+        """All of ``resumable`` as one plan. Raises UsageError, HostError."""
+        return plan_view(self._seen(), self.resumable(), self.recorded)
+
+    def resume(self, shown: PlanView | None = None) -> ApplyResult:
+        """Apply ``resumable`` again: of its plan what was ``shown``, all of it where that is None. Raises HostError,
+        UsageError."""
+        words, seen = self.resumable(), self._seen()
+        changes = shown.changes if shown is not None else planned(seen, words).changes
+        result = self._desk.hands.apply(words, seen.hot.cpus, changes)
+        self._desk.note_stack()
+        return result
+
+    def _seen(self) -> Seen:
+        hot = choose_hot(self._desk.root, None)
+        return Seen(Host(self._desk.root, hot.cpus), hot, (), "available")
+
+    def close(self) -> RestoreResult:
+        """Give back what is leased and let go of the session's lock. What the session had applied stays written down,
+        so that the next start can offer it again. A hidden noise ends first."""
+        try:
+            self.end_hunt()
+            return self._desk.leave()
+        finally:
+            self._desk.handle.close()
+
+    def _hot(self) -> tuple[int, ...]:
+        """The hot CPUs, as ``status`` chooses them; () where this host shows none."""
+        try:
+            return choose_hot(self._desk.root, None, self.topology).cpus.cpus
+        except (HostError, UsageError):
+            return ()
+
+
+def find_chapter(course: Course, chapter_id: str) -> Chapter:
+    """A chapter by its id. Raises UsageError that names the nearest one."""
+    chapter = course.chapter(chapter_id)
+    if chapter is not None:
+        return chapter
+    known = [c.id for c in course.chapters]
+    close = difflib.get_close_matches(chapter_id[:40], known, n=1)
+    advice = f"did you mean '{close[0]}'?" if close else f"chapters: {', '.join(known)}"
+    raise UsageError(f"there is no chapter '{clean(chapter_id, 40)}'", advice)

@@ -1,0 +1,239 @@
+"""Making a class host, looking whether it is one as it should be, and taking it away again."""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import pwd
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from jitter_workshop.agent.turns.state_file import alive
+from jitter_workshop.classroom import hoststeps, install
+from jitter_workshop.classroom.hoststeps import Step, Wish, leftovers, open_steps
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.flow.host_ops.apply import standing
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot
+from jitter_workshop.flow.turns.classhost import read_turns
+from jitter_workshop.host.classfile import parse_class
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.classfile import ANY, GROUP, MAX_BYTES, STUDENTS, ClassFile, is_name
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.paths import CLASS_FILE, RUN_DIR
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.journal import STATE_DIR
+from jitter_workshop.tuning.tunables.registry import find
+
+__all__ = ["GROUP", "Problem", "Step", "bundle", "check", "doubts", "init", "remove", "to_do", "to_remove", "wish"]
+
+_TEMPLATE = """\
+# What an instructor decides about this shared machine; docs/teaching.md says what each line does.
+name = "{name}"
+hot_cpus = "{hot}"
+instructors = [{instructors}]
+longest_turn_minutes = 4
+preset = "quick"
+chapters = []
+
+[may_apply]
+students = ["*"]
+"""
+_INIT = "sudo jitter-workshop class init"
+_FROM_ITS_SOURCE = "run 'class init' from the class's archive (install.py) or from the tool's source"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """``fix``: what to do about it."""
+
+    what: str
+    fix: str
+
+
+def wish(file: Path | None) -> Wish:
+    """What a class host is made with: the class file that is given, or is there, or one for this host as it is. Raises
+    UsageError for a file that makes no sense, HostError where this host cannot be a class host."""
+    data = _class_data(file)
+    described = _understood(data, file)
+    topology = read_topology(HostRoot())
+    missing = described.hot_cpus - topology.online
+    if missing:
+        raise UsageError(f"hot_cpus names CPU {missing}, which is not online here", f"online: {topology.online}")
+    housekeeping = Host(HostRoot(), described.hot_cpus, topology).housekeeping
+    return Wish(data, housekeeping, hoststeps.runs_systemd(), install.interpreter())
+
+
+def to_do(asked: Wish) -> tuple[tuple[Step, str], ...]:
+    """What :func:`init` would do, each step with what is wrong; () for nothing. Raises HostError."""
+    _only_root()
+    return open_steps(hoststeps.steps(asked))
+
+
+def init(todo: tuple[tuple[Step, str], ...]) -> Iterator[Step]:
+    """Do these steps and no others; each is given before it is done. Raises HostError in the words of the step that
+    failed; what was done before it stays, and ``remove`` undoes it."""
+    _only_root()
+    yield from hoststeps.do(tuple(step for step, _ in todo))
+
+
+def check() -> tuple[Problem, ...]:
+    """What is wrong with this class host. Raises HostError where it is none, or where the caller is not root."""
+    _only_root()
+    if not Path(CLASS_FILE).exists():
+        if install.LAUNCHER in leftovers():
+            return (Problem(f"{CLASS_FILE} is not there", _INIT),)
+        raise HostError("this is no class host", f"'{_INIT}' makes it one")
+    if install.runs_from() and (why := install.problem()):
+        return (Problem(why, _FROM_ITS_SOURCE),)  # what else is wrong a damaged tool does not find out
+    try:
+        asked = wish(None)
+    except UsageError as error:
+        return (Problem(error.message, f"edit {CLASS_FILE}"),)
+    except HostError as error:
+        return (Problem(error.message, error.advice),)
+    found = [Problem(why, _INIT) for step, why in open_steps(hoststeps.steps(asked)) if step.why()]
+    state = read_turns()
+    if state.trouble:
+        found.append(
+            Problem(f"the machine is not as it was: {clean(state.trouble, 200)}", "look, then 'class turn thaw'")
+        )
+    return (*found, *doubts(asked))
+
+
+def doubts(asked: Wish) -> tuple[Problem, ...]:
+    """What a class file says that can hardly be meant on this host. Raises UsageError."""
+    described = parse_class(asked.class_data, CLASS_FILE)
+    hot = Problem("every CPU is hot: logins disturb whoever measures", f"name fewer in {CLASS_FILE}")
+    return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
+
+
+def bundle(out: Path, file: Path | None) -> None:
+    """Write the archive that makes a class host without the internet. Raises UsageError, HostError."""
+    from jitter_workshop.classroom import bundle as archive
+
+    data = _class_data(file)
+    _understood(data, file)
+    archive.write(out, data)
+
+
+def to_remove() -> tuple[str, ...]:
+    """What :func:`remove` would take away, in words; () where nothing of a class host is here. Raises HostError."""
+    there = leftovers()
+    if there:
+        _only_root()
+    if there and os.path.lexists(STATE_DIR):
+        there = (*there, f"{STATE_DIR}: the journal of what was applied and given back, and the class's audit")
+    return there
+
+
+def remove() -> tuple[str, ...]:
+    """Undo everything, the last step first. Gives what is left all the same, in words; () for nothing. Raises HostError
+    where somebody has the turn, or something that was applied still stands."""
+    _only_root()
+    turn = read_turns().turn
+    if turn is not None and alive(turn.agent):
+        who = called(" and ".join(turn.people), 60)
+        raise HostError(f"{who} has the turn", "wait, or end it: 'sudo jitter-workshop class turn end'")
+    if standing(HostRoot()):
+        raise HostError("something that was applied still stands on this host", "'sudo jitter-workshop restore' first")
+    from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
+    from jitter_workshop.tuning.writer import HostWriter
+
+    # What is undone has its place and its name, whatever the class file says by now.
+    left = list(hoststeps.undo(Wish(b"", CpuSet.of([0]), hoststeps.runs_systemd(), "")))
+    group = TurnGroup(HostRoot(), HostWriter())
+    ends: tuple[Callable[[], str], ...] = (lambda: group.close(None, ""), group.release)
+    for end in ends:
+        try:
+            left.append(end())
+        except (OSError, WorkshopError) as error:
+            left.append(clean(error, 200))
+    for folder in (RUN_DIR, STATE_DIR):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+    return (*filter(None, left), *(f"still there: {one}" for one in leftovers()))
+
+
+def _instructors(described: ClassFile) -> Iterator[Problem]:
+    """The sockets and the rule in sudoers are the group's: an instructor who is not in it cannot reach the services."""
+    try:
+        group = grp.getgrnam(GROUP)
+    except KeyError:
+        return
+    for name in described.instructors:
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            yield Problem(f"{CLASS_FILE} names {name} as an instructor, who is no user here", "useradd, or edit it")
+            continue
+        if user.pw_uid and user.pw_gid != group.gr_gid and name not in group.gr_mem:
+            yield Problem(f"{name} is an instructor and not in the group {GROUP}", f"usermod -aG {GROUP} {name}")
+
+
+def _permitted(described: ClassFile) -> Iterator[Problem]:
+    """Whoever is meant by a name that is nobody's may apply what all students may."""
+    for name in described.may_apply:
+        if name == STUDENTS:
+            continue
+        try:
+            pwd.getpwnam(name)
+        except KeyError:
+            what = f"{CLASS_FILE} says what {name} may apply, who is no user here"
+            yield Problem(what, f"useradd, or edit it: '{STUDENTS}' is all of them")
+
+
+def _understood(data: bytes, file: Path | None) -> ClassFile:
+    """The class, whose chapters and tunables are there: a misspelt one would be none. Raises UsageError."""
+    where = clean(file, 200) if file is not None else CLASS_FILE
+    described = parse_class(data, where)
+    known = [chapter.id for chapter in load_course().chapters]
+    for chapter in described.chapters:
+        if chapter not in known:
+            raise UsageError(f"{where}: chapters names '{chapter}', which is none", f"one of {', '.join(known)}")
+    for who, ids in described.may_apply.items():
+        for one in ids:
+            try:
+                at_boot = one != ANY and find(one).when == "boot"
+            except UsageError as error:
+                raise UsageError(f"{where}: may_apply.{who}: {error.message}", error.advice) from error
+            if at_boot:
+                raise UsageError(
+                    f"{where}: may_apply.{who} names {one}: boot changes are the instructors'", "leave it out"
+                )
+    return described
+
+
+def _class_data(file: Path | None) -> bytes:
+    place = file if file is not None else Path(CLASS_FILE)
+    try:
+        # Neither waited for, as a pipe would be, nor taken from where each look finds something else.
+        with os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source:
+            if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                raise UsageError(f"{clean(place, 200)} is no file", "write the class into one")
+            return source.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        if file is not None:
+            raise UsageError(f"there is no {clean(file, 200)}") from None
+    except OSError as error:
+        raise UsageError(f"{clean(place, 200)} cannot be read: {error.strerror}") from error
+    online = read_topology(HostRoot()).online
+    hot = choose_hot(HostRoot(), None).cpus
+    if hot == online and len(online) > 1:
+        hot = CpuSet.of(sorted(online)[1:])  # somebody has to look after forty logins
+    who = os.environ.get("SUDO_USER", "")
+    named = f'"{who}"' if is_name(who) and who != "root" else ""
+    host = clean(socket.gethostname(), 40).replace('"', "").replace("\\", "") or "this host"
+    return _TEMPLATE.format(name=f"Class on {host}", hot=hot, instructors=named).encode()
+
+
+def _only_root() -> None:
+    if os.geteuid() != 0:
+        raise HostError("a class host is root's to make and to look at", "use sudo")

@@ -1,0 +1,337 @@
+"""The board as an instructor asks for it: one machine's, or that of many machines, gathered as files."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop.classroom.client import connect
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.predictions import judge
+from jitter_workshop.model.board import BEST_BY, Banner, Board, BoardRow, PostedChapter, PostedRun, compared_at
+from jitter_workshop.model.codec import CodecError, from_plain
+from jitter_workshop.model.course import Course, PredictionTask
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import clean, minute
+from jitter_workshop.report.text.board import Column, Machine, best_like, last_and_best
+
+MAX_FILE = 64 << 20
+OLD_S = 900.0
+"""A machine whose board was gathered so long before the newest one was not reached this time: it is silent."""
+_SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A machine of many: its board, or why there is none. ``status``: the JSON of its ``status``, None where that is
+    missing."""
+
+    host: str
+    board: Board | None
+    status: dict[str, Any] | None
+    error: str = ""
+
+
+class Judged:
+    """What the course says of posted chapters: their order, and whether a guess was near."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The course's chapters, numbered in its order."""
+        return tuple(
+            Column(number, chapter.id, chapter.title, chapter.changes != "nothing")
+            for number, chapter in enumerate(self._course.chapters, 1)
+        )
+
+    def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
+        """As the chapter itself judges it (``flow.chapters.predictions``), by what was posted; None where that cannot tell."""
+        task, guess = self._task(chapter), chapter.prediction
+        if task is None or guess is None:
+            return None
+        if task.kind == "choice":
+            given = next((answer for answer in task.answers if answer.id == guess.choice), None)
+            if given is None or (task.slot is not None and self._run(row, chapter, task) is None):
+                return None
+            return given.right is True if any(answer.right is not None for answer in task.answers) else None
+        measured = self.measured(row, chapter)
+        return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
+
+    def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
+        """What the run that decides a guess measured there (ns); None where it is no guess of a value, the run is
+        missing or of another workload, or does not reach so far."""
+        task, guess = self._task(chapter), chapter.prediction
+        if task is None or guess is None or task.kind == "choice":
+            return None
+        run, known = self._run(row, chapter, task), self._course.chapter(chapter.id)
+        asked = known.measurement(task.slot) if known is not None and task.slot is not None else None
+        if run is None or (asked is not None and asked.workload != run.workload):
+            return None
+        return run.value_at(float(task.percentile or BEST_BY))
+
+    def _task(self, chapter: PostedChapter) -> PredictionTask | None:
+        known = self._course.chapter(chapter.id)
+        return known.prediction if known is not None else None
+
+    def _run(self, row: BoardRow, chapter: PostedChapter, task: PredictionTask) -> PostedRun | None:
+        return next((run for run in row.posted.runs if (run.chapter, run.slot) == (chapter.id, task.slot)), None)
+
+
+def judged() -> Judged:
+    """By the built-in course. Raises LessonError."""
+    return Judged(load_course())
+
+
+def board() -> Board:
+    """Everybody's work on this machine, for its instructors. Raises HostError."""
+    with connect() as client:
+        return client.board()
+
+
+def results() -> Board:
+    """Everybody's work for an instructor, one's own for a student. Raises HostError."""
+    with connect() as client:
+        return client.board() if client.instructs else client.mine()
+
+
+def forget(user: str | None) -> int:
+    """Forget a member's work, None: everybody's. How many were forgotten. Raises HostError."""
+    with connect() as client:
+        return client.forget(user)
+
+
+def present(chapter: str, step: str, text: str) -> None:
+    """Show everybody where the instructor is. Raises HostError."""
+    with connect() as client:
+        client.say(Banner(by="", at="", chapter=chapter, step=step, text=text))
+
+
+def present_nothing() -> None:
+    """Show nothing any more. Raises HostError."""
+    with connect() as client:
+        client.say(None)
+
+
+def gathered(folder: Path) -> tuple[Gathered, ...]:
+    """What was gathered of many machines: ``HOST/board.json`` and ``HOST/status.json``. A machine of which a file is
+    missing or makes no sense is among them, with the reason. Raises UsageError where there is no such folder."""
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {clean(folder, 200)}")
+    found = []
+    for place in sorted(one for one in folder.iterdir() if one.is_dir()):
+        why: list[str] = []
+        made = _load(place / "board.json", why)
+        status = _load(place / "status.json", why)
+        theirs: Board | None = None
+        if made is not None:
+            try:
+                theirs = from_plain(Board, made)
+            except (CodecError, RecursionError) as error:
+                why.append(f"board.json: {clean(error, 120)}")
+        found.append(Gathered(clean(place.name, 64), theirs, status, "; ".join(why)))
+    return _without_old(found)
+
+
+def machines(boards: Iterable[Gathered]) -> tuple[Machine, ...]:
+    """What of them is shown as a board: first where somebody is stuck, the longest before all others."""
+    shown = (Machine(one.host, one.board, one.error) for one in boards)
+    return tuple(sorted(shown, key=lambda one: -_longest_stuck(one.board)))
+
+
+def _longest_stuck(board: Board | None) -> float:
+    """In seconds; less than 0 where nobody is."""
+    return max((row.idle_s for row in (board.rows if board else ()) if row.group == "stuck"), default=-1.0)
+
+
+def together(boards: Sequence[Gathered]) -> Board:
+    """The members of all machines as one board, for what is said of the whole class. Who shares a name with somebody on
+    another machine is called ``name@host``."""
+    rows = [(one.host, row) for one in boards if one.board is not None for row in one.board.rows]
+    named = Counter(user for _, user in {(host, row.user) for host, row in rows})
+    made = (replace(row, user=f"{row.user}@{host}") if named[row.user] > 1 else row for host, row in rows)
+    return Board("", max((one.board.at for one in boards if one.board is not None), default=""), tuple(made))
+
+
+def _without_old(found: Sequence[Gathered]) -> tuple[Gathered, ...]:
+    """A board of an earlier gathering says nothing of now."""
+    times = {one.host: _time(one.board.at) for one in found if one.board is not None}
+    newest = max((at for at in times.values() if at is not None), default=None)
+    kept = []
+    for one in found:
+        at = times.get(one.host)
+        if one.board is not None and newest is not None and (at is None or (newest - at).total_seconds() > OLD_S):
+            why = f"nothing new since {minute(one.board.at) or 'a time that cannot be read'} UTC"
+            kept.append(Gathered(one.host, None, None, "; ".join(filter(None, (one.error, why)))))
+        else:
+            kept.append(one)
+    return tuple(kept)
+
+
+def _time(stamp: str) -> datetime.datetime | None:
+    try:
+        found = datetime.datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def board_json(boards: Sequence[Gathered]) -> dict[str, Any]:
+    """The JSON of ``class board`` (DESIGN §9)."""
+    return {
+        "hosts": [
+            {
+                "host": one.host,
+                "seen_at": one.board.at if one.board is not None else None,
+                "error": one.error or None,
+                "notes": {} if one.board is not None else {"seen_at": "there is no board of it: see error"},
+            }
+            for one in boards
+        ],
+        "students": [_student(one.host, row) for one in boards if one.board is not None for row in one.board.rows],
+    }
+
+
+_HEADS = (
+    "host", "user", "people", "seen_at", "chapter", "step", "done", "setting", "curve", "hints",
+    "guess", "guess_percentile", "guess_ns", "guess_near", "last_p99.9_ns", "best_p99.9_ns",
+    "percentile", "last_ns", "best_ns", "measured_at_guess_ns",
+)  # fmt: skip
+
+
+def csv_table(boards: Sequence[Gathered], course: Judged) -> str:
+    """One line a member and chapter, for a spreadsheet; a line without a chapter for each posted run outside of them,
+    and for who has done nothing yet. What a spreadsheet would take for a formula begins with an apostrophe."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(_HEADS)
+    for one in boards:
+        for row in one.board.rows if one.board is not None else ():
+            first = [_cell(one.host), _cell(row.user), _cell(" + ".join(row.posted.people)), _cell(row.seen_at)]
+            own = sorted((run for run in row.posted.runs if not run.chapter), key=lambda run: run.at)
+            alone = [_measured(row, run, best_like(row, run)) for run in own]
+            for shown in alone or ([] if row.posted.chapters else [_measured(row, None, None)]):
+                table.writerow([*first, *[""] * (len(_HEADS) - len(first) - len(shown) - 1), *shown, ""])
+            for chapter in row.posted.chapters:
+                table.writerow(first + _of_chapter(row, chapter, course))
+    return out.getvalue()
+
+
+def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[str | int]:
+    guess, near = chapter.prediction, course.near(row, chapter)
+    return [
+        _cell(chapter.id),
+        _cell(chapter.step),
+        *(int(flag) for flag in (chapter.done, chapter.setting, chapter.curve)),
+        chapter.hints,
+        _cell(guess.choice or "") if guess is not None else "",
+        _cell(guess.percentile or "") if guess is not None else "",
+        _known(guess.value_ns if guess is not None else None),
+        _known(near),
+        *_measured(row, *last_and_best(row, chapter.id)),
+        _known(course.measured(row, chapter)),
+    ]
+
+
+def _measured(row: BoardRow, last: PostedRun | None, best: PostedRun | None) -> list[str | int]:
+    """The newest run and the best one, at p99.9, and at the percentile by which they are compared."""
+    if last is None:
+        return [""] * 5
+    by = compared_at(row.posted, last)
+    shown = [_known(run.value_at(at) if run is not None else None) for at in (BEST_BY, by) for run in (last, best)]
+    return [*shown[:2], f"{by:.10g}", *shown[2:]]
+
+
+def _known(number: int | None) -> str | int:
+    return "" if number is None else int(number)
+
+
+def _student(host: str, row: BoardRow) -> dict[str, Any]:
+    last, best = last_and_best(row)
+    by = compared_at(row.posted, last) if last is not None else BEST_BY
+    notes = {}
+    if row.posted.chapter is None:
+        notes["chapter"] = "no chapter was entered yet"
+    if last is None:
+        notes["last_run"] = "nothing was measured yet"
+    if best is None:
+        notes["best_run"] = f"no run reaches p{by:.10g} yet" if last is not None else "nothing was measured yet"
+    return {
+        "id": clean(row.user, 64),
+        "people": [clean(name, 64) for name in row.posted.people],
+        "host": host,
+        "chapter": clean(row.posted.chapter, 80) if row.posted.chapter is not None else None,
+        "step": clean(row.posted.step, 40),
+        "marks": {clean(c.id, 80): {"setting": c.setting, "curve": c.curve} for c in row.posted.chapters},
+        "predictions": {clean(c.id, 80): _guess(c.prediction) for c in row.posted.chapters if c.prediction is not None},
+        "done": sum(c.done for c in row.posted.chapters),
+        "last_run": _run(last, by),
+        "best_run": _run(best, by),
+        "seen_at": clean(row.seen_at, 30),
+        "idle_s": row.idle_s,
+        "stuck": row.group == "stuck",
+        "group": row.group,
+        "notes": notes,
+    }
+
+
+def _guess(guess: Prediction) -> dict[str, Any]:
+    plain = {
+        "choice": clean(guess.choice, 80) if guess.choice is not None else None,
+        "percentile": clean(guess.percentile, 20) if guess.percentile is not None else None,
+        "value_ns": guess.value_ns,
+    }
+    chosen = "an answer was chosen"
+    why = {"choice": "a value was asked for", "percentile": chosen, "value_ns": chosen}
+    return {**plain, "notes": {name: why[name] for name, value in plain.items() if value is None}}
+
+
+def _run(run: PostedRun | None, by: float) -> dict[str, Any] | None:
+    """``by``: the percentile by which it is compared with others."""
+    if run is None:
+        return None
+    values = {"p99.9_ns": run.value_at(), "value_ns": run.value_at(by)}
+    return {
+        "id": clean(run.id, 64),
+        "label": clean(run.label, 80),
+        "chapter": clean(run.chapter, 80),
+        "workload": clean(run.workload, 40),
+        **values,
+        "percentile": by,
+        "notes": {name: "too few samples reach so far" for name, value in values.items() if value is None},
+    }
+
+
+def _cell(word: str) -> str:
+    shown = clean(word, 80)
+    return f"'{shown}" if shown.startswith(_SPREADSHEET) else shown
+
+
+def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
+    try:
+        with file.open("rb") as source:
+            data = source.read(MAX_FILE + 1)
+        if len(data) > MAX_FILE:
+            raise ValueError("it is too large")
+        found = json.loads(data)
+        if not isinstance(found, dict):
+            raise ValueError("it is no object")
+    except FileNotFoundError:
+        why.append(f"{file.name} is missing")
+    except OSError as error:
+        why.append(f"{file.name} cannot be read: {error.strerror}")
+    except (ValueError, RecursionError) as error:
+        why.append(f"{file.name} makes no sense: {clean(error, 80)}")
+    else:
+        return found
+    return None

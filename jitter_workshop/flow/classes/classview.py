@@ -1,0 +1,168 @@
+"""A class host beside a workshop that is open: whose turn it is, and where the instructor is. Two small files are
+looked at now and then; nothing is asked of anybody."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+
+from jitter_workshop import paths
+from jitter_workshop.classroom import banner as banners
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.turns.classhost import (
+    ClassHost,
+    QueueRow,
+    as_sentence,
+    barrier_words,
+    class_host,
+    holder_words,
+    left_s,
+    minutes,
+    now_s,
+    place,
+    place_words,
+    queue_rows,
+    read_turns,
+)
+from jitter_workshop.model.board import Banner
+from jitter_workshop.model.classfile import GROUP
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.turn import TurnState
+
+MOST_ROWS = 12
+
+
+class ClassView:
+    """``people``: who else is in this workshop's team. ``lost``: why the turn that it had is over, a sentence, until
+    one waits again or another's turn begins; "" for nothing."""
+
+    def __init__(self, host: ClassHost, hands: Hands) -> None:
+        self.host = host
+        self.people: tuple[str, ...] = ()
+        self.banner: Banner | None = None
+        self.lost = ""
+        self._hands = hands
+        self._lost_beside: int | None = None
+        """The number of the turn that went on when that was told."""
+        self._state = TurnState("")
+        self._at_s = 0.0
+        self._owners = _owners()
+
+    def look(self) -> bool:
+        """Look; whether anything that is shown has changed."""
+        before = (self.brief, self.banner, self.lost)
+        self._state, self._at_s = read_turns(), now_s()
+        self.banner = banners.read(Path(paths.BOARD_DIR), self._owners)
+        turn = self._state.turn
+        if self.has_turn or self.waits or (turn is not None and turn.number != self._lost_beside):
+            self.lost = ""
+        return (self.brief, self.banner, self.lost) != before
+
+    # -- the turn, as it was looked at last ------------------------------------------------------------------------
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether this workshop has the turn."""
+        return self._hands.took_turn and self._of_user and not self._returning
+
+    @property
+    def ended(self) -> bool:
+        """Whether the turn that this workshop took is over without its doing; :meth:`settle` says why."""
+        return self._hands.took_turn and not self.has_turn
+
+    @property
+    def waits(self) -> bool:
+        """Whether this user waits for it, here or elsewhere."""
+        return any(one.uid == os.geteuid() for one in self._state.queue)
+
+    @property
+    def left_s(self) -> float | None:
+        """How long this workshop's turn goes on; None for an instructor's, and for who has none."""
+        return left_s(self._state, os.geteuid(), self._at_s) if self.has_turn else None
+
+    @property
+    def standing(self) -> tuple[object, ...]:
+        """How things stand, without the times that pass: equal where nothing has happened."""
+        state, turn = self._state, self._state.turn
+        here = place(state, os.geteuid(), self._at_s).before
+        holder = (turn.number, turn.uid, turn.doing, turn.returning) if turn is not None else None
+        return (holder, self.has_turn, here, state.frozen_by, state.trouble)
+
+    @property
+    def brief(self) -> str:
+        """The turn in a line: first what concerns this workshop."""
+        state, uid = self._state, os.geteuid()
+        if self.has_turn:
+            left = self.left_s
+            return f"Your turn: {minutes(left)} left" if left is not None else "You hold this machine"
+        holder = holder_words(state, uid, self._at_s)
+        if self._of_user and not self._returning:
+            holder += ", in another terminal"
+        first = [place_words(state, uid, self._at_s)] if self.waits else []
+        said = [*first, *(one.rstrip(".") for one in barrier_words(state)), holder]
+        if state.queue and not self.waits:
+            said.append(f"{len(state.queue)} wait" if len(state.queue) > 1 else "1 waits")
+        return " · ".join(said)
+
+    @property
+    def holder(self) -> str:
+        """Who has the turn, at what, for how long, and what keeps turns from beginning, in sentences."""
+        said = [f"{holder_words(self._state, os.geteuid(), self._at_s)}.", *barrier_words(self._state)]
+        return " ".join(said)
+
+    def queue(self) -> tuple[QueueRow, ...]:
+        """Those who wait, in order: as many as a page has room for, oneself always among them."""
+        rows = queue_rows(self._state, os.geteuid(), self._at_s)
+        return tuple(row for row in rows if row.number <= MOST_ROWS or row.own)
+
+    def unseen(self) -> str:
+        """How many more wait than :meth:`queue` tells of, "" for none."""
+        more = len(self._state.queue) - len(self.queue())
+        return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
+
+    def settle(self) -> None:
+        """Where the turn of this workshop is over, know why, and that what was applied in it is given back. Not while
+        something else uses its hands; may take a while."""
+        why = self._hands.turn_lost()
+        if why:
+            state = read_turns()
+            self._lost_beside, trouble = state.turn.number if state.turn is not None else None, state.trouble
+            back = f"not given back: {called(trouble, 200)}" if trouble else "what was applied in it is given back"
+            self.lost = f"{as_sentence(why)}; {back}."
+
+    @property
+    def _of_user(self) -> bool:
+        turn = self._state.turn
+        return turn is not None and turn.uid == os.geteuid()
+
+    @property
+    def _returning(self) -> bool:
+        return self._state.turn is not None and self._state.turn.returning
+
+    # -- the instructor --------------------------------------------------------------------------------------------
+
+    def banner_words(self, title: str = "") -> str:
+        """Where the instructor is, in words; ``title``: of the banner's chapter. "" for nowhere."""
+        said = self.banner
+        if said is None:
+            return ""
+        where = " · ".join(clean(word, 60) for word in (title or said.chapter, said.step, said.text) if word)
+        return f"{called(said.by, 30)}: {where}" if where else ""
+
+
+def open_view(hands: Hands) -> ClassView | None:
+    """The view of this class host, None where it is none, or its class file makes no sense: ``class check`` says so."""
+    try:
+        host = class_host()
+    except WorkshopError:
+        return None
+    return ClassView(host, hands) if host is not None else None
+
+
+def _owners() -> frozenset[int]:
+    try:
+        return frozenset({0, pwd.getpwnam(GROUP).pw_uid})
+    except KeyError:
+        return frozenset({0})

@@ -1,0 +1,215 @@
+"""What a member of a class did, posted to the board: after a run and after a step, never while something is measured.
+
+What is posted is the whole state each time, so that a post which did not arrive is made good by the next. It is done on
+a thread of its own: nobody's work waits for a board.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from jitter_workshop.classroom.client import connect
+from jitter_workshop.errors import SessionError, WorkshopError
+from jitter_workshop.flow.measuring import background_gate
+from jitter_workshop.flow.measuring.measure import CancelToken, Turn
+from jitter_workshop.flow.turns.classhost import read_turns
+from jitter_workshop.flow.turns.turn_guard import Still
+from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Posted, PostedChapter, PostedRun
+from jitter_workshop.model.run import Run, apart_from_proofs
+from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.turn import MAX_PEOPLE
+from jitter_workshop.session.store import OpenSession
+
+SOON_S = 1.0
+"""So long after a step it is posted: several that follow each other are one post."""
+STILL_HERE_S = 120.0
+"""So often it is posted where nothing was done, so that the board tells who is stuck from who has left."""
+AGAIN_S = 30.0
+"""After a post that failed the next is tried then, or with the next step."""
+LEAVING_S = 3.0
+"""So long who leaves waits for the last post at most."""
+
+Points = tuple[tuple[float, int], ...]
+Curves = dict[str, Points]
+"""By the id of a run."""
+Send = Callable[[Posted, int], None]
+"""Posts, until the descriptor becomes readable. Raises WorkshopError."""
+
+
+def send(work: Posted, stop: int) -> None:
+    """Post to the board of this class host. Raises HostError, WaitStopped."""
+    with connect(stop) as board:
+        board.post(work)
+
+
+class Poster:
+    """Posts a session from the first :meth:`wanted` until :meth:`close`. ``trouble``: why the last post failed, a
+    sentence, "" where it did not."""
+
+    def __init__(
+        self, session: OpenSession, send: Send = send, here: background_gate.Quiet = background_gate.HERE
+    ) -> None:
+        self.trouble = ""
+        self._session = session
+        self._send = send
+        self._quiet = here
+        self._curves: Curves = {}
+        self._people: tuple[str, ...] = ()
+        self._asked = self._done = 0
+        self._leaving = False
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def wanted(self) -> None:
+        """Something was done: post it soon. Never waits."""
+        self._asked += 1
+        if self._thread is None and not self._leaving:
+            self._thread = threading.Thread(target=self._work, name="posting", daemon=True)
+            self._thread.start()
+        self._quiet.nudge()
+
+    def note_team(self) -> None:
+        """Remember who has the turn together with this user; asked while they have it."""
+        turn = read_turns().turn
+        if turn is not None and turn.uid == os.geteuid():
+            self._people = tuple(clean(name, 64) for name in turn.people)[:MAX_PEOPLE]
+
+    @contextlib.contextmanager
+    def with_team(
+        self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
+    ) -> Iterator[Still | None]:
+        """``turn``, in which the team is noted."""
+        with turn(wait_s, cancel, queued) as still:
+            self.note_team()
+            yield still
+
+    def close(self, wait_s: float = LEAVING_S) -> str:
+        """Post what is not on the board yet, for so long at most, and end. Gives why that failed, a sentence, or ""."""
+        self._leaving = True
+        self._quiet.nudge()
+        if self._thread is not None:
+            self._thread.join(wait_s)
+            if self._thread.is_alive():
+                return "the board does not answer"
+        return self.trouble if self._done < self._asked else ""
+
+    def _work(self) -> None:
+        while True:
+            self._quiet.wait(lambda: self._leaving, SOON_S)
+            asked = self._asked
+            if self._leaving and self._done == asked:
+                return
+            posted_now = self._post()
+            if posted_now:
+                self._done = asked
+            elif self._leaving:
+                return
+            if not self._stopped:
+                limit_s = STILL_HERE_S if posted_now else AGAIN_S
+                self._quiet.wait(partial(self._more_than, asked), limit_s)
+
+    def _more_than(self, asked: int) -> bool:
+        return self._leaving or self._asked > asked
+
+    def _post(self) -> bool:
+        """Whether it was posted."""
+        reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._stopped = False
+
+        def stop() -> None:
+            self._stopped = True
+            with contextlib.suppress(OSError):
+                os.write(writer, b"!")
+
+        try:
+            with self._quiet.beside(stop):
+                self.note_team()
+                work = posted(self._session, self._people, self._curves, lambda: self._stopped)
+                if not self._stopped:
+                    self._send(work, reader)
+            self.trouble = self.trouble if self._stopped else ""
+        except WorkshopError as error:
+            self.trouble = self.trouble if self._stopped else error.sentence()
+            return False
+        finally:
+            os.close(reader)
+            os.close(writer)
+        return not self._stopped
+
+
+def posted(
+    session: OpenSession,
+    people: tuple[str, ...] = (),
+    curves: Curves | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Posted:
+    """A session as its board shows it: progress, predictions, and the curves of the chapters' runs and of the two
+    newest that belong to no chapter: a pair can be compared. Hints by number, nothing else that was written.
+    ``curves``: those that were read before, kept up to date. ``stopped``: to end early, with curves missing."""
+    state = session.session
+    chapters = dict(list(state.chapters.items())[:MAX_CHAPTERS])
+    found = curves if curves is not None else {}
+    every = {run.id: run for run in session.runs()}
+    of_chapters = {
+        run_id: (ident, slot) for ident, progress in chapters.items() for slot, run_id in progress.runs.items()
+    }
+    own = [run for run in apart_from_proofs(tuple(every.values())) if run.id not in of_chapters][-2:]
+    chosen = [run for ident in of_chapters if (run := every.get(ident)) is not None] + own
+    runs = []
+    for run in sorted(chosen, key=lambda run: run.started_at)[-2 * MAX_CHAPTERS :]:
+        if stopped():
+            break
+        if run.id not in found:
+            found[run.id] = _points(session, run)
+        chapter, slot = of_chapters.get(run.id, ("", ""))
+        runs.append(_run(run, chapter, slot, found[run.id]))
+    current = state.current_chapter
+    at = next((key for key in (f"{state.course}/{current}", current) if key in chapters), None)
+    return Posted(
+        session=clean(state.name, MAX_TEXT),
+        people=people,
+        chapter=None if at is None else clean(at, MAX_TEXT),
+        step=clean(chapters[at].step, MAX_TEXT) if at is not None else "",
+        chapters=tuple(_chapter(ident, progress) for ident, progress in chapters.items()),
+        runs=tuple(runs),
+    )
+
+
+def _chapter(ident: str, progress: ChapterProgress) -> PostedChapter:
+    return PostedChapter(
+        id=clean(ident, MAX_TEXT),
+        step=clean(progress.step, MAX_TEXT),
+        done=progress.done,
+        setting=progress.marks.get("setting", False),
+        curve=progress.marks.get("curve", False),
+        hints=min(progress.hints, 100),
+        prediction=progress.prediction,
+    )
+
+
+def _points(session: OpenSession, run: Run) -> Points:
+    """What of a run's curve stands on enough samples; () where nothing does."""
+    try:
+        curve = session.curve(run)
+    except SessionError:
+        return ()
+    solid = [(point.percentile, point.value_ns) for point in curve.points if point.solid and point.percentile < 100]
+    return tuple(solid[:MAX_POINTS])
+
+
+def _run(run: Run, chapter: str, slot: str, points: Points) -> PostedRun:
+    return PostedRun(
+        id=clean(run.id, MAX_TEXT),
+        label=clean(run.label, MAX_TEXT),
+        chapter=clean(chapter, MAX_TEXT),
+        slot=clean(slot, MAX_TEXT),
+        workload=run.workload,
+        at=clean(run.started_at, MAX_TEXT),
+        points=points,
+        stolen_ns_per_second=run.stalls.stolen_ns_per_second,
+    )

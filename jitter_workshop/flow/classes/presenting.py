@@ -1,0 +1,102 @@
+"""What is shown to a whole class: where the instructor is, whose turn it is, and everybody's curve of that step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jitter_workshop.classroom.client import connect
+from jitter_workshop.flow.turns.classhost import class_host, in_words, now_s, read_turns
+from jitter_workshop.model.board import BEST_BY, Board, PostedRun, compared_at
+from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.stats.curve import value_at
+
+_FEW = 4
+_AGAIN = ("again", TREATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """``title`` and ``step``: where the class is; ``text``: the instructor's own words. ``turn``: whose turn it is.
+    ``curves``: of the class at that chapter; ``told``: whose they are, or why there are none. ``by``: the percentile at
+    which they are compared."""
+
+    name: str
+    title: str
+    step: str
+    text: str
+    turn: str
+    curves: tuple[RunCurve, ...]
+    told: str
+    by: float = BEST_BY
+
+
+def presented(titles: dict[str, str]) -> Presented:
+    """As it is now. ``titles``: of chapters, by id. Raises HostError where this is no class host, or the caller no
+    instructor."""
+    host = class_host()
+    with connect() as client:
+        board = client.board()
+    said = board.banner
+    chapter = said.chapter if said is not None else ""
+    curves, told = class_curves(board, chapter, said.step if said is not None else "")
+    return Presented(
+        name=clean(host.described.name, 60) if host is not None else "",
+        title=clean(titles.get(chapter, chapter), 40),
+        step=clean(said.step, 20) if said is not None else "",
+        text=clean(said.text, 120) if said is not None else "",
+        turn=in_words(read_turns(), -1, now_s()),
+        curves=curves,
+        told=told,
+        by=curves_by(board, chapter),
+    )
+
+
+def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve, ...], str]:
+    """Everybody's curve of a chapter, the newest first: from before the change where the step is, else from after it
+    where they have one; and what is to be said of them."""
+    early = step in ("look", "predict", "measure")
+    found: list[tuple[str, PostedRun]] = []
+    for row in board.rows:
+        runs = sorted((run for run in row.posted.runs if run.chapter == chapter and run.points), key=lambda run: run.at)
+        before = [run for run in runs if run.slot not in _AGAIN]
+        after = [] if early else [run for run in runs if run.slot in _AGAIN]
+        found += [(row.user, run) for run in (after or before)[-1:]]
+    found.sort(key=lambda one: one[1].at, reverse=True)
+    shown = tuple(_curve(user, run) for user, run in found)
+    if not found:
+        return (), "Nobody has measured here yet." if chapter else "Say where you are: class present --chapter ID"
+    which = "newest run before the change" if early else "newest run"
+    return shown, f"each one's {which}, by their own programs"
+
+
+def curves_by(board: Board, chapter: str) -> float:
+    """The percentile at which most of a chapter's runs are compared."""
+    asked = Counter(
+        compared_at(row.posted, run) for row in board.rows for run in row.posted.runs if run.chapter == chapter
+    )
+    return asked.most_common(1)[0][0] if asked else BEST_BY
+
+
+def outermost(
+    curves: Sequence[PercentileCurve], by: float = BEST_BY
+) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
+    """A crowd of curves, and those to name: the lowest, the middle and the highest at a percentile, each said to be
+    that. Of a few all are named."""
+    known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
+    if len(curves) <= _FEW or len(known) < 3:
+        return [], list(curves)
+    chosen = {known[0][1]: "lowest", known[(len(known) - 1) // 2][1]: "middle", known[-1][1]: "highest"}
+    named = [replace(curves[at], label=f"{word} p{by:.10g}: {curves[at].label}") for at, word in chosen.items()]
+    return [curve for at, curve in enumerate(curves) if at not in chosen], named
+
+
+def _curve(user: str, run: PostedRun) -> RunCurve:
+    points = tuple(CurvePoint(percentile, value, True) for percentile, value in run.points)
+    label = clean(user, 40)
+    return RunCurve(run.id, label, PercentileCurve(label, points, 0), None)

@@ -1,0 +1,295 @@
+"""The workshop's hands on this host: one connection to the agent for as long as the workshop is open.
+
+It is opened when something is applied for the first time. What it applies is a lease: when the workshop is left, or
+dies, or stands still, everything is given back, unless the learner keeps it. An agent that has ended is started anew
+for the next request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from jitter_workshop.agent.client import (
+    CHANGING,
+    TRACING,
+    AgentClient,
+    NeedsPassword,
+    Purpose,
+    Rights,
+    connect,
+    connect_class,
+    rights,
+)
+from jitter_workshop.errors import BusyError, HostError, WorkshopError
+from jitter_workshop.flow.host_ops.apply import standing
+from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.measuring.trace_recorder import Tracer
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.applying import count_ended
+from jitter_workshop.tuning.planning import digest
+
+Ask = Callable[[Callable[[], AgentClient]], AgentClient]
+"""Runs what it is given where sudo can ask for a password: in the plain terminal, with no screen over it."""
+
+NOTHING = RestoreResult((), (), False)
+RETURN_S = 5.0
+"""How long the end of a turn whose agent died is waited for: who gives the machine back instead needs a moment."""
+
+
+def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
+    """For a plain terminal: nothing is over it."""
+    return start()
+
+
+class Hands:
+    """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. ``class_only`` (in a browser): a class
+    host's agent is asked and no other, and nobody is asked for a password. ``trouble``: what kept :meth:`close` from
+    giving back, a sentence, or "". ``diary``: where each write is written down; of a workshop that of its session. Not
+    for several threads at once."""
+
+    def __init__(self, ask: Ask = ask_here, diary: Diary | None = None) -> None:
+        self.ask = ask
+        self.diary = diary or Diary(None)
+        self.class_only = False
+        self._agent: AgentClient | None = None
+        self.trouble = ""
+        self._leased: set[str] = set()
+        self._turn = False
+        self._turn_ended = False
+        self.alone_with_turn = False
+        """Whether root could put who has the turn in no control group, and so ends nothing with the turn."""
+        self._began = False
+        self._lost = False
+
+    @property
+    def holding(self) -> bool:
+        """Whether something would be given back on leaving."""
+        return bool(self._leased)
+
+    @property
+    def leased(self) -> frozenset[str]:
+        """Ids of the tunables of which something would be given back on leaving."""
+        return frozenset(self._leased)
+
+    @property
+    def rights(self) -> Rights:
+        """How something would be written: as root already, by way of sudo, or not at all."""
+        if self._agent is not None:
+            return "root"
+        return "none" if self.class_only and not _in_class() else rights()
+
+    @property
+    def notice(self) -> str:
+        """Whose code runs as root, where that is worth saying."""
+        return self._agent.notice if self._agent is not None else ""
+
+    def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
+        """The plan as root sees it. Raises HostError where root's rights are not to be had."""
+        return self._connected().plan(words, str(cpus))
+
+    def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
+        """Make the changes that were shown, and no others. Raises HostError where root's rights are not to be had, the
+        host is another agent's, or the journal cannot be kept."""
+        agent = self._connected()
+        self.diary.begin()
+        result = agent.apply(words, str(cpus), [digest(change) for change in shown], lease=True)
+        if result.applied:
+            self._leased |= _ids(words)
+        self.diary.applied(result)
+        return count_ended(HostRoot(), shown, result)
+
+    def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
+        """Give back these tunables, or all. Raises HostError."""
+        self._living()
+        if self._turn_ended or not journal.read_journals(HostRoot()):
+            # With a turn all that was applied in it was given back; the agent gives nothing back to who has none.
+            return NOTHING
+        result = self._connected().restore(tunables)
+        self._leased -= _ids(tunables) if tunables else self._leased.copy()
+        self.diary.restored(result)
+        return result
+
+    def place(self, pid: int) -> CpuSet:
+        """Put a process of this user's on the isolated CPUs; which ones. Raises HostError, also where sudo would have
+        to ask: a run that is about to begin is no moment for a question."""
+        return CpuSet.parse_list(self._connected(may_ask=False).place(pid))
+
+    def tracer(self) -> Tracer:
+        """Who records the kernel's trace. Raises HostError where root's rights are not to be had, also where an agent
+        has ended and sudo would have to ask for another: a run that is about to begin is no moment for a question."""
+        return self._connected(TRACING, may_ask=not self._began)
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether these hands have the turn of a class host."""
+        return self._turn and self._living() is not None
+
+    @property
+    def took_turn(self) -> bool:
+        """Whether these hands took the turn and have not let go of it, which may have ended since. Looks at nothing."""
+        return self._turn
+
+    def turn_lost(self) -> str:
+        """See whether the turn that these hands took has ended: by time, by an instructor, with its agent. Then it is
+        let go of here, too, and what was applied in it is known to be given back. Why it ended, in words; "" where it
+        goes on, and for who has taken none. May wait for the machine to be given back. Never raises."""
+        if not self._turn:
+            return ""
+        agent = self._living()
+        why = "the class's service ended your turn: it has ended, or has not heard of this program for a while"
+        if agent is not None:
+            try:
+                agent.need_turn()
+            except HostError as refusal:
+                why = refusal.message
+            else:
+                return ""
+        self._let_go_of_turn()
+        self._turn_ended = True
+        _until_returned()
+        return why
+
+    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
+        """Wait for the turn of a class host, and have it. ``stop``: a descriptor that ends the wait. Raises HostError,
+        BusyError after ``wait_s`` seconds, WaitStopped."""
+        agent = self._living() or connect_class()
+        self._agent, self._began = agent, True
+        try:
+            granted = agent.take_turn(people, wait_s, stop)
+        except BusyError:  # also WaitStopped
+            self._agent = None  # who gives up waiting has no connection any more
+            raise
+        self._turn, self._turn_ended = True, False
+        self.alone_with_turn = bool(granted.group)
+
+    def give_turn(self) -> None:
+        """Give the turn back, with all that was applied in it. Never raises: the agent does it by itself, too."""
+        agent = self._living()
+        if agent is not None and self._turn:
+            with contextlib.suppress(WorkshopError):
+                agent.turn("give")
+        self._let_go_of_turn()
+
+    def _let_go_of_turn(self) -> None:
+        self._turn, held = False, bool(self._leased)
+        self._leased.clear()
+        if held:
+            self._write_down_lapsed()
+
+    def instruct(self, do: str, user: str | None = None) -> None:
+        """``end`` a user's turn (None: whose ever it is; one's own everybody may), ``freeze`` and ``thaw``. Raises
+        HostError."""
+        agent = self._living() or connect_class()
+        self._agent, self._began = agent, True
+        agent.turn(do, user=user)
+
+    def say_doing(self, doing: str) -> None:
+        """What the turn is used for, for those who wait to read."""
+        agent = self._living()
+        if agent is not None and self._turn:
+            with contextlib.suppress(WorkshopError):
+                agent.turn("doing", doing=doing)
+
+    def keep(self) -> None:
+        """What is applied stays until ``restore``, also when the workshop is left. Raises HostError."""
+        if self._agent is not None and self._leased:
+            self._agent.keep()
+            self._leased.clear()
+            self.diary.kept()
+
+    def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
+        """What was applied as this waits for a boot, so it stays; the rest is still given back. Raises HostError."""
+        if self._agent is not None:
+            self._agent.keep((journal_id,))
+        self._leased -= _ids(words)
+        self.diary.kept(_ids(words))
+
+    def close(self) -> RestoreResult:
+        """Let go: what is leased is given back. Never raises: what went wrong is in ``trouble``, and ``restore`` finds
+        it, which goes by the journal and the host's own values."""
+        agent, self._agent = self._agent, None
+        self._turn = False
+        leased, self._leased = self._leased, set()
+        if self._lost:
+            self._write_down_lapsed()
+            self.trouble = "the agent ended on its way; 'jitter-workshop restore --list' shows whether something stands"
+        if agent is None:
+            return NOTHING
+        try:
+            result = agent.bye() if leased else NOTHING
+            self.diary.restored(result)
+            return result
+        except WorkshopError as error:
+            self.trouble = error.sentence()
+            return NOTHING
+        finally:
+            agent.close()
+
+    def _connected(self, purpose: Purpose = CHANGING, may_ask: bool = True) -> AgentClient:
+        agent = self._living()
+        if agent is None:
+            if self.class_only and not _in_class():
+                raise HostError(f"{purpose.noun} is not for a browser", "open the workshop in a terminal for that")
+            try:
+                agent = connect(ask=False, purpose=purpose)
+            except NeedsPassword:
+                if self.class_only or not may_ask:
+                    raise
+                agent = self.ask(lambda: connect(purpose=purpose))
+            self._agent, self._began = agent, True
+        return agent
+
+    def _living(self) -> AgentClient | None:
+        """The agent, where it still lives. What a dead one held as a lease is given back by its watcher."""
+        if self._agent is not None and self._agent.ended:
+            self._agent.close()
+            self._agent = None
+            self._lost = self._lost or bool(self._leased)
+            self._leased.clear()
+        if self._lost:
+            self._write_down_lapsed()
+        return self._agent
+
+    def _write_down_lapsed(self) -> None:
+        """What a lost lease gave back by itself, as far as the host's journal says so by now."""
+        self.diary.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot())})
+
+
+def _in_class() -> bool:
+    from jitter_workshop.flow.turns.classhost import class_host
+
+    try:
+        return class_host() is not None
+    except WorkshopError:
+        return False
+
+
+def _ids(words: Sequence[str]) -> set[str]:
+    return {word.partition("=")[0].removeprefix(ONCE) for word in words}
+
+
+def _until_returned() -> None:
+    """Wait a little for the end of a turn of this user's: somebody else gives the machine back where the agent died."""
+    from jitter_workshop.flow.turns.classhost import read_turns
+
+    ends = time.monotonic() + RETURN_S
+    while time.monotonic() < ends:
+        turn = read_turns().turn
+        if turn is None or turn.uid != os.geteuid():
+            return
+        time.sleep(0.05)
+
+
+def place_once(pid: int) -> CpuSet:
+    """The same over a connection of its own, closed before the run begins. Raises HostError."""
+    hands = Hands()
+    try:
+        return hands.place(pid)
+    finally:
+        hands.close()

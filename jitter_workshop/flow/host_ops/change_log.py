@@ -1,0 +1,174 @@
+"""What a session keeps of its host: each write made or given back, and status at its first and its last moment.
+
+Keeping a diary must never keep anybody from applying, restoring or measuring: what cannot be written down is told in
+``trouble`` and left at that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Collection, Iterator
+
+from jitter_workshop.errors import SessionError, WorkshopError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.history import FORMAT_VERSION, CheckState, Did, HostEvent, Snapshot
+from jitter_workshop.model.session import FORMAT_VERSION as SESSION_VERSION
+from jitter_workshop.model.text import clean
+from jitter_workshop.session import history
+from jitter_workshop.session.ids import timestamp
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.tuning import journal
+
+LAPSED = "its lease had ended, because this program stood still or the agent ended: root's side gave it back"
+VALUE_LIMIT = 4_096
+"""Of a value that is written down; a mask of 8,192 CPUs has half of that."""
+
+
+class Diary:
+    """Of one open session; of none (None) it writes nothing. ``trouble``: what could not be written down, a sentence,
+    or "". May be used from several threads."""
+
+    def __init__(self, session: OpenSession | None, root: HostRoot | None = None) -> None:
+        self.trouble = ""
+        self._folder = session.folder if session is not None and writable(session) else None
+        self._root = root or HostRoot()
+        self._chapter, self._proof = "", ""
+        self._leased: dict[tuple[str, str], list[HostEvent]] = {}
+        self._lock = threading.Lock()
+        self._boot_id: str | None = None
+
+    @contextlib.contextmanager
+    def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
+        """What is written down meanwhile was asked for from this chapter, is part of this proof (None: as it was)."""
+        before = self._chapter, self._proof
+        self._chapter = before[0] if chapter is None else chapter
+        self._proof = before[1] if proof is None else proof
+        try:
+            yield
+        finally:
+            self._chapter, self._proof = before
+
+    def applied(self, result: ApplyResult, kept: bool = False) -> None:
+        """Write down what was applied and what was refused. ``kept``: until ``restore``."""
+        made = [
+            self._event("applied", a.tunable, a.path, a.before, a.after, read_back=a.read_back, kept=kept)
+            for a in result.applied
+        ]
+        if not kept:
+            for one in made:
+                self._leased.setdefault((one.tunable, one.path), []).append(one)
+        made += [self._event("refused", r.tunable, r.path, None, None, reason=r.reason) for r in result.refused]
+        self._add(made)
+
+    def restored(self, result: RestoreResult) -> None:
+        """Write down what was given back, and what was left alone."""
+        made = [self._event("restored", r.tunable, r.path, r.from_, r.to) for r in result.restored]
+        made += [
+            self._event("left_alone", one.tunable, one.path, one.expected, one.found, reason=one.reason)
+            for one in result.left_alone
+        ]
+        for one in made:
+            self._leased.pop((one.tunable, one.path), None)
+        self._add(made)
+
+    def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
+        """Write down what a lease that ended by itself gave back: all that was leased and of which the host's journal
+        says no more that it stands (``standing``: tunable and path)."""
+        made = []
+        for key in [key for key in reversed(self._leased) if key not in standing]:
+            made += [
+                self._event("restored", e.tunable, e.path, e.after, e.before, reason=LAPSED)
+                for e in reversed(self._leased.pop(key))
+            ]
+        self._add(made)
+
+    def kept(self, tunables: Collection[str] | None = None) -> None:
+        """Write down that what was applied of these tunables (None: all) stays until ``restore``."""
+        staying = [e[-1] for e in self._leased.values() if tunables is None or e[-1].tunable in tunables]
+        for one in staying:
+            del self._leased[one.tunable, one.path]
+        self._add([self._event("kept", e.tunable, e.path, e.before, e.after, kept=True) for e in staying])
+
+    def begin(self) -> None:
+        """Keep the host's status, where the session has none yet: before anything is measured or applied."""
+        if self._folder is None or self._root.recorded or history.has_first(self._folder):
+            return
+        with contextlib.suppress(WorkshopError, OSError):
+            history.keep_first(self._folder, snapshot(self._root))
+
+    def end(self) -> None:
+        """Keep the host's status as it is now, in the place of the one before, where the session did something."""
+        if self._folder is None or self._root.recorded or not history.has_first(self._folder):
+            return
+        with contextlib.suppress(WorkshopError, OSError):
+            history.keep_last(self._folder, snapshot(self._root))
+
+    def _event(
+        self,
+        did: Did,
+        tunable: str,
+        path: str,
+        before: str | None,
+        after: str | None,
+        read_back: str | None = None,
+        reason: str = "",
+        kept: bool = False,
+    ) -> HostEvent:
+        return HostEvent(
+            at=timestamp(),
+            did=did,
+            tunable=tunable,
+            path=path,
+            before=_short(before),
+            after=_short(after),
+            read_back=_short(read_back),
+            reason=clean(reason, 400),
+            chapter=self._chapter,
+            kept=kept,
+            proof=self._proof,
+            boot_id=self._boot(),
+        )
+
+    def _boot(self) -> str | None:
+        """Which boot this is, read once: nobody who keeps a diary outlives it."""
+        if self._boot_id is None:
+            self._boot_id = journal.current_boot(self._root)
+        return self._boot_id
+
+    def _add(self, events: list[HostEvent]) -> None:
+        if self._folder is None or not events:
+            return
+        try:
+            with self._lock:
+                history.append(self._folder, events)
+        except SessionError as error:
+            self.trouble = f"what happened to this host is not written down: {error.sentence()}"
+
+
+def writable(session: OpenSession) -> bool:
+    """Whether a diary may be kept: also while another workshop has the session open, but not in a newer version's."""
+    return session.session.format_version <= SESSION_VERSION
+
+
+def snapshot(root: HostRoot) -> Snapshot:
+    """``status`` of a host now, in short; a tenth of a second of reading. Raises HostError."""
+    from jitter_workshop.flow.host_ops.host_status import look as look_at
+
+    checkup = look_at(root.root)
+    return Snapshot(
+        format_version=FORMAT_VERSION,
+        at=timestamp(),
+        host=clean(checkup.summarise().name, 40) or "host",
+        boot_id=journal.current_boot(root),
+        hot_cpus=checkup.hot.cpus.cpus,
+        checks=tuple(
+            CheckState(c.id, c.title, c.state, _short(c.value), _short(c.wanted), c.reason) for c in checkup.checks
+        ),
+        applied=() if root.recorded else journal.stack(root),
+    )
+
+
+def _short(value: str | None) -> str | None:
+    return value if value is None or len(value) <= VALUE_LIMIT else f"{value[: VALUE_LIMIT - 1]}…"

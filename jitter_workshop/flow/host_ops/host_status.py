@@ -1,0 +1,96 @@
+"""One look at a host for ``status`` and ``plan``: what is hot, every check, what drifted, what would be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import host_line, summarise
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.change import Plan
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.tuning import status
+from jitter_workshop.tuning.base import Tunable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables import registry
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """``checks[i]`` is what ``tunables[i]`` says of ``host``."""
+
+    host: Host
+    hot: HotCpus
+    tunables: tuple[Tunable, ...]
+    checks: tuple[Assessment, ...]
+
+    @property
+    def summary(self) -> dict[str, int]:
+        return status.summary(self.checks)
+
+    def summarise(self) -> HostSummary:
+        """The host in a page, as it is stored with each run."""
+        return summarise(self.host.root, self.host.topology)
+
+    @property
+    def line(self) -> str:
+        """Its name, its kernel and the host in a line."""
+        summary = self.summarise()
+        return f"{summary.name} · Linux {summary.kernel} · {host_line(summary)}"
+
+    def groups(self) -> list[tuple[str, list[Assessment]]]:
+        """The checks by family, in the order of the registry, under the family's heading."""
+        found: dict[str, list[Assessment]] = {}
+        for tunable, check in zip(self.tunables, self.checks, strict=True):
+            found.setdefault(registry.heading(tunable), []).append(check)
+        return list(found.items())
+
+
+def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> Checkup:
+    """Look at a host; only at the checks of ``ids`` where there are any, in the registry's order. Raises UsageError for
+    ids that nothing has and CPUs that are no list, HostError where the host shows no CPU or not these."""
+    chosen = tuple(registry.find(name) for name in ids)
+    place = HostRoot(root)
+    topology = read_topology(place)
+    hot = choose_hot(place, cpus, topology)
+    host = Host(place, hot.cpus, topology)
+    asked = tuple(t for t in registry.tunables() if t in chosen) if chosen else registry.tunables()
+    return Checkup(host, hot, asked, status.assess_all(host, asked, _standing(place)))
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPlan:
+    """A plan, the host that it is for and how its hot CPUs came to be."""
+
+    plan: Plan
+    host: Host
+    hot: HotCpus
+
+
+def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None, *, once: bool = False) -> DrawnPlan:
+    """The plan for ``ID`` and ``ID=VALUE`` words, or for all that status would improve at run time; ``once``: of boot
+    parameters for the next boot alone. Reads only.
+
+    Raises UsageError and HostError as :func:`look` does, and UsageError for values that make no sense.
+    """
+    from jitter_workshop.tuning.planning import plan, wanted_by_status
+
+    wanted = registry.parse_wanted(registry.for_one_boot(words) if once else words)
+    place = HostRoot(root)
+    topology = read_topology(place)
+    hot = choose_hot(place, cpus, topology)
+    host = Host(place, hot.cpus, topology)
+    return DrawnPlan(plan(host, wanted if words else wanted_by_status(host)), host, hot)
+
+
+def _standing(root: HostRoot) -> Sequence[status.Standing]:
+    """What we set on this host and have not given back. The journal's reader is loaded only where there is one."""
+    if not root.is_dir("/var/lib/jitter-workshop"):
+        return ()
+    from jitter_workshop.tuning.journal import active
+
+    return active(root)

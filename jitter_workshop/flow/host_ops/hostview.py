@@ -1,0 +1,251 @@
+"""What a chapter looks at on this host: one function a topic, each reading a few files at the moment it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jitter_workshop.host.kernel.release import read_tick_hz
+from jitter_workshop.host.kernel.scheduler import read_scheduler
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import steal_words
+from jitter_workshop.host.tasks.limits import read_limits
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import Fact
+
+_CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
+"""The vDSO reads these as well (vdso_clock_mode pvclock and hvclock)."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the topics read from."""
+
+    root: HostRoot
+    host: HostSummary
+    topology: Topology
+
+
+def facts(view: View, topics: tuple[str, ...]) -> tuple[Fact, ...]:
+    """The facts of these topics, in their order; a topic that does not concern this host says nothing."""
+    found = (TOPICS[topic](view) for topic in topics if topic in TOPICS)
+    return tuple(fact for fact in found if fact is not None)
+
+
+def _system(view: View) -> Fact:
+    host = view.host
+    where = "on bare metal" if host.hypervisor is None else f"a guest of {clean(host.hypervisor, 30)}"
+    if host.hypervisor is None and host.notes.get("hypervisor", "").startswith("cannot"):
+        where = "bare metal or guest: not known"
+    flavour = " (PREEMPT_RT)" if host.realtime_kernel else ""
+    value = f"Linux {clean(host.kernel, 40)}{flavour}, {clean(host.architecture, 16)}, {where}"
+    if host.hypervisor is not None:
+        meaning = "the hypervisor takes time that no counter in the guest need show"
+    elif host.realtime_kernel:
+        meaning = "PREEMPT_RT: most interrupt work runs in threads that can be preempted"
+    else:
+        meaning = "what steals time here is this kernel and its tasks, or the firmware"
+    return Fact("System", value, meaning, "uname, /proc/cpuinfo")
+
+
+def _cpus(view: View) -> Fact:
+    topology = view.topology
+    cores = {(c.package, c.core) for c in topology.cpus if c.online}
+    packages = {c.package for c in topology.cpus if c.online}
+    online = len(topology.online)
+    value = f"{online} online ({topology.online})" if online > 1 else "1 online"
+    extra = []
+    if len(cores) < online:
+        extra.append(f"{len(cores)} cores with SMT")
+    if len(packages) > 1:
+        extra.append(f"{len(packages)} packages")
+    if len({c.core_type for c in topology.cpus if c.online and c.core_type}) > 1:
+        extra.append("fast and efficient cores")
+    if extra:
+        value += ", " + ", ".join(extra)
+    meaning = "each of our threads spins and wants a CPU of its own"
+    if online == 1:
+        meaning = "whatever else runs takes its time from ours"
+    elif online == 2:
+        meaning = "one of our threads leaves one CPU to everybody else, two leave none"
+    return Fact("CPUs", value, meaning, "/sys/devices/system/cpu")
+
+
+def _allowed(view: View) -> Fact:
+    allowed = view.topology.allowed
+    barred = view.topology.online - allowed
+    value = f"any of {allowed}"
+    balanced = allowed - CpuSet(view.host.isolated)
+    meaning = f"the scheduler may move a thread that is not pinned between CPUs {balanced} at any time"
+    if len(allowed) == 1:
+        value, meaning = f"only {allowed}", "nothing can migrate on one CPU"
+    elif len(balanced) < 2:
+        meaning = "nothing migrates between isolated CPUs by itself"
+    if barred and len(allowed) > 1:
+        meaning += f"; {barred} {'is' if len(barred) == 1 else 'are'} outside our mask"
+    return Fact("May run on", value, meaning, "/proc/self/status: Cpus_allowed_list")
+
+
+def _caches(view: View) -> Fact | None:
+    groups: dict[tuple[int, ...], int] = {}
+    for cpu in view.topology.allowed:
+        cache = view.topology.last_level_cache(cpu)
+        if cache is not None:
+            groups[cache.cpus.cpus] = cache.level
+    if not groups:
+        return Fact("Shared cache", "not shown by this host", "the cost of moving between CPUs is not known beforehand")
+    shown = [f"L{level} of CPUs {CpuSet(cpus)}" for cpus, level in sorted(groups.items())[:4]]
+    if len(groups) > 4:
+        shown.append(f"{len(groups) - 4} more")
+    meaning = "a message inside one cache takes some 50 to 150 ns, across two more, up to several hundred"
+    if view.host.hypervisor is not None:
+        meaning += "; a guest sees what its hypervisor tells"
+    return Fact("Shared cache", "; ".join(shown), meaning, "/sys/devices/system/cpu/cpu*/cache")
+
+
+def _clock(view: View) -> Fact:
+    source = view.host.clocksource
+    if source is None:
+        return Fact("Clock", "not known", view.host.notes.get("clocksource", ""))
+    quick = source in ("tsc", "arch_sys_counter")
+    if quick:
+        meaning = "the CPU's own counter: a reading takes some 10 to 25 ns"
+    elif source in _CLOCKS_OF_GUESTS:
+        meaning = "the CPU's counter and the hypervisor's figures: as a rule read without entering the kernel"
+    else:
+        meaning = "a slow clock: every reading is a system call"
+    where = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+    return Fact("Clock", clean(source, 24), meaning, where)
+
+
+def _frequency(view: View) -> Fact:
+    where = "/sys/devices/system/cpu/cpufreq"
+    governors = view.host.governors
+    if not governors:
+        meaning = "in a guest the host decides" if view.host.hypervisor else "the firmware scales it, or nobody does"
+        return Fact("CPU frequency", "no cpufreq here", meaning, where)
+    value = "governor " + ", ".join(clean(g, 20) for g in governors[:4])
+    meaning = "speed mostly follows load: an idle CPU starts slowly"
+    if set(governors) == {"performance"}:
+        meaning = "asks for full speed at all times"
+    elif "performance" in governors:
+        meaning = "performance asks for full speed at all times; elsewhere speed mostly follows load"
+    return Fact("CPU frequency", value, meaning, where)
+
+
+def _idle(view: View) -> Fact:
+    where = "/sys/devices/system/cpu/cpuidle"
+    driver = view.host.cpuidle_driver
+    if driver is None or driver == "none":
+        return Fact("Idle states", "no cpuidle driver", "an idle CPU halts; in a guest mostly with an exit", where)
+    meaning = "a spinning thread never idles; its neighbours do, and need time to wake"
+    return Fact("Idle states", clean(driver, 24), meaning, where)
+
+
+def _steal(view: View) -> Fact | None:
+    if view.host.hypervisor is None:
+        return None
+    percent = view.host.steal_percent
+    if percent is None:
+        meaning = "if the hypervisor takes a CPU away, this counter will not tell"
+        return Fact("Steal", "no steal clock seen", meaning, "/proc/stat")
+    meaning = "the share of CPU time since boot that the hypervisor gave to others"
+    return Fact("Steal", steal_words(percent), meaning, "/proc/stat")
+
+
+def _load(view: View) -> Fact | None:
+    words = (view.root.text("/proc/loadavg") or "").split()
+    if len(words) < 4:
+        return None
+    value = f"{clean(words[0], 8)} over the last minute"
+    try:
+        busy = float(words[0]) >= 0.5 * max(len(view.topology.online), 1)
+    except ValueError:
+        return None
+    meaning = "few tasks compete for the CPUs; interrupts and short visits remain"
+    if busy:
+        meaning = "tasks that run or wait, runs of ours included: expect company on the run queues"
+    return Fact("Load", value, meaning, "/proc/loadavg")
+
+
+def _tick(view: View) -> Fact | None:
+    hz, where = read_tick_hz(view.root, view.host.kernel)
+    if hz is None:
+        meaning = "the explain step counts the timer interrupts of your own run instead"
+        return Fact("Tick", "CONFIG_HZ not readable here", meaning, clean(where, 80))
+    meaning = "timer interrupts a second on every CPU that is busy, unless nohz_full stops them"
+    return Fact("Tick", f"{hz} Hz", meaning, clean(where, 80))
+
+
+def _limit(view: View) -> Fact | None:
+    quota, period = view.host.cpu_max_quota_us, view.host.cpu_max_period_us
+    if quota is None or not period:
+        return None
+    meaning = "who has used it up waits for the next period: it looks like a huge stall"
+    return Fact("CPU limit", f"{quota} µs in every {period} µs", meaning, "cgroup cpu.max")
+
+
+def _isolation(view: View) -> Fact:
+    isolated, full = CpuSet(view.host.isolated), CpuSet(view.host.nohz_full)
+    where = "/sys/devices/system/cpu/isolated, nohz_full"
+    if not isolated and not full:
+        return Fact("Isolated CPUs", "none", "every CPU is anybody's, as far as this shows", where)
+    parts = [f"isolated {isolated}"] if isolated else []
+    if full:
+        parts.append(f"tickless {full}")
+    meaning = "no tick while one task runs there, but the load balancer uses them as ever"
+    if isolated:
+        meaning = "the load balancer leaves isolated CPUs alone"
+    return Fact("Isolated CPUs", ", ".join(parts), meaning, where)
+
+
+def _neighbours(view: View) -> Fact | None:
+    words = (view.root.text("/proc/loadavg") or "").split()
+    running, slash, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
+    if not slash or not running.isdigit() or not total.isdigit():
+        return None
+    meaning = "each that wakes may put one of ours aside; threads of the kernel are among them"
+    return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
+
+
+def _memlock(view: View) -> Fact | None:
+    limit = view.host.memlock_limit_bytes
+    if limit is None or limit >= 64 << 20 or read_limits(view.root).may_lock:
+        return None  # CAP_IPC_LOCK lifts the limit
+    meaning = "more may not be locked, so that a page fault can show as a stall"
+    return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
+
+
+def _realtime(view: View) -> Fact | None:
+    found = read_scheduler(view.root)
+    runtime, period = found.rt_runtime_us, found.rt_period_us
+    if runtime is None or not period:
+        return None
+    where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"
+    if runtime < 0:
+        return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can take its CPU for good", where)
+    meaning = "what is left of each period is for ordinary tasks, where this kernel throttles real-time ones"
+    return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
+
+
+TOPICS: dict[str, Callable[[View], Fact | None]] = {
+    "system": _system,
+    "cpus": _cpus,
+    "allowed": _allowed,
+    "caches": _caches,
+    "clock": _clock,
+    "frequency": _frequency,
+    "idle": _idle,
+    "steal": _steal,
+    "load": _load,
+    "tick": _tick,
+    "limit": _limit,
+    "isolation": _isolation,
+    "neighbours": _neighbours,
+    "memlock": _memlock,
+    "realtime": _realtime,
+}
+"""Every name of ``model.course.LOOK_TOPICS`` (a test holds the two together)."""

@@ -1,0 +1,118 @@
+"""Which CPUs are hot: those that run the latency-critical threads, for ``status``, ``plan`` and ``apply``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from jitter_workshop import paths
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
+
+Source = Literal["asked", "class", "isolated", "tickless", "placement"]
+
+
+@dataclass(frozen=True, slots=True)
+class HotCpus:
+    """``cpus``: online ones, at least one. ``why``: how they came to be these, a sentence. ``source``: the same in a
+    word. ``note``: what is wrong with the choice, "" for nothing."""
+
+    cpus: CpuSet
+    why: str
+    source: Source
+    note: str = ""
+
+
+def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
+    """The hot CPUs: ``asked`` (a CPU list), else those of the class on a class host, else what is isolated, else what
+    is tickless, else those on which the ring would be placed. ``topology`` saves reading it again.
+
+    Raises UsageError for what is no list, HostError for CPUs that are not online and where no CPU is shown at all.
+    """
+    machine = topology if topology is not None else read_topology(root)
+    online = machine.online
+    if not online:
+        raise HostError(
+            "nothing of this host's CPUs can be read",
+            "/sys/devices/system/cpu/online and the folders beside it are missing or unreadable",
+        )
+    if asked is not None:
+        hot = _asked(asked, machine)
+        return HotCpus(hot, "as asked with --cpus", "asked", _note(machine, hot))
+    of_class = class_cpus(root) & online
+    if of_class:
+        return HotCpus(of_class, f"{paths.CLASS_FILE} says so", "class", _note(machine, of_class))
+    isolation = read_isolation(root)
+    isolated = isolation.isolated & online
+    if isolated:
+        by = "isolcpus" if isolated == (isolation.boot or CpuSet()) & online else "a cgroup partition"
+        return HotCpus(isolated, f"they are isolated from the scheduler by {by}", "isolated", _note(machine, isolated))
+    tickless = (isolation.nohz_full or CpuSet()) & online
+    if tickless:
+        return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", _note(machine, tickless))
+    hot, why = _placed(machine)
+    return HotCpus(hot, why, "placement", _note(machine, hot))
+
+
+def class_cpus(root: HostRoot) -> CpuSet:
+    """The hot CPUs of the class on a class host, none elsewhere. Raises what ``class_host`` raises."""
+    if root.recorded or not Path(paths.CLASS_FILE).exists():
+        return CpuSet()
+    from jitter_workshop.flow.turns.classhost import class_host
+
+    found = class_host()
+    return found.described.hot_cpus if found is not None else CpuSet()
+
+
+def _asked(text: str, machine: Topology) -> CpuSet:
+    try:
+        hot = CpuSet.parse_list(text)
+    except ValueError:
+        raise UsageError(f"--cpus takes a list such as 2-3,6, not '{clean(text, 40)}'") from None
+    if not hot:
+        raise UsageError("--cpus names no CPU", "say which, such as --cpus 2-3")
+    missing = hot - machine.online
+    if missing:
+        offline = CpuSet.of(c.id for c in machine.cpus) & missing
+        what = f"CPU {offline} is offline" if offline else f"this host has no CPU {missing}"
+        raise HostError(what, f"CPUs online: {machine.online}")
+    return hot
+
+
+def _placed(machine: Topology) -> tuple[CpuSet, str]:
+    """What the ring's placement keeps quiet; on one CPU, or where only one may be used, what ``spin`` would use."""
+    from jitter_workshop.bench.nearness import BESIDE_CPU_0, how_near
+    from jitter_workshop.bench.placement import Wish, choose
+
+    allowed = machine.allowed or machine.online
+    placement = choose(machine, Wish(workload="ring" if len(allowed) > 1 else "spin"))
+    hot = CpuSet(placement.hot)
+    if len(machine.online) == 1:
+        return hot, "it is the only CPU"
+    if placement.producer is None:
+        return hot, "it is the only CPU that this process may use"
+    if placement.producer not in hot:
+        return hot, f"the workshop measures there; CPU {placement.producer} sends, and does everything else, too"
+    beside_0 = 0 in machine.siblings_of(hot)
+    away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in hot else ""
+    return hot, f"the workshop would place its threads there: {', '.join(filter(None, (how_near(machine, hot), away)))}"
+
+
+def _note(machine: Topology, hot: CpuSet) -> str:
+    online = machine.online
+    if hot == online:
+        return "every online CPU is hot: none is left for housekeeping, so nothing can be moved away from them"
+    notes = []
+    if 0 in hot and len(online) > 1:
+        notes.append("CPU 0 is among them: it boots the machine and keeps work that cannot be moved")
+    if not online - hot - machine.siblings_of(hot):
+        rest, slowed = online - hot, "it" if len(hot) == 1 else "them"
+        spare = "; 'status smt' says which of them can be spared" if len(rest) > 1 else ""
+        notes.append(f"every other CPU is a sibling of a hot one: what runs on CPU {rest} slows {slowed} down{spare}")
+    return "; ".join(notes)

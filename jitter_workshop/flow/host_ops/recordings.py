@@ -1,0 +1,86 @@
+"""Recorded hosts by their names: those of a course's own folder, and those that come with the project."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from jitter_workshop import paths
+from jitter_workshop.errors import LessonError, WorkshopError
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.recording.packed import unpacked
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.text import clean
+
+FOLDER = "recordings"
+SUFFIX = ".tar.xz"
+
+
+def recorded_host(name: str, course_dir: str = "") -> HostRoot:
+    """The recorded host of this name, ``course_dir``'s own before the built-in one; what ``record-host`` wrote as a
+    folder, or packed into one file. Raises LessonError where neither is there or it cannot be read."""
+    shown = clean(name, 40)
+    own = Path(course_dir) if course_dir else None
+    for place in filter(None, (own, assets())):
+        folder = place / FOLDER / name
+        archive = place / FOLDER / f"{name}{SUFFIX}"
+        if place is own and not _inside(place, folder, archive):
+            raise LessonError(f"the recording '{shown}' lies outside the course's folder")
+        if folder.is_dir():
+            return HostRoot(folder)
+        if archive.is_file():
+            try:
+                return HostRoot(unpacked(archive, paths.cache_dir() / FOLDER))
+            except WorkshopError as error:
+                raise LessonError(error.message, error.advice) from error
+    raise LessonError(
+        f"there is no recording '{shown}'", f"it would be {FOLDER}/{shown} or {FOLDER}/{shown}{SUFFIX} in the course"
+    )
+
+
+class Recordings:
+    """The recordings of one course, each looked at once. Those that come with the project and that no folder of the
+    course stands before are known to be whole: they are not unpacked for that, which takes a second the first time."""
+
+    def __init__(self, course_dir: str) -> None:
+        self._course_dir = course_dir
+        self._said: dict[str, str] = {}
+
+    def unreadable(self, chapter: Chapter) -> str:
+        """Why a chapter cannot be taught on its recordings, "" where it can or has none."""
+        for name in filter(None, (chapter.recording, chapter.recording_after)):
+            if name not in self._said:
+                self._said[name] = self._wrong(name)
+            if self._said[name]:
+                return self._said[name]
+        return ""
+
+    def _wrong(self, name: str) -> str:
+        own = Path(self._course_dir) / FOLDER if self._course_dir else None
+        replaced = own is not None and any((own / f"{name}{end}").exists() for end in ("", SUFFIX))
+        if not replaced and (assets() / FOLDER / f"{name}{SUFFIX}").is_file():
+            return ""
+        try:
+            if read_topology(recorded_host(name, self._course_dir)).online:
+                return ""
+        except WorkshopError as error:
+            return clean(f"the recording {name} cannot be shown: {error.message}", 400)
+        return f"the recording {clean(name, 40)} cannot be shown: no CPU of it can be read"
+
+
+def _inside(place: Path, *found: Path) -> bool:
+    """Whether no link leads out of ``place``: a course may come from anybody."""
+    try:
+        top = place.resolve()
+        return all(path.resolve().is_relative_to(top) for path in found)
+    except (OSError, RuntimeError):
+        return False
+
+
+def assets() -> Path:
+    """The assets of the installed package, or of a checkout that was not installed."""
+    try:
+        return Path(str(resources.files("jitter_workshop.assets")))
+    except ModuleNotFoundError:
+        return Path(__file__).resolve().parents[3] / "assets"

@@ -1,0 +1,145 @@
+"""A chapter's tunables on one host: what they say now, what the host is to them, what would be written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from jitter_workshop.errors import HostError, LessonError, UsageError
+from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.change import Plan
+from jitter_workshop.model.course import Chapter, HostState
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import BootWay, PlanView
+from jitter_workshop.tuning import status
+from jitter_workshop.tuning.base import Unavailable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.journal import active
+from jitter_workshop.tuning.planning import plan
+from jitter_workshop.tuning.tunables import registry
+from jitter_workshop.tuning.tunables.boot_parameters import BootParameter, by_hand_once
+
+_ONCE = "For the next boot alone: a boot that hangs is undone by switching off and on."
+_ALWAYS = "For every boot from the next one on."
+_CHECK = "'jitter-workshop lessons check' says in which line"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """``checks``: the assessments of a chapter's tunables in the lesson's order. ``state``: what the host is to them;
+    ``reason``: why it has none of them, or "". ``asked``: those for which the lesson asks a value, ``ID=VALUE``."""
+
+    host: Host
+    hot: HotCpus
+    checks: tuple[Assessment, ...]
+    state: HostState
+    reason: str = ""
+    asked: tuple[str, ...] = ()
+
+    def settled(self) -> dict[str, bool]:
+        """Id → whether nothing is to improve, or where the lesson asks for a value whether nothing would be written for
+        it; what this host does not have is left out."""
+        found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
+        for word in self.asked:
+            ident = word.partition("=")[0]
+            if ident in found:
+                stands = _stands(self, word)
+                del found[ident]
+                if stands is not None:
+                    found[ident] = stands
+        return found
+
+
+def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None = None) -> Seen:
+    """Read a chapter's tunables. Raises HostError where the host shows no CPU, LessonError for a tunable that there is
+    not."""
+    hot = choose_hot(root, None, topology)
+    host = Host(root, hot.cpus, topology)
+    try:
+        tunables = tuple(registry.find(word.partition("=")[0]) for word in chapter.tunables)
+    except UsageError as error:
+        raise LessonError(f"the chapter '{chapter.id}': {error.sentence()}", _CHECK) from error
+    checks = status.assess_all(host, tunables, () if root.recorded else active(root))
+    missing = [c for c in checks if c.state == "unavailable"]
+    asked = tuple(word for word in chapter.tunables if "=" in word)
+    if len(missing) == len(checks):
+        reason = missing[0].reason if missing else "it names no tunables"
+        return Seen(host, hot, checks, "not_here", reason, asked)
+    seen = Seen(host, hot, checks, "available", asked=asked)
+    settled = seen.settled()
+    if not settled:
+        return Seen(host, hot, checks, "not_here", f"this host does not take {', '.join(asked)}", asked)
+    if all(settled.values()):
+        return Seen(host, hot, checks, "good", asked=asked)
+    by_hand = chapter.reboot and host.boot_loader.means not in ("grub-dropin", "grubby")
+    if by_hand and boot_way(seen, chapter.tunables, always=False).why_not:
+        return Seen(host, hot, checks, "not_here", host.boot_loader.reason, asked)
+    return seen
+
+
+def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
+    """Why this host has none of a chapter's tunables, "" where it has one or the chapter names none."""
+    if not chapter.tunables:
+        return ""
+    try:
+        return look_at_settings(root, chapter, topology).reason
+    except HostError as error:
+        return error.message
+
+
+def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
+    """How a chapter's boot parameters would be set on a host: for one boot, unless ``always`` or it cannot be."""
+    boots = [
+        (t, one.value) for one in registry.parse_wanted(words) if isinstance(t := registry.find(one.id), BootParameter)
+    ]
+    lines = []
+    for tunable, value in boots:
+        with contextlib.suppress(Unavailable, UsageError):
+            lines.append(tunable.parameters(seen.host, value))
+    by_hand = by_hand_once(seen.host.boot_loader, " ".join(lines))
+    offer = seen.host.one_boot
+    why_not = by_hand or offer.reason
+    this_boot = any(tunable.this_boot_only(seen.host) for tunable, _ in boots)
+    return BootWay(not why_not and not always, why_not, this_boot, offer.shut and not by_hand)
+
+
+def planned(seen: Seen, words: Sequence[str]) -> Plan:
+    """What would be written for ``ID`` or ``ID=VALUE`` words."""
+    return plan(seen.host, registry.parse_wanted(words))
+
+
+def plan_view(
+    seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
+) -> PlanView:
+    """The plan with what is to be said of it; ``way``: of boot parameters; ``drawn``: the plan as root sees it."""
+    drawn = drawn or planned(seen, words)
+    files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
+    said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
+    said += [f"Left out: {one.tunable}: {one.reason}." for one in drawn.skipped]
+    if recorded:
+        by_hand = (
+            " Nothing could be, either: why, and what is left to do by hand, stands here." if drawn.skipped else ""
+        )
+        said.insert(0, f"A recorded host: nothing is written.{'' if drawn.changes else by_hand}")
+    elif not drawn.changes:
+        said.insert(0, "Nothing is to be written here.")
+    if way is not None and drawn.changes:
+        said.insert(0, _ONCE if way.once else _ALWAYS)
+    if way is not None and way.root_first:
+        said.append(f"For one boot alone it is planned with root's rights: {way.why_not}.")
+    elif way is not None and way.why_not:
+        said.append(f"Left out: one boot alone: {way.why_not}.")
+    return PlanView(drawn.changes, files, " ".join(said), tuple(words))
+
+
+def _stands(seen: Seen, word: str) -> bool | None:
+    """Whether nothing would be written for ``ID=VALUE``; None where this host cannot have it."""
+    wanted = registry.parse_wanted([word])
+    try:
+        registry.find(wanted[0].id).writes(seen.host, wanted[0].value)
+        return not plan(seen.host, wanted).changes
+    except (Unavailable, UsageError):
+        return None

@@ -1,0 +1,1 @@
+"""Measure once: resolve the request, run the workload, trace or count beside it, keep the run."""

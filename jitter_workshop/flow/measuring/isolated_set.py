@@ -1,0 +1,82 @@
+"""Measuring on the CPUs that this tool has isolated: who may go there, and why a run was made outside after all.
+
+A process that is in no isolated set may not use the set's CPUs. The measuring child is moved into the set as a whole
+once it has started, before it pins its threads; that takes root's rights, which the agent has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.cpusets import find_cpusets
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.tuning.tunables.isolation import own_group
+
+Place = Callable[[int], CpuSet]
+"""Puts a process of this user's on the isolated CPUs and says which they are. Raises HostError."""
+
+NOTE = "isolation"
+"""The key in a run's notes under which it says that it was made outside the set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many CPUs one run may use here: a process is either within this tool's isolated set or outside of it.
+    ``isolated``: that set, empty where there is none. ``walled``: the run would have more without it."""
+
+    cpus: int
+    isolated: CpuSet
+    walled: bool
+
+
+class NotPlaced(HostError):
+    """The child could not be put on the isolated CPUs; it has measured nothing yet."""
+
+
+def own_cpus(root: HostRoot) -> CpuSet:
+    """The CPUs that this tool has isolated and that the kernel keeps so now; empty where it has not."""
+    sets = find_cpusets(root)
+    group = own_group(root, sets) if sets is not None else None
+    return group.effective if group is not None else CpuSet()
+
+
+def room(root: HostRoot, topology: Topology) -> Room:
+    """The larger of the two places, read now."""
+    own = own_cpus(root)
+    outside = topology.allowed - own
+    cpus = max(len(outside), len(own))
+    return Room(cpus, own, walled=bool(own) and cpus < len(outside | own))
+
+
+def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
+    """The same host for a process that may also use ``cpus``."""
+    return dataclasses.replace(
+        topology,
+        cpus=tuple(dataclasses.replace(c, allowed=True) if c.id in cpus else c for c in topology.cpus),
+    )
+
+
+def placed_by(place: Place, placement: Placement) -> Callable[[int], None]:
+    """For ``bench.runner``: put the child into the set, and see that its threads' CPUs are in it. Raises NotPlaced."""
+    wanted = CpuSet.of(placement.cpus)
+
+    def placed(pid: int) -> None:
+        try:
+            given = place(pid)
+        except HostError as refusal:
+            raise NotPlaced(refusal.message, refusal.advice) from refusal
+        if wanted - given:
+            raise NotPlaced(f"CPU {wanted - given} is not isolated any more")
+
+    return placed
+
+
+def not_used(reason: str) -> str:
+    """What a run says that was made outside the set."""
+    return f"the isolated CPUs were not used: {reason}"

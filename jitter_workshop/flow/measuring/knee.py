@@ -1,0 +1,166 @@
+"""Read the knee: which rate of thief sits at which percentile, computed from a run's own figures.
+
+A thief that comes r times a second and each time makes n of m messages a second late stands at the percentile
+100·(1 − r·n/m): 250 ticks among 100,000 messages at 99.75 (n = 1), one event a second at 99.999. A stall of S that is
+longer than the interval between messages makes n = S·m of them late, and so moves its knee left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.run import COUNTED, Run, Stalls
+from jitter_workshop.report.text.run import rate_in_words
+from jitter_workshop.stats.scale import nice_ns, nice_number
+
+_STALLS_TO_SPEAK = 10
+"""Of fewer stalls no rate is stated: the next run would have another one."""
+
+_LARGEST_SHARE = 0.1
+"""Beyond this thefts overlap and hold back the producer as well, so that messages no longer come at a steady rate."""
+
+_HELD_UP = {"ring": "producer", "ack": "sender"}
+"""Who is held back by what delays the one that is measured."""
+
+
+def knee_percentile(rate_hz: float, stall_ns: float, messages_per_second: float) -> float:
+    """Where a thief's knee stands, 0..100, when each visit meets at least one message. A thief that takes all the time
+    stands at 0."""
+    if messages_per_second <= 0:
+        return 0.0
+    late = rate_hz * max(stall_ns / 1e9, 1 / messages_per_second)
+    return 100 * (1 - min(late, 1.0))
+
+
+def nice_percentile(percentile: float) -> str:
+    """A percentile with two digits behind its nines: p37, p97.5, p99.75, p99.999."""
+    beyond = 1 - percentile / 100
+    if beyond >= 0.1:
+        return f"p{percentile:.0f}"
+    nines = 1
+    while beyond * 10 ** (nines + 1) < 1 and nines < 9:
+        nines += 1
+    return "p" + f"{percentile:.{nines}f}".rstrip("0").rstrip(".") if nines < 9 else "p100"
+
+
+def measured_seconds(run: Run) -> float:
+    """The time in which messages were recorded: the blocks, without the pauses between them and those of a sampler
+    that pauses, so that the rates of its stalls are of the same time."""
+    return run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)
+
+
+def counted_seconds(run: Run) -> float:
+    """The time in which the kernel's counters grew; the blocks alone where the run does not say."""
+    return run.counted_s or _block_seconds(run)
+
+
+def _block_seconds(run: Run) -> float:
+    return sum(block.duration_ns for block in run.blocks) / 1e9 or run.duration_s
+
+
+def messages_per_second(run: Run) -> float | None:
+    """The rate at which messages really came (lateness included); None for an empty run."""
+    summary = run.histograms.get(run.main_histogram)
+    seconds = measured_seconds(run)
+    return summary.count / seconds if summary and summary.count and seconds > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class StallClass:
+    """Stalls of one decade of lengths. ``at_least_hz`` and ``at_least_share``: of these and all longer ones, their rate
+    and the share of time that they stole."""
+
+    low_ns: int
+    high_ns: int | None
+    count: int
+    per_second: float
+    mean_ns: float
+    at_least_hz: float
+    at_least_share: float
+
+
+def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
+    """The decades that hold stalls, shortest first (the rates that a run stores count "this long and longer")."""
+    found = []
+    rates = sorted(stalls.rates, key=lambda r: r.threshold_ns)
+    for index, this in enumerate(rates):
+        longer = rates[index + 1] if index + 1 < len(rates) else None
+        count = this.count - (longer.count if longer else 0)
+        per_second = this.per_second - (longer.per_second if longer else 0.0)
+        stolen = this.stolen_ns_per_second - (longer.stolen_ns_per_second if longer else 0.0)
+        if count > 0 and per_second > 0 and stolen > 0:
+            found.append(
+                StallClass(
+                    low_ns=this.threshold_ns,
+                    high_ns=longer.threshold_ns if longer else None,
+                    count=count,
+                    per_second=per_second,
+                    mean_ns=stolen / per_second,
+                    at_least_hz=this.per_second,
+                    at_least_share=this.stolen_ns_per_second / 1e9,
+                )
+            )
+    return tuple(found)
+
+
+def knee_sentences(
+    run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
+) -> tuple[str, ...]:
+    """The arithmetic of the knee with this run's figures: its own rate, its commonest interrupt, its stalls by length
+    (longest first), each with where it should stand and, given the curve, where the curve really climbs."""
+    rate = messages_per_second(run)
+    if rate is None:
+        return ()
+    what = COUNTED.get(run.workload, "messages")
+    one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
+    found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
+    found += [
+        f"{nice_number(rate)} {what} a second came through: one event a second that delays one of them stands at "
+        f"{one}, 250 a second at {many}."
+    ]
+    if interrupts:
+        name, cpu, _, per_second = interrupts[0]
+        stands = nice_percentile(knee_percentile(per_second, 0, rate))
+        # The kernel counts while a sampler pauses, too: its own timer, for one.
+        meets = f"each delays one of the {what}, further right if most fall between two"
+        if run.rated_s < run.duration_s:
+            meets = "as many come while the thread samples, further right if most belong to its pauses"
+        found.append(
+            f"The commonest interrupt, {name}, came {nice_number(per_second)} times a second on CPU {cpu}: its knee "
+            f"stands at {stands} if {meets}."
+        )
+    classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
+    found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
+    stolen = max((c.at_least_share for c in classes), default=0.0)
+    if stolen > _LARGEST_SHARE:
+        held = _HELD_UP.get(run.workload)
+        found.append(
+            f"In all, stalls take {100 * stolen:.0f} % of the time. That is too much for the simple sum: where no "
+            f"figure was computed, thefts overlap{f' and hold up the {held} as well' if held else ''}."
+        )
+    if classes and run.workload == "ring":
+        found.append(
+            "Stalls of the producer are among these, but hold messages back before their stamp: they show in the "
+            "curve from the intended send time, not in transit."
+        )
+    return tuple(found)
+
+
+def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: PercentileCurve | None) -> str:
+    length = f"over {nice_ns(stalls.low_ns)}"
+    if stalls.high_ns is not None:
+        length = f"of {nice_ns(stalls.low_ns)} to {nice_ns(stalls.high_ns)}"
+    late = max(1.0, stalls.mean_ns * rate / 1e9) if what == "messages" else 1.0
+    made_late = f"one of the {what}" if late < 1.5 else f"about {late:,.0f} {what}"
+    share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
+    text = (
+        f"Stalls {length}: {nice_number(stalls.per_second)} a second, {nice_ns(stalls.mean_ns)} on average, each makes "
+        f"{made_late} late."
+    )
+    if share <= _LARGEST_SHARE:
+        text += f" Computed: the climb to them begins near {nice_percentile(100 * (1 - share))}."
+    seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
+    return (
+        text if seen is None else f"{text} Seen: the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."
+    )

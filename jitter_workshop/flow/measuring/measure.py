@@ -1,0 +1,399 @@
+"""Measure once, for every use: resolve the placement, take the host's turn, run, look around, keep the result."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from jitter_workshop import paths
+from jitter_workshop.bench import foreign_activity, runner
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import Holder, host_turn
+from jitter_workshop.bench.protocol import BlockDone
+from jitter_workshop.errors import HostError, MeasureError, SessionError
+from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.measuring import background_gate
+from jitter_workshop.flow.measuring.isolated_set import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
+from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
+from jitter_workshop.flow.measuring.resolve import check, resolve
+from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer
+from jitter_workshop.flow.turns.turn_guard import Still, StillMine
+from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.noise import Bursts
+from jitter_workshop.model.observe import RunObserver, Witness
+from jitter_workshop.model.run import (
+    BESIDE,
+    FORMAT_VERSION,
+    HUNTED,
+    UNSTEADY,
+    BurstTotal,
+    Counters,
+    PlacementRecord,
+    Run,
+)
+from jitter_workshop.model.spec import Pacing, Pause, Placement, RunSpec, WorkloadName
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.session.ids import new_id
+from jitter_workshop.session.store import OpenSession
+from jitter_workshop.session.traces import RunTrace
+from jitter_workshop.tuning.journal import stack
+
+__all__ = [
+    "CancelToken",
+    "MeasureRequest",
+    "MeasurementStopped",
+    "RunNotKept",
+    "measure",
+    "warnings",
+]
+
+LABEL_LIMIT = 60
+
+_SCRATCH_BYTES = 64 << 20
+"""Room for the ring's record and journal files with plenty to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureRequest:
+    """What a person asks for, before the host had its say. None = the default of preset, workload or host.
+
+    ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
+    when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
+    hidden noise goes on beside it. ``settle_s``: so much at its start is not recorded, because the host was just
+    changed; ``proof``: the proof that it is made for. ``noise_period_ns``: about how long from burst to burst.
+    """
+
+    workload: WorkloadName = "ring"
+    label: str = ""
+    preset: str = "quick"
+    messages: int | None = None
+    duration_s: float | None = None
+    interval_ns: int | None = None
+    pacing: Pacing | None = None
+    placement: str = "auto"
+    producer_cpu: int | None = None
+    accumulator_cpu: int | None = None
+    journaller_cpu: int | None = None
+    no_journaller: bool = False
+    cpu: int | None = None
+    duty: int = 100
+    sched_priority: int = 0
+    threshold_ns: int | None = None
+    noise: str | None = None
+    wait_s: float = 0.0
+    evidence: bool = False
+    pause: Pause = "sleep"
+    hunted: bool = False
+    settle_s: float = 0.0
+    proof: str | None = None
+    noise_period_ns: int | None = None
+
+
+Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[Still | None]]
+"""Takes the turn of a class host: so many seconds of waiting at most, what ends it, who is told behind whom one
+waits. Gives what raises once the turn is over, None where this is no class host."""
+
+
+class MeasurementStopped(MeasureError):
+    """The measuring child, or its noise, died after some blocks. ``run`` holds them (``complete`` is False); the
+    message says whether it was kept."""
+
+    def __init__(self, message: str, advice: str, run: Run) -> None:
+        super().__init__(message, advice)
+        self.run = run
+
+
+class RunNotKept(SessionError):
+    """The run was measured and is in ``run``, but the session could not store it."""
+
+    title = "Measured, but not kept"
+
+    def __init__(self, message: str, run: Run) -> None:
+        super().__init__(message)
+        self.run = run
+
+
+def measure(
+    request: MeasureRequest,
+    session: OpenSession | None,
+    observer: RunObserver,
+    cancel: CancelToken,
+    queued: Callable[[str], None] = lambda sentence: None,
+    place: Place | None = None,
+    tracer: Callable[[], Tracer] | None = None,
+    turn_held: bool = False,
+    turn: Turn | None = None,
+) -> Run:
+    """Measure on this host and keep the run in ``session`` (None: nowhere). ``queued`` is told behind whom it waits,
+    in a sentence, and "" once the turn has come. ``place`` puts the measuring child on the CPUs that this tool has
+    isolated, where it has; where that cannot be, the run is made outside, and its notes say why. ``tracer`` is asked
+    for when evidence is wanted, before the run begins; where it cannot be had the run is made without. ``turn_held``:
+    this process has the host's turn already; ``turn``: takes that of a class host.
+
+    Call it on a thread that lives until it returns. A run that ``cancel`` stopped after some blocks is returned and
+    kept like any other, with ``complete`` False; stopped before, it raises ``bench.runner.Cancelled``.
+
+    Raises UsageError, HostError, BusyError (WaitStopped when ``cancel`` ended the wait), MeasureError when nothing was
+    measured; MeasurementStopped and RunNotKept with the run where something was.
+    """
+    check(request)
+    if turn is not None and not turn_held:
+        # First of all: the hot CPUs of a class host are there only for who has the turn.
+        with turn(request.wait_s, cancel, queued) as still:
+            watching = observer if still is None else StillMine(observer, still)
+            return measure(request, session, watching, cancel, queued, place, tracer, turn_held=still is not None)
+    Diary(session).begin()
+    root = HostRoot()
+    topology = read_topology(root)
+    places = _Places(request, root, topology, place)
+    evidence = Evidence(request.evidence, tracer, topology)
+    behind: list[Holder] = []
+
+    def waiting(holder: Holder) -> None:
+        behind.append(holder)
+        queued(f"Waiting: {holder}.")
+
+    with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, waiting):
+        if behind:
+            queued("")
+        summary = summarise(root, topology)
+        applied = stack(root, in_effect=True)
+        before = foreign_activity.snapshot()
+        try:
+            with background_gate.HERE.measuring():
+                result = places.run(observer, cancel, evidence.witness)
+        finally:
+            evidence.end()
+        company = foreign_activity.since(before, set(result.spec.placement.cpus))
+        changed = changed_meanwhile(applied, stack(root, in_effect=True))
+    run = _as_run(request, result, summary, company, applied, evidence.counters())
+    run = dataclasses.replace(run, notes={**run.notes, **evidence.notes(), **hunted(request)})
+    if changed:
+        run = dataclasses.replace(run, notes={**run.notes, UNSTEADY: changed})
+    if places.why_outside:
+        run = dataclasses.replace(run, notes={**run.notes, NOTE: not_used(places.why_outside)})
+    not_kept = _keep(session, run, result, evidence.trace())
+    if result.failure is not None:
+        where = not_kept or (f"the finished blocks are kept as run {run.id}" if session is not None else "")
+        message = f"{result.failure.message} after {len(run.blocks)} of {result.spec.blocks} blocks"
+        raise MeasurementStopped(message, where or result.failure.advice, run)
+    if not_kept:
+        raise RunNotKept(not_kept, run)
+    return run
+
+
+def hunted(request: MeasureRequest) -> dict[str, str]:
+    """The note of a run that is made beside a hidden noise."""
+    return {HUNTED: BESIDE} if request.hunted else {}
+
+
+def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str, str], ...]) -> str:
+    """What this tool set or gave back between two looks, in a sentence; "" where nothing. A run that has this among its
+    notes was not made in one state."""
+    stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
+    ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
+    return f"{', '.join(ids[:6])} changed while it ran: it was not made in one state" if ids else ""
+
+
+class _Places:
+    """Where a run is made: within the isolated set where there is one and the child can be put there, else outside.
+    ``why_outside``: why a set that is there is not used. The constructor raises what ``resolve`` raises."""
+
+    def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: Place | None) -> None:
+        self.why_outside = ""
+        self._place = place
+        self._resolve = partial(resolve, request, topology, read_isolation(root).isolated, _scratch_dir())
+        self._inside = self._resolve_inside(own_cpus(root))
+        self._outside = self._resolve_outside() if self._inside is None else None
+
+    def run(
+        self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
+    ) -> runner.RunResult:
+        """Measure. Raises what ``bench.runner.run`` raises, and HostError where it cannot be done outside either."""
+        if self._inside is not None and self._place is not None:
+            try:
+                placed = placed_by(self._place, self._inside.placement)
+                return runner.run(self._inside, observer, cancel, placed=placed, witness=witness(self._inside))
+            except NotPlaced as refusal:
+                self.why_outside = refusal.sentence()
+        outside = self._outside or self._resolve_outside()
+        return runner.run(outside, observer, cancel, witness=witness(outside))
+
+    def _resolve_inside(self, cpus: CpuSet) -> RunSpec | None:
+        if not cpus:
+            return None
+        try:
+            if self._place is None:
+                raise HostError("nobody is here to put the measuring process on them")
+            return self._resolve(within=cpus)
+        except HostError as refusal:
+            self.why_outside = refusal.sentence()
+            return None
+
+    def _resolve_outside(self) -> RunSpec:
+        try:
+            return self._resolve()
+        except HostError as error:
+            if not self.why_outside:
+                raise
+            raise HostError(error.message, not_used(self.why_outside)) from error
+
+
+def warnings(host: HostSummary) -> tuple[str, ...]:
+    """What a person should know before measuring on this host, one sentence each."""
+    said: list[str] = []
+    if host.on_battery:
+        said.append("This machine runs on battery: its CPUs may be slower and sleep deeper than on mains power.")
+    if host.hypervisor == "QEMU" and host.architecture == "x86_64":
+        # KVM shows an x86 guest its clock, unless somebody hides it; without KVM, QEMU stalls for milliseconds.
+        said.append(
+            "These CPUs seem to be emulated (QEMU without KVM): settings and counters are real, but times that are "
+            "measured here mean nothing."
+        )
+    elif host.hypervisor == "QEMU":
+        said.append(
+            "These CPUs may be emulated: it cannot be told here whether QEMU runs with KVM. Without it settings and "
+            "counters are real, but times that are measured here mean nothing."
+        )
+    limit = cpu_limit(host)
+    if limit:
+        said.append(limit)
+    return tuple(said)
+
+
+def _scratch_dir() -> str:
+    """Where the ring's files are made: the cache folder, or where that is unusable or full, the system's place for
+    temporary files (which TMPDIR chooses)."""
+    folder = paths.cache_dir()
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        room = os.statvfs(folder)
+        if os.access(folder, os.W_OK | os.X_OK) and room.f_bavail * room.f_frsize >= _SCRATCH_BYTES:
+            return str(folder)
+    try:
+        return tempfile.gettempdir()
+    except OSError as error:
+        raise HostError(f"no folder for temporary files can be written ({folder} neither)", "set TMPDIR") from error
+
+
+def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace: RunTrace | None) -> str:
+    """Store the run; "" or the sentence that says what was not kept and why."""
+    if session is None:
+        return ""
+    gathered = result.gathered
+    try:
+        session.add_run(run, gathered.raw, {name: m.histogram for name, m in gathered.merged.items()}, trace)
+    except SessionError as error:
+        return f"the run was measured but not kept: {error.sentence()}"
+    return ""
+
+
+def _as_run(
+    request: MeasureRequest,
+    result: runner.RunResult,
+    host: HostSummary,
+    company: foreign_activity.Company,
+    applied: tuple[dict[str, str], ...],
+    counters: Counters | None = None,
+) -> Run:
+    spec, gathered = result.spec, result.gathered
+    steal_ns = gathered.sum_of(_steal)
+    run = Run(
+        format_version=FORMAT_VERSION,
+        id=new_id(),
+        label=clean(request.label, LABEL_LIMIT),
+        workload=spec.workload,
+        pacing=spec.pacing,
+        interval_ns=spec.interval_ns,
+        preset=spec.preset,
+        started_at=_iso(result.started_at_s),
+        duration_s=gathered.duration_s,
+        sched=result.sched,
+        duty=spec.duty,
+        noise=spec.noise,
+        clock=result.clock,
+        placement=_placement_record(spec.placement),
+        histograms={name: merged.summary() for name, merged in gathered.merged.items()},
+        blocks=tuple(gathered.blocks),
+        stalls=gathered.stalls(),
+        blocked_publishes=gathered.sum_of(_blocked),
+        negative_deltas=gathered.sum_of(_negative) or 0,
+        threads=gathered.threads(result.tids),
+        interrupts=gathered.interrupts,
+        softirqs=gathered.softirqs,
+        steal_ns=steal_ns,
+        steal_resolution_ns=None if steal_ns is None else 1_000_000_000 // os.sysconf("SC_CLK_TCK"),
+        core_hz=gathered.core_hz(),
+        throttled_periods=gathered.sum_of(_throttled),
+        mlocked=result.mlocked,
+        complete=result.complete,
+        disturbed=company.loads,
+        host=to_plain(host),
+        applied=applied,
+        notes={},
+        counted_s=gathered.counted_s,
+        noise_bursts=_burst_total(result.bursts),
+        buckets=gathered.buckets,
+        sampled_s=gathered.sampled_s,
+        pause=spec.pause if spec.workload == "spin" and spec.duty < 100 else None,
+        missed_wakeups=gathered.sum_of(_missed),
+        counters=counters,
+        proof=request.proof,
+        settle_s=request.settle_s or None,
+    )
+    return with_notes(run, spec, result, host, company.unnamed_percent, request.hunted)
+
+
+def _burst_total(bursts: Bursts | None) -> BurstTotal | None:
+    return None if bursts is None else BurstTotal(bursts.count, bursts.total_ns or None)
+
+
+def _placement_record(placement: Placement) -> PlacementRecord:
+    return PlacementRecord(
+        mode=placement.mode,
+        producer=placement.producer,
+        accumulator=placement.accumulator,
+        journaller=placement.journaller,
+        sampler=placement.sampler,
+        hot=placement.hot,
+        housekeeping=placement.housekeeping,
+        why=placement.why,
+    )
+
+
+def _iso(unix_s: float) -> str:
+    moment = datetime.datetime.fromtimestamp(unix_s, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _blocked(block: BlockDone) -> int | None:
+    return block.blocked_publishes
+
+
+def _missed(block: BlockDone) -> int | None:
+    return block.missed_wakeups
+
+
+def _negative(block: BlockDone) -> int | None:
+    return block.negative_deltas
+
+
+def _steal(block: BlockDone) -> int | None:
+    return block.steal_ns
+
+
+def _throttled(block: BlockDone) -> int | None:
+    return block.throttled_periods

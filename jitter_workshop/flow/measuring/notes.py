@@ -1,0 +1,180 @@
+"""Why a run does not know something, and what its reader must know: the ``notes`` of a run, by field.
+
+A key is the field's path (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``); a note on a path
+speaks for all below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+
+from jitter_workshop.bench.runner import RunResult
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.run import Block, Run, ThreadRecord
+from jitter_workshop.model.spec import TWO_THREADS, RunSpec
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.tuning.tunables.cpu_idle import PmQosFd
+
+_UNSEEN = "this host does not show it"
+_MUCH_STOLEN = 0.01 * 1e9
+FEW_SAMPLES = "null where fewer samples were taken than 1/(1-p)"
+
+
+def with_notes(
+    run: Run,
+    spec: RunSpec,
+    result: RunResult,
+    host: HostSummary,
+    unnamed_percent: float | None = None,
+    hunted: bool = False,
+) -> Run:
+    """The run with a reason for everything that it does not know. The child's own reasons come first. ``hunted``: made
+    beside a hidden noise."""
+    notes = {_path(run, name): reason for name, reason in result.notes.items()}
+    held = held_limit(run.applied)
+    if run.workload == "wakeup" and held:
+        notes["pm_qos"] = "; ".join(filter(None, (notes.get("pm_qos"), held)))
+    for name, reason in _reasons(run, spec):
+        notes.setdefault(name, reason)
+    if not run.complete:
+        why = result.failure.message if result.failure is not None else f"stopped: {result.cancelled}"
+        notes["complete"] = f"{len(run.blocks)} of {spec.blocks} blocks, {clean(why, 200)}"
+    company = disturbed_note(run, unnamed_percent, hunted)
+    if company:
+        notes["disturbed"] = company
+    limit = cpu_limit(host)
+    if limit:
+        notes["cpu_max"] = limit
+    return replace(run, notes=notes)
+
+
+def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
+    """The limit on idle states that this tool holds for all CPUs (``pm-qos-fd``), or ""."""
+    held = next((one for one in applied if one.get("id") == PmQosFd.id), None)
+    if held is None:
+        return ""
+    limit_us = held.get("value") or PmQosFd.default
+    return f"this tool holds /dev/cpu_dma_latency at {clean(limit_us, 12)} µs, for all CPUs"
+
+
+def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
+    """Who else used the measured CPUs, with what has no name and what cannot be seen; "" where nothing is to be said.
+    ``unnamed_percent``: see ``bench.foreign_activity.Company``. A noise of ours is not among the others."""
+    said = []
+    if run.disturbed:
+        names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)
+        said.append(f"other tasks used the measured CPUs: {names}")
+    if unnamed_percent:
+        said.append(
+            f"others used at least {unnamed_percent:g} % of a measured CPU and have ended, moved on or are out of "
+            "sight, so they have no names"
+        )
+    # Somebody was there then: who, is in the run or for its learner to find.
+    ordered = hunted or run.noise is not None
+    if (
+        not said
+        and not ordered
+        and any(r.threshold_ns == 100_000 and r.stolen_ns_per_second > _MUCH_STOLEN for r in run.stalls.rates)
+    ):
+        said.append("nobody was seen on the measured CPUs, but only tasks that lived through the run can be named")
+    return "; ".join(said)
+
+
+def cpu_limit(host: HostSummary) -> str:
+    """What the cgroup's bandwidth limit does to a measurement, or ""."""
+    if not host.cpu_max_quota_us or not host.cpu_max_period_us:
+        return ""
+    cpus = host.cpu_max_quota_us / host.cpu_max_period_us
+    return (
+        f"The cgroup's cpu.max allows {cpus:.3g} CPUs each {host.cpu_max_period_us / 1000:g} ms: busy threads will be "
+        "throttled, and that looks like a scheduler fault."
+    )
+
+
+def _path(run: Run, name: str) -> str:
+    """The path of a field that the child names without saying whose it is."""
+    if "." in name or hasattr(run, name):
+        return name
+    for prefix, record in (("blocks", Block), ("threads", ThreadRecord)):
+        if name in {f.name for f in fields(record)}:
+            return f"{prefix}.{name}"
+    return name
+
+
+def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
+    """Field and reason of all that is null."""
+    if run.preset is None:
+        yield "preset", "the length was given by --messages, --duration or --solid"
+    if run.noise is None:
+        yield "noise", "none was asked for"
+    if run.proof is None:
+        yield "proof", "it was made for none"
+    if run.settle_s is None:
+        yield "settle_s", "the host was not changed right before it"
+    elif spec.noise_period_ns is not None:
+        yield "noise", f"a burst about each {spec.noise_period_ns / 1e6:g} ms, which is not the usual for this noise"
+    if run.noise_bursts is None:
+        yield "noise_bursts", "there was no noise" if run.noise is None else "the noise gave no log"
+    elif run.noise_bursts.taken_ns is None:
+        yield "noise_bursts.taken_ns", "this noise cannot tell how long the moved thread waited"
+    yield from _placement_reasons(spec)
+    if run.buckets is None:
+        yield "buckets", "only spin sorts its gaps by length"
+    else:
+        yield "buckets.to_ns", "the last one has no end"
+        if any(bucket.per_hour is None for bucket in run.buckets):
+            yield "buckets.per_hour", "nothing was sampled"
+    if run.sampled_s is None:
+        yield "sampled_s", "only spin has a time in which it samples"
+    if run.pause is None:
+        yield "pause", "only spin with a duty below 100 % pauses"
+    if run.counters is None:
+        yield "counters", "counted only where evidence was asked for and no trace was to be had"
+    if run.missed_wakeups is None:
+        yield "missed_wakeups", "only wakeup sleeps until a time"
+    if run.blocked_publishes is None:
+        yield "blocked_publishes", f"the {spec.workload} workload publishes nothing"
+    for name in ("interrupts", "softirqs", "steal_ns", "core_hz", "throttled_periods"):
+        if getattr(run, name) is None:
+            yield name, _UNSEEN
+    if run.counted_s is None:
+        yield "counted_s", "the measuring process did not say how long it counted"
+    if run.steal_resolution_ns is None:
+        yield "steal_resolution_ns", "see steal_ns"
+    if run.clock.offset_ns is None:
+        yield "clock.offset_ns", "measured between two fixed CPUs only"
+    if run.clock.offset_bound_ns is None:
+        yield "clock.offset_bound_ns", "see clock.offset_ns"
+    if run.clock.rate_hz is None:
+        yield "clock.rate_hz", "this clock counts nanoseconds"
+    block_reasons = {
+        "temperature_celsius": "this host shows no temperature",
+        "throttle_events": "this host counts no thermal throttling",
+        "core_hz": _UNSEEN,
+        "ping_pong_ns": "measured between two fixed CPUs only",
+        "parent_switches": _UNSEEN,
+    }
+    for name, reason in block_reasons.items():
+        if any(getattr(block, name) is None for block in run.blocks):
+            yield f"blocks.{name}", reason
+    for name in ("p50", "p99", "p999", "max"):
+        if any(getattr(block, name) is None for block in run.blocks):
+            yield f"blocks.{name}", FEW_SAMPLES
+    if any(value is None for h in run.histograms.values() for value in h.percentiles.values()):
+        yield "histograms", FEW_SAMPLES
+    for name in (f.name for f in fields(ThreadRecord) if f.name not in ("name", "tid", "cpus", "messages_by_cpu")):
+        if any(getattr(thread, name) is None for thread in run.threads):
+            yield f"threads.{name}", "this kernel does not show it"
+
+
+def _placement_reasons(spec: RunSpec) -> Iterator[tuple[str, str]]:
+    if spec.placement.mode == "none":
+        yield "placement", "the scheduler was free to move the threads"
+    elif spec.workload in TWO_THREADS:
+        yield "placement.sampler", f"the {spec.workload} has no sampler"
+        if not spec.placement.journaller_on:
+            yield "placement.journaller", "no journaller ran"
+    else:
+        for thread in ("producer", "accumulator", "journaller"):
+            yield f"placement.{thread}", f"the {spec.workload} workload has none"

@@ -1,0 +1,150 @@
+"""What a placement chapter would change: the CPU affinity of its own threads, one row each, and no file of the host."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+from jitter_workshop.bench.placement import Wish, choose
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.measuring.isolated_set import own_cpus, with_allowed
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.course import Measurement
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.spec import TWO_THREADS, Placement, WorkloadName
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.walk import PlanView
+from jitter_workshop.tuning.planning import digest
+
+THREADS = ("producer", "accumulator", "journaller", "sampler")
+_ROLES = {
+    "ack": {"producer": "sender", "accumulator": "receiver"},
+    "wakeup": {"sampler": "sleeper"},
+}
+"""What a workload calls the thread in a placement's field, where it is another name."""
+
+_WHY = {
+    "producer": "it stamps and publishes; a pause here delays the messages behind it",
+    "accumulator": "it waits for each message; the latency is read on this CPU",
+    "journaller": "the second consumer, out of the way of the other two",
+    "sampler": "it reads the clock without end; every gap is time that somebody took",
+    "sleeper": "it sleeps until a time; what it is late by is told when it wakes on this CPU",
+    "sender": "it sends a segment at every interval, by plan; the kernel's share of receiving is done here, too",
+    "receiver": "it sleeps until a segment comes, stamps and answers; its intervals are what is measured",
+}
+
+
+WAIT_S = 600.0
+"""How long a chapter's run queues behind somebody else's; its learner can stop waiting at any time."""
+
+
+def request_of(
+    measurement: Measurement,
+    noise: str | None,
+    chosen: dict[str, int],
+    cpus: int,
+    beside: Run | None = None,
+    evidence: bool = False,
+) -> MeasureRequest:
+    """A lesson's measurement as a host can make it. ``noise``: woken by the learner; ``chosen``: thread → CPU, where
+    they picked them. Where a run may use only one of its CPUs (``cpus``) the ring cannot run; ``spin`` takes its place,
+    and so it does where the run ``beside`` which this one will be compared was of ``spin``. ``evidence``: traced; in a
+    hunt every run is, so that tracing is not what two of them differ by."""
+    workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
+    if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
+        workload = "spin"
+    request = MeasureRequest(
+        workload=workload,
+        label=measurement.label,
+        preset=measurement.preset,
+        placement=measurement.placement,
+        noise=measurement.noise or noise,
+        sched_priority=measurement.sched_priority,
+        pacing=measurement.pacing,  # type: ignore[arg-type]  # the loader checked it
+        duration_s=measurement.duration_s,
+        duty=measurement.duty if workload == "spin" else 100,
+        wait_s=WAIT_S,
+        evidence=evidence,
+    )
+    if not chosen:
+        return request
+    if workload not in TWO_THREADS:
+        return dataclasses.replace(request, cpu=next(iter(chosen.values())))
+    return dataclasses.replace(
+        request,
+        producer_cpu=chosen.get("producer"),
+        accumulator_cpu=chosen.get("accumulator"),
+        journaller_cpu=chosen.get("journaller"),
+    )
+
+
+def placed_on(
+    root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
+) -> tuple[Placement, CpuSet | None]:
+    """The placement of a run as the run will be made, and this tool's isolated set where it is made within that: where
+    there is one that has room for it. Raises what :func:`place` raises."""
+    own = CpuSet() if root.recorded else own_cpus(root)
+    if own and request.placement != "none":
+        with contextlib.suppress(HostError, UsageError):
+            return place(with_allowed(topology, own), request, isolated | own, own), own
+    return place(topology, request, isolated), None
+
+
+def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
+    """The same as a plan. Raises what :func:`place` raises."""
+    placement, own = placed_on(root, topology, request, isolated)
+    if own is None:
+        return placement_plan(placement, topology.allowed, request.workload)
+    plan = placement_plan(placement, topology.allowed | own, request.workload)
+    return dataclasses.replace(plan, text=f"{plan.text} Only to enter the isolated set takes root's.")
+
+
+def place(topology: Topology, request: MeasureRequest, isolated: CpuSet, within: CpuSet | None = None) -> Placement:
+    """The placement that a request comes to on this host. ``within``: see ``bench.placement.Wish``. Raises HostError or
+    UsageError with one sentence."""
+    wish = Wish(
+        workload=request.workload,
+        mode=request.placement,
+        producer=request.producer_cpu,
+        accumulator=request.accumulator_cpu,
+        journaller=request.journaller_cpu,
+        no_journaller=request.no_journaller,
+        cpu=request.cpu,
+        within=within,
+    )
+    return choose(topology, wish, isolated)
+
+
+def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
+    """One Change a thread; a placement ``none`` changes nothing."""
+    roles = _ROLES.get(workload, {})
+    placed = [(roles.get(name, name), cpu) for name in THREADS if (cpu := getattr(placement, name)) is not None]
+    changes = tuple(
+        Change(
+            n=n,
+            tunable="placement",
+            path=f"sched_setaffinity({name})",
+            before=f"any ({allowed})",
+            after=str(cpu),
+            when="run",
+            risk="low",
+            why=_WHY[name],
+        )
+        for n, (name, cpu) in enumerate(placed, start=1)
+    )
+    if not changes:
+        return PlanView((), 0, "Nothing would be changed.")
+    text = (
+        f"{placement.why} Each thread asks the kernel for its own affinity when it starts; the setting ends with the "
+        "thread. No file of this host is written, and no rights are needed."
+    )
+    return PlanView(changes, 0, text)
+
+
+def same_writes(now: PlanView, shown: PlanView | None) -> bool:
+    """Whether a plan has the writes that were shown (None: nothing was), by their digests. Where it has not, nobody has
+    agreed to it yet."""
+    return shown is not None and [digest(one) for one in now.changes] == [digest(one) for one in shown.changes]

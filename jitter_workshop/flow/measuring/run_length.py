@@ -1,0 +1,151 @@
+"""How long a run has to be for what a person wants to know of it, and what it will know at the length it has."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.resolve import LONGEST_S, blocks, interval_ns, pacing
+from jitter_workshop.model.run import PERCENTILES, Run
+from jitter_workshop.model.spec import PACED
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.verdict import Budget
+from jitter_workshop.stats.budget import budget, budget_from
+from jitter_workshop.stats.scale import nice_duration, nice_ns
+
+_WHAT = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "segments"}
+_RARE = 99.0
+_SPARE = 1.05
+"""A run goes on a little longer than the reckoning: each message starts a bit after its time, and lead-ins are left
+out."""
+_SHORTEST_S = 1.0
+_LONG_S = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a run of ``seconds`` will know: about how many ``messages`` (None: not known beforehand), the furthest
+    percentile with ten of them beyond it (``solid``), and the furthest with ten distinct stalls beyond it
+    (``distinct``), which is known only where ``like``, a run like it, was made before."""
+
+    workload: str
+    seconds: float
+    messages: int | None
+    solid: str | None
+    distinct: str | None
+    like: str | None
+
+
+def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
+    """Of a checked request, by the newest run like it. Raises UsageError."""
+    before = like(request, runs)
+    cut = blocks(request)
+    rate = _per_second(request, before)
+    seconds = cut.count * cut.block_ns / 1e9
+    messages = cut.messages
+    if messages is not None:
+        seconds = messages / rate if rate else seconds
+    elif rate is not None:
+        messages = int(seconds * rate)
+    solid = distinct = None
+    if messages is not None:
+        solid = _furthest(messages, [(p, budget(p, 1.0)) for p in PERCENTILES])
+        if before is not None:
+            distinct = _furthest(messages, [(p, _of(p, 1.0, before)) for p in PERCENTILES])
+    return Outlook(request.workload, seconds, messages, solid, distinct, _name(before) if before else None)
+
+
+def sentence(found: Outlook) -> str:
+    """Seconds, messages, and how far they reach: one line, said before a run."""
+    what = _WHAT[found.workload]
+    if found.messages is None:
+        return f"{_takes(found.seconds)}; how many {what} that is shows the first run."
+    said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
+    said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
+    if found.distinct is not None and found.distinct != found.solid:
+        said += f", ten distinct stalls to p{found.distinct} if it stalls as {found.like} did"
+    return f"{said}."
+
+
+def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
+    """The same of a chapter's run, "" where it cannot be said: what is wrong with a request is told by its run."""
+    try:
+        return sentence(outlook(request, runs))
+    except UsageError:
+        return ""
+
+
+def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tuple[MeasureRequest, str]:
+    """The request with the duration after which a percentile stands on ten events on this host, and a line that says
+    what that takes. Raises UsageError where the percentile is none of the known ones, where the workload's rate is not
+    known yet, or where it would take more than a day."""
+    wanted = percentile.removeprefix("p").removesuffix("%").strip()
+    if wanted not in PERCENTILES:
+        raise UsageError(f"--solid takes no {clean(percentile, 20)}", f"choose one of {', '.join(PERCENTILES)}")
+    if request.messages is not None or request.duration_s is not None:
+        raise UsageError("--solid sets the duration itself", "leave out --messages and --duration")
+    before = like(request, runs)
+    rate = _per_second(request, before)
+    what = _WHAT[request.workload]
+    if rate is None:
+        raise UsageError(
+            f"how many {what} {request.workload} makes a second is not known before its first run",
+            "measure once without --solid",
+        )
+    need = _of(wanted, rate, before)
+    seconds = max(need.seconds * _SPARE, _SHORTEST_S)
+    why = f"ten stalls like those of {_name(before)}" if need.stalls_seen and before else "ten of them beyond it"
+    said = f"p{wanted} needs {need.messages:,} {what} ({why}): {_takes(seconds)}"
+    if seconds > LONGEST_S:
+        raise UsageError(f"{said}, and a run lasts a day at most", "choose a lower percentile or a shorter interval")
+    preset = "standard" if seconds > _LONG_S and request.preset == "quick" else request.preset
+    return dataclasses.replace(request, duration_s=seconds, preset=preset), f"{said}."
+
+
+def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
+    """The newest whole run of the same workload, pace, duty, noise and kind of placement; None where there is none."""
+    paced = interval_ns(request) if request.workload in PACED else None
+    for run in reversed(list(runs)):
+        if (
+            run.complete
+            and (run.workload, run.pacing, run.duty) == (request.workload, pacing(request), request.duty)
+            and (paced is None or run.interval_ns == paced)
+            and (request.workload != "spin" or run.duty == 100 or run.pause in (None, request.pause))
+            and (run.noise, run.placement.mode == "none") == (request.noise, request.placement == "none")
+        ):
+            return run
+    return None
+
+
+def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
+    summary = before.histograms.get(before.main_histogram) if before is not None else None
+    if before is not None and summary is not None and summary.count and before.duration_s > 0:
+        return summary.count / before.duration_s
+    return 1e9 / interval_ns(request) if request.workload in PACED else None
+
+
+def _of(percentile: str, rate: float, before: Run | None) -> Budget:
+    """By stalls where they decide, beyond p99; else by messages alone."""
+    found = budget_from(before, percentile) if before is not None and float(percentile) > _RARE else None
+    return budget(percentile, rate) if found is None else found
+
+
+def _furthest(messages: int, needs: Sequence[tuple[str, Budget]]) -> str | None:
+    """The last percentile that so many messages are enough for, and all before it."""
+    reached = None
+    for percentile, need in needs:
+        if messages < need.messages:
+            break
+        reached = percentile
+    return reached
+
+
+def _takes(seconds: float) -> str:
+    return nice_ns(seconds * 1e9) if seconds < _SHORTEST_S else nice_duration(seconds)
+
+
+def _name(run: Run) -> str:
+    return f"'{clean(run.label, 40)}'" if run.label else run.id

@@ -1,0 +1,212 @@
+"""The kernel's trace beside a run: recorded through the agent, block by block, and kept as one trace.
+
+Nobody reads the buffer during a block. What a block leaves is read in the pause behind it, decoded by the agent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.flow.measuring.counter_sampler import Counting
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.observe import BlockTimes, Witness
+from jitter_workshop.model.run import Clock, Counters, Stall
+from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.trace import TraceInfo, TraceRead
+from jitter_workshop.session.traces import MOST_BYTES, RunTrace, TracedBlock
+
+CLOCKS = {"tsc": "x86-tsc", "clock_monotonic": "mono"}
+"""The benchmark's clock → the trace's: the same ticks, so that nothing has to be converted."""
+
+
+class Tracer(Protocol):
+    """What the agent does for a trace (``agent.client.AgentClient``). All raise HostError."""
+
+    def evidence_begin(self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool) -> TraceInfo: ...
+    def evidence_start(self) -> None: ...
+    def evidence_read(self) -> TraceRead: ...
+    def evidence_end(self) -> None: ...
+
+
+class TraceWitness:
+    """Records a run for ``bench.runner``; one for each run. ``cpus``: those on which the measured threads may run.
+
+    A trace that cannot be had, or breaks off, does not end a run: ``why_not`` says what happened, and the run goes on
+    without it.
+    """
+
+    def __init__(self, tracer: Tracer, cpus: CpuSet) -> None:
+        self._tracer = tracer
+        self._cpus = cpus
+        self._info: TraceInfo | None = None
+        self._tids: dict[str, int] = {}
+        self._strings: tuple[str, ...] = ("",)
+        self._blocks: list[TracedBlock] = []
+        self._base_ns: int | None = None
+        self._bytes = 0
+        self._left_out = 0
+        self._on = False
+        self.why_not = ""
+
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        wanted = CLOCKS.get(clock.source)
+        if wanted is None:
+            self.why_not = f"the kernel's trace has no clock that is the same as {clock.source}"
+            return
+        self._tids = dict(tids)
+        with self._failing():
+            self._info = self._tracer.evidence_begin(pid, list(tids.values()), str(self._cpus), wanted, True)
+            self._on = True
+
+    def before_block(self) -> None:
+        if self._on:
+            with self._failing():
+                self._tracer.evidence_start()
+
+    def after_block(self, block: BlockTimes | None) -> None:
+        if not self._on:
+            return
+        with self._failing():
+            read = self._tracer.evidence_read()
+            self._strings = read.strings
+            if block is not None:
+                self._keep(block, read)
+
+    def _keep(self, block: BlockTimes, read: TraceRead) -> None:
+        if self._base_ns is None:
+            self._base_ns = block.start_ns
+        if self._bytes + len(read.events) > MOST_BYTES:
+            self._left_out += 1
+            return
+        self._bytes += len(read.events)
+        start_ns = block.start_ns - self._base_ns
+        index = len(self._blocks) + self._left_out
+        self._blocks.append(
+            TracedBlock(
+                index=index,
+                start_ns=start_ns,
+                end_ns=block.end_ns - self._base_ns,
+                start_ticks=block.start_ticks,
+                end_ticks=block.end_ticks,
+                stalls=tuple(
+                    Stall(index, s.thread, s.cpu, s.start_ns + start_ns, s.end_ns + start_ns, s.messages)
+                    for s in block.stalls
+                ),
+                lost={str(cpu): count for cpu, count in sorted(read.lost.items())},
+                events=read.events,
+                lost_elsewhere=sum(read.lost_elsewhere.values()),
+                unlisted=block.unlisted,
+            )
+        )
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except WorkshopError as error:
+            self.why_not = error.sentence()
+            self._on = False
+
+    def end(self) -> None:
+        """Take the trace away from the kernel."""
+        if self._info is not None:
+            with self._failing():
+                self._tracer.evidence_end()
+        self._on = False
+
+    def trace(self) -> RunTrace | None:
+        """What was recorded; None where not one block was."""
+        if self._info is None or not self._blocks:
+            return None
+        return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks))
+
+    def notes(self) -> dict[str, str]:
+        """What a run has to say of its trace."""
+        if self.why_not:
+            count = len(self._blocks)
+            kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""
+            return {"evidence": f"no trace{kept}: {self.why_not}"}
+        if self._left_out:
+            return {"evidence": f"no room for the trace of the last {self._left_out} of the run's blocks"}
+        return {}
+
+
+class Evidence:
+    """The trace of one run, where it was asked for, and beside it what can be counted without any rights: that is all
+    there is where no trace is to be had."""
+
+    def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
+        self._wanted = wanted
+        self._allowed = topology.allowed
+        self._trace: TraceWitness | None = None
+        self._counting: Counting | None = None
+        self._tracer: Tracer | None = None
+        self._why_not = ""
+        self._refusal = ""
+        if wanted:
+            try:
+                if tracer is None:
+                    raise HostError("nobody is here to ask the kernel for it")
+                self._tracer = tracer()
+            except HostError as error:
+                self._why_not = error.sentence()
+                # A report on what was counted has advice of its own.
+                self._refusal = error.message
+
+    def witness(self, spec: RunSpec) -> Witness | None:
+        if not self._wanted:
+            return None
+        cpus = CpuSet.of(spec.placement.cpus) or self._allowed
+        self._counting = Counting(HostRoot(), cpus)
+        self._trace = TraceWitness(self._tracer, cpus) if self._tracer is not None else None
+        return _Counted(self._counting, self._trace)
+
+    def end(self) -> None:
+        if self._counting is not None:
+            self._counting.end()
+        if self._trace is not None:
+            self._trace.end()
+
+    def trace(self) -> RunTrace | None:
+        return self._trace.trace() if self._trace is not None else None
+
+    def counters(self) -> Counters | None:
+        """What was counted of a run without a trace."""
+        if self._counting is None or self.trace() is not None:
+            return None
+        why = self._refusal or (self._trace.why_not if self._trace is not None else "")
+        return self._counting.counters(why or "nothing was recorded")
+
+    def notes(self) -> dict[str, str]:
+        found = {"evidence": f"no trace: {self._why_not}"} if self._why_not else {}
+        if self._trace is not None:
+            found.update(self._trace.notes())
+        if self._counting is not None and self.trace() is None:
+            found.update(self._counting.notes())
+        return found
+
+
+class _Counted:
+    """Counts from before the first block on, and lets the trace's witness, where there is one, see the blocks."""
+
+    def __init__(self, counting: Counting, trace: TraceWitness | None) -> None:
+        self._counting = counting
+        self._trace = trace
+
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        self._counting.begin()
+        if self._trace is not None:
+            self._trace.begin(pid, tids, clock)
+
+    def before_block(self) -> None:
+        if self._trace is not None:
+            self._trace.before_block()
+
+    def after_block(self, block: BlockTimes | None) -> None:
+        if self._trace is not None:
+            self._trace.after_block(block)

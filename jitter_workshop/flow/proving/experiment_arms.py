@@ -1,0 +1,270 @@
+"""The two sides of a proof: how a host comes to be with and without a change, and what is measured on either.
+
+Threads placed against threads left to the scheduler need nothing but two requests; settings are made by the agent as a
+lease before each run with them, exactly those that were shown, and given back right after it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import ApplyResult, Change, LeftAlone
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import UNSTEADY, Run
+from jitter_workshop.model.text import clean, fell_away, many
+from jitter_workshop.stats.comparison import differences
+from jitter_workshop.tuning.planning import digest
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+
+SideName = Literal["without", "with"]
+
+SET_BY_OTHERS = "it was given back, and somebody else has set it since"
+_AGAIN = "ask for the plan again"
+
+
+class Sides(Protocol):
+    """``standing``: whether something may be set now that has to be given back."""
+
+    @property
+    def standing(self) -> bool: ...
+
+    def request(self, side: SideName) -> MeasureRequest:
+        """What is measured on a side."""
+
+    def begin(self) -> None:
+        """Bring the host to the side without the change, and see that it can be changed. Raises HostError."""
+
+    def apply(self) -> None:
+        """Bring it to the other side. Raises HostError where not all of it can be had, with some of it standing."""
+
+    def drifted(self) -> str:
+        """Whether what was set does not stand any more: a sentence, or ""."""
+
+    def give_back(self) -> tuple[LeftAlone, ...]:
+        """Back to the side without; what could not be given back. Raises HostError where nobody could be asked."""
+
+    def strange(self) -> tuple[LeftAlone, ...]:
+        """What the host says otherwise than it did before the proof, while nothing of the change stands."""
+
+    def spoiled(self, without: Run, with_it: Run) -> str:
+        """Why two runs are not the two sides of one round, or ""."""
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the proof should know of how the sides were made."""
+
+
+class PlacementSides:
+    """Threads placed (``with_it``) against the scheduler left free."""
+
+    def __init__(self, with_it: MeasureRequest) -> None:
+        self._with = with_it
+        self._without = dataclasses.replace(
+            with_it,
+            placement="none",
+            producer_cpu=None,
+            accumulator_cpu=None,
+            journaller_cpu=None,
+            cpu=None,
+        )
+
+    @property
+    def standing(self) -> bool:
+        return False
+
+    def request(self, side: SideName) -> MeasureRequest:
+        return self._with if side == "with" else self._without
+
+    def begin(self) -> None:
+        return None
+
+    def apply(self) -> None:
+        return None
+
+    def drifted(self) -> str:
+        return ""
+
+    def give_back(self) -> tuple[LeftAlone, ...]:
+        return ()
+
+    def strange(self) -> tuple[LeftAlone, ...]:
+        return ()
+
+    def spoiled(self, without: Run, with_it: Run) -> str:
+        return _unsteady(without, with_it) or _unlike(without, with_it) or _another_stack(without, with_it, frozenset())
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+
+class TunableSides:
+    """Settings of the host. ``words``: ``ID`` and ``ID=VALUE``; ``changes``: what was shown of them, for the CPUs
+    ``hot``; ``request``: what is measured, on the same CPUs on both sides."""
+
+    def __init__(
+        self,
+        hands: Hands,
+        words: Sequence[str],
+        hot: CpuSet,
+        changes: Sequence[Change],
+        request: MeasureRequest,
+        root: HostRoot,
+    ) -> None:
+        self._hands = hands
+        self._words = tuple(words)
+        self._ids = frozenset(word.partition("=")[0] for word in words)
+        self._hot = hot
+        self._changes = tuple(changes)
+        self._request = request
+        self._root = root
+        self._made: dict[str, tuple[str, str]] = {}
+        self._notes: dict[str, None] = {}
+        self._ended = self._left_out = 0
+        self._standing = False
+
+    @property
+    def standing(self) -> bool:
+        return self._standing
+
+    def request(self, side: SideName) -> MeasureRequest:
+        return self._request
+
+    def begin(self) -> None:
+        self._standing = bool(self._ids & self._hands.leased)
+        self._must_be_back(self.give_back())
+        fresh = self._hands.plan(self._words, self._hot)
+        other = _other_plan(self._changes, fresh.changes)
+        if other:
+            raise HostError(f"what would be written is not what was shown any more: {other}", _AGAIN)
+        # Made and given back once for nothing: what fails is told before anything is measured, and the agent and its
+        # heartbeat are there on both sides of every round.
+        self.apply()
+        drifted = self.drifted()
+        self._must_be_back(self.give_back())
+        if drifted:
+            raise HostError(drifted, "something else sets it: there is nothing to prove while it does")
+
+    def apply(self) -> None:
+        self._standing = True
+        result = self._hands.apply(self._words, self._hot, self._changes)
+        if result.refused:
+            first = result.refused[0]
+            where = f" ({clean(first.path, 120)})" if first.path else ""
+            raise HostError(f"{first.tunable} was not applied whole: {clean(first.reason, 300)}{where}")
+        made = {one.path for one in result.applied}
+        missing = [c for c in self._changes if c.path not in made and not kind_of(c.kind).of_task]
+        if missing:
+            where = clean(missing[0].path, 120)
+            raise HostError(f"{where} was set meanwhile by somebody else, to what was to be proven", _AGAIN)
+        self._remember(result)
+        if any(kind_of(change.kind).of_task for change in self._changes):
+            # What would be written still is of tasks that began after the plan was shown: nobody agreed to those.
+            rest = self._hands.plan(self._words, self._hot).changes
+            self._left_out = max(self._left_out, sum(kind_of(change.kind).of_task for change in rest))
+
+    def drifted(self) -> str:
+        for path, (name, said) in self._made.items():
+            kind = kind_of(name)
+            if kind.fleeting or kind.of_task:
+                continue
+            found = kind.read(self._root, path).text
+            if found is not None and not kind.same(found, said):
+                return f"{clean(path, 120)} did not stay as it was set: it says '{clean(found, 60)}'"
+        return ""
+
+    def give_back(self) -> tuple[LeftAlone, ...]:
+        if not self._standing:
+            return ()
+        result = self._hands.restore(sorted(self._ids))
+        self._made = {}
+        self._standing = False
+        return tuple(left for left in result.left_alone if left.tunable in self._ids)
+
+    def strange(self) -> tuple[LeftAlone, ...]:
+        first: dict[str, Change] = {}
+        for change in self._changes:
+            first.setdefault(change.path, change)
+        found = []
+        for change in first.values():
+            kind = kind_of(change.kind)
+            if kind.fleeting or kind.of_task:
+                continue
+            says = kind.read(self._root, change.path).text
+            if says is not None and not kind.same(says, change.before):
+                found.append(LeftAlone(change.tunable, change.path, change.before, says, SET_BY_OTHERS))
+        return tuple(found)
+
+    def spoiled(self, without: Run, with_it: Run) -> str:
+        if self._places(without) != self._places(with_it):
+            self._notes["the two sides were not measured on the same CPUs: the place is a part of what differs"] = None
+        return _unsteady(without, with_it) or _unlike(without, with_it) or _another_stack(without, with_it, self._ids)
+
+    def notes(self) -> tuple[str, ...]:
+        tasks = []
+        if self._ended:
+            tasks.append(f"in a round up to {fell_away(self._ended)[:-1]}")
+        if self._left_out:
+            stayed = "stayed as it was" if self._left_out == 1 else "stayed as they were"
+            tasks.append(f"up to {many(self._left_out, 'task')} that began after the plan was shown {stayed}")
+        return (*self._notes, *tasks)
+
+    def _must_be_back(self, left: Sequence[LeftAlone]) -> None:
+        if left:
+            raise HostError(
+                f"{left[0].tunable} cannot be given back: {clean(left[0].reason, 300)} ({clean(left[0].path, 120)})",
+                "'jitter-workshop restore --list' shows what stands",
+            )
+
+    def _remember(self, result: ApplyResult) -> None:
+        kinds = {change.path: change.kind for change in self._changes}
+        self._made = {
+            one.path: (kinds[one.path], one.read_back)
+            for one in result.applied
+            if one.path in kinds and one.read_back is not None
+        }
+        odd = [p for p, (kind, said) in self._made.items() if not self._as_written(p, kind, said)]
+        if odd:
+            self._notes[f"the host says something else than was written: {clean(odd[0], 120)}"] = None
+        self._ended = max(self._ended, result.ended)
+
+    def _as_written(self, path: str, kind: str, said: str) -> bool:
+        last = [change.after for change in self._changes if change.path == path][-1]
+        return kind_of(kind).same(said, last)
+
+    @staticmethod
+    def _places(run: Run) -> tuple[int | None, ...]:
+        place = run.placement
+        return place.producer, place.accumulator, place.journaller, place.sampler
+
+
+def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
+    """The first path on which two plans differ, "" for none. Tasks come and go, which is no difference."""
+    both = [{digest(c): c.path for c in plan if not kind_of(c.kind).of_task} for plan in (shown, fresh)]
+    odd = both[0].keys() ^ both[1].keys()
+    return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")
+
+
+def _unsteady(*runs: Run) -> str:
+    return next((run.notes[UNSTEADY] for run in runs if UNSTEADY in run.notes), "")
+
+
+def _unlike(without: Run, with_it: Run) -> str:
+    return "; ".join(differences(without, with_it))
+
+
+def _another_stack(without: Run, with_it: Run, ids: frozenset[str]) -> str:
+    """Why what this tool had set during two runs is not the same but for ``ids``, which stood in the second alone."""
+    stood, stood_with = ({one["id"]: one.get("value", "") for one in run.applied} for run in (without, with_it))
+    early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())
+    if early:
+        return f"{', '.join(early)} stood during the run without it"
+    if lacking:
+        return f"{', '.join(lacking)} did not stand during the run with it"
+    rest = {name: value for name, value in stood_with.items() if name not in ids}
+    odd = sorted(name for name in stood.keys() | rest.keys() if stood.get(name) != rest.get(name))
+    return f"{', '.join(odd[:6])} was changed between its two runs" if odd else ""

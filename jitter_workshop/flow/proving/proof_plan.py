@@ -1,0 +1,363 @@
+"""What a proof would do, before it does it: the exact writes, what is measured where, and what it costs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jitter_workshop.bench.placement import Wish, choose
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.apply import standing
+from jitter_workshop.flow.host_ops.host_status import draw_up
+from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
+from jitter_workshop.flow.measuring.measure import MeasureRequest, warnings
+from jitter_workshop.flow.measuring.placement_plan import plan_on
+from jitter_workshop.flow.measuring.resolve import blocks, check
+from jitter_workshop.flow.proving.experiment_arms import PlacementSides, Sides, TunableSides
+from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.model.change import Change, Plan, Wanted
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
+from jitter_workshop.model.spec import PRESETS, TWO_THREADS, WorkloadName
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS
+from jitter_workshop.tuning.journal import Entry, stack
+from jitter_workshop.tuning.tunables.registry import find, parse_wanted
+
+START_S = 1.0
+"""About so long a run takes beside its blocks: the child starts, calibrates, locks memory, and ends (measured)."""
+BETWEEN_S = 0.11
+"""And about so long lies between two blocks."""
+CHANGE_S = 0.5
+"""A change made and given back; corrected by the first one."""
+
+HERE = Path("/")
+
+
+@dataclass(frozen=True)
+class ProveRequest:
+    """What a person asks for. ``words``: ``ID`` and ``ID=VALUE``; none, or ``placement``: threads placed against the
+    scheduler left free. ``workload`` None: the ring where two CPUs may measure, else ``spin``. ``duration_s``: of each
+    run, instead of the preset's. ``seed``: of the order; None: drawn. ``cpus``: the hot ones, a list.
+
+    ``like``: what a chapter measures; its workload, placement, noise, duty, pacing and priority are taken, and the CPUs
+    that its learner chose. ``wait_s``: how long to queue for the host's turn.
+    """
+
+    words: tuple[str, ...] = ()
+    rounds: int = 10
+    preset: str = "quick"
+    workload: WorkloadName | None = None
+    duration_s: float | None = None
+    settle_s: float = SETTLE_S
+    seed: int | None = None
+    cpus: str | None = None
+    chapter: str = ""
+    wait_s: float = 0.0
+    like: MeasureRequest | None = None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A plan and the sides that it is made with."""
+
+    plan: ProofPlan
+    sides: Sides
+
+
+def draw(request: ProveRequest, hands: Hands) -> Drawn:
+    """The plan of a proof on this host. Reads only; where settings are to be proven the agent is asked what root sees.
+
+    Raises UsageError and HostError, each with what to do.
+    """
+    if not 1 <= request.rounds <= MOST_ROUNDS:
+        raise UsageError(f"a proof has 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
+    words = tuple(word for word in request.words if word.strip() != PLACEMENT)
+    if words and len(words) < len(request.words):
+        raise UsageError("placement and settings are proven one after the other", "leave one of them out")
+    asked = request.workload or (request.like.workload if request.like is not None else "ring")
+    check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
+    root = HostRoot(HERE)
+    topology = read_topology(root)
+    return _settings(request, parse_wanted(words), hands, root) if words else _placement(request, root, topology)
+
+
+def run_seconds(request: MeasureRequest) -> tuple[float, float]:
+    """Of one run: the time of its blocks, and about how long it takes in all."""
+    cut = blocks(request)
+    blocks_s = cut.count * cut.block_ns / 1e9
+    return blocks_s, START_S + request.settle_s + blocks_s + cut.count * BETWEEN_S
+
+
+def _base(request: ProveRequest, workload: WorkloadName) -> MeasureRequest:
+    """What is measured, but for the CPUs. What was asked of another workload than this one falls away."""
+    like = request.like or MeasureRequest()
+    if workload != like.workload:
+        like = MeasureRequest(placement=like.placement, noise=like.noise, sched_priority=like.sched_priority)
+    return dataclasses.replace(
+        like,
+        workload=workload,
+        label="",
+        preset=request.preset,
+        duration_s=request.duration_s,
+        messages=None,
+        settle_s=request.settle_s,
+        wait_s=0.0,
+        evidence=False,
+        hunted=False,
+    )
+
+
+def _planned(
+    request: ProveRequest,
+    sides: Sides,
+    subject: str,
+    hot: CpuSet,
+    changes: Sequence[Change],
+    notices: Sequence[str],
+    change_s: float,
+) -> Drawn:
+    asked = sides.request("with")
+    check(asked)
+    run_s, whole_s = run_seconds(asked)
+    said = list(notices)
+    if request.rounds < ENOUGH_ROUNDS:
+        gives = "gives" if request.rounds == 1 else "give"
+        said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures, and no verdict.")
+    return Drawn(
+        ProofPlan(
+            subject=subject,
+            rounds=request.rounds,
+            workload=asked.workload,
+            preset="" if request.duration_s is not None else PRESETS[request.preset].name,
+            hot_cpus=hot.cpus,
+            changes=tuple(changes),
+            run_s=run_s,
+            total_s=request.rounds * (2 * whole_s + change_s),
+            notices=tuple(said),
+        ),
+        sides,
+    )
+
+
+# -- placement ---------------------------------------------------------------------------------------------------------
+
+
+def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Drawn:
+    space = room(root, topology)
+    if len(topology.allowed | space.isolated) < 2:
+        raise HostError(
+            f"this process has one CPU ({topology.allowed}): placed or not, its threads run there",
+            "prove a setting instead: 'jitter-workshop status' says which could help",
+        )
+    asked = request.workload or (request.like.workload if request.like is not None else "ring")
+    if request.workload is None and asked in TWO_THREADS and space.cpus < 2:
+        asked = "spin"
+    base = dataclasses.replace(_base(request, asked), placement="auto")
+    if request.cpus is not None:
+        base = _on(base, _listed(request.cpus))
+    isolated = read_isolation(root).isolated
+    view = plan_on(root, topology, base, isolated)
+    hot = CpuSet.of(int(change.after) for change in view.changes)
+    if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
+        base = dataclasses.replace(base, no_journaller=True)  # one thread more on one side would be no proof
+    notices = [view.text, *_host_notices(root, topology), *_beside(root, frozenset())]
+    return _planned(request, PlacementSides(base), PLACEMENT, hot, view.changes, notices, 0.0)
+
+
+def _listed(text: str) -> tuple[int, ...]:
+    try:
+        cpus = CpuSet.parse_list(text).cpus
+    except ValueError:
+        raise UsageError(f"--cpus takes a list such as 2-3,6, not '{clean(text, 40)}'") from None
+    if not cpus:
+        raise UsageError("--cpus names no CPU", "say which, such as --cpus 2-3")
+    return cpus
+
+
+def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
+    """The same on CPUs that were named: the threads in their order."""
+    most = 3 if base.workload == "ring" else 2 if base.workload in TWO_THREADS else 1
+    fewest = min(most, 2)
+    if not fewest <= len(cpus) <= most:
+        how_many = f"{fewest} or {most} CPUs" if fewest < most else "one CPU" if most == 1 else f"{most} CPUs"
+        raise UsageError(f"{base.workload} is placed on {how_many}, not on {len(cpus)}", "say which with --cpus")
+    if most == 1:
+        return dataclasses.replace(base, cpu=cpus[0])
+    third = cpus[2] if len(cpus) > 2 else None
+    return dataclasses.replace(
+        base,
+        producer_cpu=cpus[0],
+        accumulator_cpu=cpus[1],
+        journaller_cpu=third,
+        no_journaller=third is None and base.workload == "ring",
+    )
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], hands: Hands, root: HostRoot) -> Drawn:
+    for one in wanted:
+        _must_be_quick(one)
+    words, ids = tuple(str(one) for one in wanted), frozenset(one.id for one in wanted)
+    ours = _ours(standing(root), ids, hands)
+    _must_be_asked_for(ours, wanted, root)
+    drawn = draw_up(HERE, words, request.cpus)
+    hot, topology = drawn.hot.cpus, drawn.host.topology
+    fresh = tuple(str(one) for one in wanted if one.id not in {entry.tunable for entry in ours})
+    changes = tuple(_change_of(entry) for entry in ours)
+    notices = [f"Hot {'CPU' if len(hot) == 1 else 'CPUs'} {hot}: {drawn.hot.why}."]
+    if fresh:
+        plan = drawn.plan if not ours else draw_up(HERE, fresh, request.cpus).plan
+        _must_change(plan)
+        plan = hands.plan(fresh, hot)
+        _must_change(plan)
+        changes += plan.changes
+        notices += [f"Left as it is: {one.tunable}: {one.reason}." for one in plan.skipped if one.partly]
+        notices += [hands.notice] if hands.notice else []
+    if ours:
+        names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
+        notices.append(f"What stands now of {names} is given back first, and does not stand at the end.")
+    notices += [*_host_notices(root, topology), *_beside(root, ids)]
+    measured, why = _measured(request, root, topology, hot, ids)
+    notices += [why] if why else []
+    sides = TunableSides(hands, words, hot, changes, measured, root)
+    numbered = [dataclasses.replace(change, n=n) for n, change in enumerate(changes, start=1)]
+    return _planned(request, sides, " ".join(words), hot, numbered, notices, CHANGE_S)
+
+
+def _must_be_quick(one: Wanted) -> None:
+    """Raises HostError for what no round could set and give back."""
+    tunable = find(one.id)
+    if tunable.when == "boot" or one.once:
+        raise HostError(
+            f"{one.id} takes effect with a boot, and a proof sets and gives back within seconds",
+            "measure before and after the boot, and describe the two with 'jitter-workshop compare'",
+        )
+    if not tunable.changes_host:
+        raise HostError(f"{one.id} is reported, not changed, by this tool", "'jitter-workshop status' says what can be")
+
+
+def _must_change(plan: Plan) -> None:
+    """Raises HostError where a tunable of a plan would change nothing: then there is nothing to prove of it."""
+    left_out = [one for one in plan.skipped if not one.partly]
+    if not left_out:
+        return
+    first = left_out[0]
+    good = first.reason.startswith("nothing to do")
+    why = "both sides would be the same" if good else "it cannot be proven here"
+    advice = "'jitter-workshop status' says what can be changed"
+    if good and find(first.tunable).values:
+        advice = f"prove another value: {first.tunable}=VALUE"
+    raise HostError(
+        f"{first.tunable}: {clean(first.reason, 300)}; {why}", advice + (", or leave it out" if plan.changes else "")
+    )
+
+
+def _ours(entries: Sequence[Entry], ids: frozenset[str], hands: Hands) -> tuple[Entry, ...]:
+    """What stands of these tunables and is our own lease. Raises HostError where it is somebody else's: a change must
+    not be proven against itself."""
+    found = tuple(entry for entry in entries if entry.tunable in ids)
+    strange = sorted({entry.tunable for entry in found} - hands.leased)
+    if strange:
+        raise HostError(
+            f"{', '.join(strange)} {'is' if len(strange) == 1 else 'are'} applied already, so both sides would have it",
+            f"give it back first: 'jitter-workshop restore {' '.join(strange)}'",
+        )
+    return found
+
+
+def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
+    """Raises HostError where what stands of ours has another value than the one to prove: what would be written once
+    it is given back is not known before that."""
+    values = {one["id"]: one.get("value", "") for one in stack(root)}
+    for one in wanted:
+        tunable = find(one.id)
+        default = tunable.default if tunable.values else None
+        if one.id in {entry.tunable for entry in ours} and values.get(one.id, "") != (one.value or default or ""):
+            raise HostError(f"{one.id} stands as {clean(values.get(one.id, ''), 60)}", "give it back first (undo)")
+
+
+def _change_of(entry: Entry) -> Change:
+    """The change that would be made again once this is given back."""
+    tunable = find(entry.tunable)
+    return Change(
+        n=entry.n,
+        tunable=entry.tunable,
+        path=entry.path,
+        before=entry.before,
+        after=entry.after,
+        when=tunable.when,
+        risk=tunable.risk,
+        why=tunable.why,
+        lease=entry.lease,
+        kind=entry.kind,
+        then=entry.then,
+    )
+
+
+def _measured(
+    request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
+) -> tuple[MeasureRequest, str]:
+    """What is measured while settings change, on CPUs that are the same on both sides, and a sentence on how that came
+    to be, or "". Raises HostError, UsageError."""
+    asked = request.workload or (request.like.workload if request.like is not None else "ring")
+    why = ""
+    walled = "isolation" in ids and len(hot) < 2
+    if asked in TWO_THREADS and len(hot) < 2 and (request.workload is None or walled):
+        if request.workload is not None:
+            raise HostError(
+                f"{asked} needs two CPUs, and while CPU {hot} is isolated a run has one of them",
+                "say '--workload spin', or name more hot CPUs with --cpus",
+            )
+        if request.like is None or walled:
+            why = f"Only CPU {hot} is hot here and the {asked} needs two CPUs: the loop spin measures there instead."
+            asked = "spin"
+    base = _base(request, asked)
+    if base.placement == "none":
+        return base, "The scheduler is left free on both sides, as the chapter measures."
+    if any(cpu is not None for cpu in (base.cpu, base.producer_cpu, base.accumulator_cpu, base.journaller_cpu)):
+        return base, why
+    return _pinned(base, root, topology, hot), why
+
+
+def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSet) -> MeasureRequest:
+    """On the hot CPUs, each thread on one that is named: a setting may change what the placement would choose."""
+    usable = with_allowed(topology, own_cpus(root))
+    isolated = read_isolation(root).isolated | own_cpus(root)
+    pair = base.workload in TWO_THREADS
+    if pair and len(hot & usable.allowed) < 2:
+        wish = Wish(workload=base.workload, accumulator=hot.cpus[0], no_journaller=True)
+    else:
+        wish = Wish(workload=base.workload, within=hot)
+    place = choose(usable, wish, isolated)
+    if not pair:
+        return dataclasses.replace(base, cpu=place.sampler)
+    return dataclasses.replace(
+        base,
+        producer_cpu=place.producer,
+        accumulator_cpu=place.accumulator,
+        journaller_cpu=place.journaller,
+        no_journaller=base.workload == "ring" and place.journaller is None,
+    )
+
+
+# -- what both have ----------------------------------------------------------------------------------------------------
+
+
+def _host_notices(root: HostRoot, topology: Topology) -> tuple[str, ...]:
+    return warnings(summarise(root, topology))
+
+
+def _beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
+    """What else this tool has set, which stands on both sides."""
+    others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
+    return (f"On both sides stands what is applied already: {', '.join(others)}.",) if others else ()

@@ -1,0 +1,69 @@
+"""Proofs that ended with something still standing, or in a kill: what became of the host since is written down."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+from jitter_workshop.errors import HostError, SessionError
+from jitter_workshop.flow.host_ops.apply import standing
+from jitter_workshop.flow.host_ops.host_identity import elsewhere, known_boots
+from jitter_workshop.flow.proving import proof_plan
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.model.proof import PLACEMENT, Proof
+from jitter_workshop.model.text import clean
+from jitter_workshop.session import history
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.session.proofs import CUT_OFF
+
+GIVEN_BACK_LATER = "not all of it was given back at its end; by this host's journal nothing of it stands any more"
+_NOT_KNOWN = "whether all of it was given back is not known here: "
+
+
+def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
+    """Write down of proofs whose process was killed that they have ended, and of all that were not given back whether
+    their change still stands: where this is the host that they were made on, and by its journal."""
+    waiting = [proof for proof in session.proofs() if proof.ended_at and not proof.restored]
+    if session.read_only or not waiting:
+        return
+    root = root or HostRoot(proof_plan.HERE)
+    why = _elsewhere(session, root)
+    for proof in waiting:
+        settled = _settled(proof, why, root)
+        if settled != proof or proof.stopped == CUT_OFF:
+            # On a full disk it is told again at the next look.
+            with contextlib.suppress(SessionError):
+                session.add_proof(settled)
+
+
+def stands(subject: str, root: HostRoot) -> bool:
+    """Whether the journal of a host says that something stands of what a proof sets."""
+    names = {word.partition("=")[0] for word in subject.split()}
+    return any(entry.tunable in names for entry in standing(root))
+
+
+def _settled(proof: Proof, why: str, root: HostRoot) -> Proof:
+    if proof.subject == PLACEMENT:
+        return dataclasses.replace(proof, restored=True)
+    if why:
+        others = tuple(note for note in proof.notes if not note.startswith(_NOT_KNOWN))
+        return dataclasses.replace(proof, notes=(*others, f"{_NOT_KNOWN}{why}"))
+    if stands(proof.subject, root):
+        return proof
+    later = () if proof.stopped == CUT_OFF else (GIVEN_BACK_LATER,)
+    notes = tuple(note for note in proof.notes if not note.startswith(_NOT_KNOWN))
+    return dataclasses.replace(proof, restored=True, left_alone=(), notes=(*notes, *later))
+
+
+def _elsewhere(session: OpenSession, root: HostRoot) -> str:
+    """Why what this host's journal says is not about the session, or ""."""
+    if session.session.recorded:
+        return "the session is about a recorded host"
+    try:
+        here = clean(summarise(root).name, 40) or "host"
+    except HostError as error:
+        return error.message
+    events, _ = history.read(session.folder)
+    snapshots = (history.first(session.folder)[0], history.last(session.folder)[0])
+    return elsewhere(session.session, here, root, known_boots(session.runs(), events, snapshots))

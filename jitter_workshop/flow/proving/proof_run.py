@@ -1,0 +1,382 @@
+"""Proving a change: rounds of a run without it and a run with it, in an order drawn by chance, given back at the end.
+
+The host's turn is held for all of it, so that nobody measures while settings come and go. What is finished is written
+down after each round; whatever ends a proof early, the rounds that are there are judged and told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import Holder, host_turn
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
+from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.measuring import background_gate
+from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.isolated_set import Place
+from jitter_workshop.flow.proving import proof_plan
+from jitter_workshop.flow.proving.eta import Times
+from jitter_workshop.flow.proving.experiment_arms import SideName, Sides
+from jitter_workshop.flow.proving.proof_plan import Drawn, ProveRequest, draw
+from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
+from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import LeftAlone
+from jitter_workshop.model.observe import RunObserver
+from jitter_workshop.model.proof import FORMAT_VERSION, Proof, ProofPlan, ProofRound
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
+from jitter_workshop.session import ids
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.stats.comparison import differences
+from jitter_workshop.stats.rounds import draw_orders, rounds_of
+from jitter_workshop.stats.verdicts import judge
+
+__all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover"]
+
+MOST_LEFT_OUT = 3
+"""Rounds that may be spoiled (a setting changed meanwhile) and measured again before a proof gives up."""
+_SUBJECT = 36
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class ProofStep:
+    """The run that begins: ``number`` (from 0) ``of`` all, of ``round`` (from 0); ``left_s``: of the whole proof."""
+
+    number: int
+    of: int
+    round: int
+    order: Order
+    side: SideName
+    left_s: float
+
+
+class ProofObserver(Protocol):
+    """Told on the thread that proves, never during a block."""
+
+    def side_begins(self, step: ProofStep) -> RunObserver:
+        """A run is about to begin; who watches it."""
+
+    def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
+        """The rounds so far. They are not judged yet."""
+
+    def restoring(self) -> None:
+        """No run follows any more; what was set is given back."""
+
+
+class Prover:
+    """One proof: ``plan`` as often as one likes, then ``prove`` once, on a thread that lives until it returns.
+    ``not_kept``: why the session does not have all of what ``prove`` returned, a sentence, or ""."""
+
+    def __init__(self, request: ProveRequest, session: OpenSession, hands: Hands, place: Place | None = None) -> None:
+        """``place`` puts a measuring process on isolated CPUs; None: ``hands`` does."""
+        self._request = request
+        self._session = session
+        self._hands = hands
+        self._place = place if place is not None else hands.place
+        self._drawn: Drawn | None = None
+        self.not_kept = ""
+
+    def plan(self) -> ProofPlan:
+        """What would be done, read now; nothing is changed. Where settings are to be proven root's rights are asked
+        for: root sees more. Raises UsageError, HostError, SessionError."""
+        error = self._session.read_only_error()
+        if error is not None:
+            raise error
+        # On a class host the turn lends the hot CPUs: without it there is nothing to plan for.
+        in_class = need_turn(self._hands)
+        settle_cut_off(self._session)
+        self._drawn = draw(self._request, self._hands)
+        if in_class and (said := _too_short(self._drawn.plan)):
+            plan = dataclasses.replace(self._drawn.plan, notices=(*self._drawn.plan.notices, said))
+            self._drawn = dataclasses.replace(self._drawn, plan=plan)
+        return self._drawn.plan
+
+    def prove(
+        self,
+        shown: ProofPlan,
+        observer: ProofObserver,
+        cancel: CancelToken,
+        queued: Callable[[str], None] = lambda sentence: None,
+    ) -> Proof:
+        """Do what was ``shown``, and keep it in the session; the host is given back whatever happens. ``queued``: as in
+        ``flow.measuring.measure.measure``.
+
+        A proof that was stopped is returned like any other (``complete`` False, ``stopped`` says why). Only where not
+        one round was finished and nothing is left to restore it raises: Cancelled where ``cancel`` was pressed, else
+        what kept it from beginning (HostError, BusyError, MeasureError, …).
+        """
+        drawn = self._drawn
+        if drawn is None or drawn.plan != shown:
+            raise HostError("the plan that was shown is not this one", "ask for the plan again")
+        behind: list[Holder] = []
+
+        def waiting(holder: Holder) -> None:
+            behind.append(holder)
+            queued(f"Waiting: {holder}.")
+
+        try:
+            in_class = need_turn(self._hands)
+            own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s, cancel, waiting)
+            with own, background_gate.HERE.measuring():
+                if behind:
+                    queued("")
+                series = _Series(
+                    self._request, self._session, self._place, drawn, observer, cancel, self._hands.turn_lost
+                )
+                with self._hands.diary.during(self._request.chapter, series.id):
+                    proof = series.make()
+                self.not_kept = series.not_kept
+                return proof
+        except WaitStopped:
+            raise Cancelled(cancel.reason or "cancelled") from None
+
+
+class _Spoiled(Exception):
+    """A round that does not count; the message says why."""
+
+
+def _too_short(plan: ProofPlan) -> str:
+    """That a proof is longer than the rest of the turn, in a sentence; "" where it fits."""
+    left = left_s(read_turns(), os.geteuid(), now_s())
+    if left is None or plan.total_s <= left:
+        return ""
+    takes = f"it takes about {minutes(plan.total_s)}, and your turn ends in {minutes(left)}"
+    return f"{takes}: the rounds that are finished by then are judged"
+
+
+class _Series:
+    """The rounds of one proof. ``turn_lost``: why the turn of a class host is over, "" while it goes on. ``not_kept``:
+    why the session does not have it, or ""."""
+
+    def __init__(
+        self,
+        request: ProveRequest,
+        session: OpenSession,
+        place: Place,
+        drawn: Drawn,
+        observer: ProofObserver,
+        cancel: CancelToken,
+        turn_lost: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._turn_lost = turn_lost
+        self._request = request
+        self._session = session
+        self._place = place
+        self._plan: ProofPlan = drawn.plan
+        self._sides: Sides = drawn.sides
+        self._observer = observer
+        self._cancel = cancel
+        self._seed = request.seed if request.seed is not None else secrets.randbelow(1 << 31)
+        self.id = ids.new_id()
+        self._started_at = ids.timestamp()
+        self._rounds: list[Round] = []
+        self._first: Run | None = None
+        self._left_out: list[str] = []
+        self._disturbed: list[str] = []
+        self._trouble: list[str] = []
+        self._left_alone: tuple[LeftAlone, ...] = ()
+        self._times = Times(drawn)
+        self.not_kept = ""
+
+    def make(self) -> Proof:
+        cause: WorkshopError | None = None
+        try:
+            self._times.changed(self._sides.begin)
+            for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
+                self._round(number, order)
+        except WorkshopError as error:
+            # What fails when the turn ends, fails because it has: the machine is given back by then.
+            over = "" if isinstance(error, TurnOver) else self._turn_lost()
+            cause = TurnOver(over) if over else error
+        finally:
+            self._give_back()
+        back = self._all_back()
+        if back:
+            # Nothing of ours stands: what the host says otherwise is somebody else's, and the reader is to know.
+            self._left_alone = self._sides.strange()
+        if cause is not None and not self._rounds and back:
+            raise cause
+        proof = self._proof(cause, back)
+        try:
+            self._session.add_proof(proof)
+        except SessionError as error:
+            self.not_kept = f"the proof is not kept: {error.sentence()}"
+            proof = dataclasses.replace(proof, notes=(*proof.notes, self.not_kept))
+        return proof
+
+    # -- rounds --------------------------------------------------------------------------------------------------------
+
+    def _round(self, number: int, order: Order) -> None:
+        while True:
+            try:
+                without, with_it = self._pair(number, order)
+                break
+            except _Spoiled as spoiled:
+                if len(self._left_out) >= MOST_LEFT_OUT:
+                    raise HostError(
+                        f"the host changes while it is measured: {spoiled}", "prove it when nobody else changes it"
+                    ) from None
+                self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
+        self._first = self._first or without
+        self._rounds += rounds_of([(order, without, with_it)])
+        self._note_company(number, without, with_it)
+        self._session.add_proof(self._under_way())
+        self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
+
+    def _pair(self, number: int, order: Order) -> tuple[Run, Run]:
+        """Both runs of a round, without and with. Raises _Spoiled where they are not two sides of one thing."""
+        sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
+        made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
+        why = self._sides.spoiled(made["without"], made["with"])
+        if not why and self._first is not None:
+            # Rounds of another clock, say, can be told of neither side.
+            why = "; ".join(differences(self._first, made["without"]))
+        if why:
+            raise _Spoiled(why)
+        return made["without"], made["with"]
+
+    def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Run:
+        if self._cancel.reason is not None:
+            raise Cancelled(self._cancel.reason)
+        if over := self._turn_lost():
+            raise TurnOver(over)
+        left_s = self._times.left(number)
+        watcher = self._observer.side_begins(
+            ProofStep(number, 2 * self._plan.rounds, round_number, order, side, left_s)
+        )
+        if side == "with":
+            self._times.changed(self._sides.apply)
+        request = dataclasses.replace(
+            self._sides.request(side),
+            label=f"prove {clean(self._plan.subject, _SUBJECT)} · {round_number + 1} {side}",
+            proof=self.id,
+        )
+        began = time.monotonic()
+        run = measuring.measure(request, self._session, watcher, self._cancel, place=self._place, turn_held=True)
+        self._times.ran(time.monotonic() - began)
+        if side == "with":
+            drifted = self._sides.drifted()
+            self._take_back()
+        else:
+            drifted = _drifted_without(self._sides.strange())
+        if not run.complete:
+            raise Cancelled(self._cancel.reason or "cancelled")
+        if drifted:
+            raise _Spoiled(drifted)
+        return run
+
+    # -- giving back ---------------------------------------------------------------------------------------------------
+
+    def _take_back(self) -> None:
+        """After a run with the change. Raises HostError where a part of it stays."""
+        self._left_alone = self._sides.give_back()
+        if self._left_alone:
+            left = self._left_alone[0]
+            raise HostError(f"{left.tunable} could not be given back: {clean(left.reason, 300)}")
+
+    def _give_back(self) -> None:
+        """At the end, however it came. Raises only what the observer raises, and not before all is given back."""
+        try:
+            self._observer.restoring()
+        finally:
+            try:
+                self._left_alone = (*self._left_alone, *self._sides.give_back())
+            except WorkshopError as error:
+                self._trouble.append(f"what stood was not given back: {error.sentence()}")
+
+    def _all_back(self) -> bool:
+        return not (self._left_alone or self._trouble or self._sides.standing or self._still())
+
+    def _still(self) -> bool:
+        """Whether the journal says that something of the change stands."""
+        return stands(self._plan.subject, HostRoot(proof_plan.HERE))
+
+    # -- what is kept --------------------------------------------------------------------------------------------------
+
+    def _under_way(self) -> Proof:
+        """What there is so far. Not known to be given back: who reads this again is somebody after a kill."""
+        return dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False)
+
+    def _proof(self, cause: WorkshopError | None, back: bool) -> Proof:
+        rounds, plan = tuple(self._rounds), self._plan
+        return Proof(
+            format_version=FORMAT_VERSION,
+            id=self.id,
+            subject=plan.subject,
+            chapter=self._request.chapter,
+            workload=plan.workload,
+            preset=plan.preset,
+            duration_s=self._request.duration_s,
+            seed=self._seed,
+            planned=plan.rounds,
+            started_at=self._started_at,
+            ended_at=ids.timestamp(),
+            changes=plan.changes,
+            rounds=tuple(ProofRound(one.order, one.without.run, one.with_it.run) for one in rounds),
+            judgement=judge(rounds, plan.workload) if rounds else None,
+            restored=back,
+            left_alone=self._left_alone,
+            complete=len(rounds) == plan.rounds,
+            stopped="" if cause is None else _why(cause),
+            notes=(*self._sides.notes(), *_counted(self._left_out), *self._company(), *self._trouble, *self._early()),
+            disturbed=len(self._disturbed),
+        )
+
+    def _note_company(self, number: int, without: Run, with_it: Run) -> None:
+        for side, run in (("without", without), ("with", with_it)):
+            if run.disturbed:
+                load = run.disturbed[0]
+                self._disturbed.append(f"{number + 1} {side} ({clean(load.name, 30)}, {load.cpu_percent:g} %)")
+
+    def _company(self) -> tuple[str, ...]:
+        """The runs that somebody else's tasks disturbed; they count."""
+        if not self._disturbed:
+            return ()
+        named = ", ".join(self._disturbed[:_NAMED])
+        more = f" and {len(self._disturbed) - _NAMED} more" if len(self._disturbed) > _NAMED else ""
+        runs = many(len(self._disturbed), "run")
+        return (f"other tasks used the measured CPUs in {runs}, which count: round {named}{more}",)
+
+    def _early(self) -> tuple[str, ...]:
+        """What to think of a proof that a person ended when it could tell already."""
+        if self._cancel.reason is None or not ENOUGH_ROUNDS <= len(self._rounds) < self._plan.rounds:
+            return ()
+        return ("who stops as soon as a line claims something claims too often: decide how many rounds first",)
+
+
+def _drifted_without(strange: Sequence[LeftAlone]) -> str:
+    if not strange:
+        return ""
+    one = strange[0]
+    says, before = clean(one.found, 60), clean(one.expected, 60)
+    return f"{clean(one.path, 120)} says '{says}' without the change, and '{before}' stood there before"
+
+
+def _counted(sentences: Sequence[str]) -> tuple[str, ...]:
+    """The same sentence once, with how often."""
+    return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
+
+
+def _why(cause: WorkshopError) -> str:
+    """Why a proof ended early, for its reader."""
+    if isinstance(cause, TurnOver):
+        return f"the turn ended: {clean(cause.why, 200)}"
+    if isinstance(cause, Cancelled):
+        return f"stopped by {clean(cause.reason, 40)}"
+    if isinstance(cause, measuring.RunNotKept):
+        return clean(cause.message, 400)
+    prefix = "a measurement failed: " if isinstance(cause, MeasureError) else ""
+    return f"{prefix}{clean(cause.sentence(), 400)}"

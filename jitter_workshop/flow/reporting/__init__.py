@@ -1,0 +1,1 @@
+"""Build a report's document from a session and write its files."""

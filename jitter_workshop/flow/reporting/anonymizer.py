@@ -1,0 +1,306 @@
+"""A report for others: without the names of hosts, users and other people's tasks. A pure function of the document.
+
+Text that people or other hosts chose (labels, the session's name, imports, paths that are not the system's, arguments
+of options) is replaced altogether: no list of names could be complete. Sentences of ours have a name where a field has
+it, too: they are made again from the field, or its exact words are replaced; where neither can be, they are left out.
+What is the kernel's own stays (``flow.reporting.task_names``): who took the time is what a report is for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from jitter_workshop.flow.measuring.published import ORIGIN, RECORDED
+from jitter_workshop.flow.reporting.task_names import is_private
+from jitter_workshop.host.recording.recording_filter import Scrubber
+from jitter_workshop.host.summary import host_line
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.curve import Comparison, PercentileCurve
+from jitter_workshop.model.evidence import Cause, Deed, ExplainedStall, Part, Slice, Visitor
+from jitter_workshop.model.history import CheckState, Snapshot
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument, ReportedRun
+from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.verdict import Judgement, Standing
+from jitter_workshop.report.text import evidence as evidence_text
+
+PRIVATE_NOTE = (
+    "names of hosts, users and tasks, labels, paths and what else people named are replaced; the raw data, which have "
+    "them, are left out"
+)
+LEFT_OUT = "(left out: it may name a task)"
+SESSION, PATH = "session", "PATH"
+LISTING = "user-tasks"
+"""The check that lists processes."""
+_UNSAID = frozenset({"reason", "stopped", "sentence"})
+"""Fields in whose sentences a task may be named that no field of theirs has."""
+
+T = TypeVar("T")
+
+_NAMELESS = Judgement | HistogramSummary | Standing | Stalls
+"""Thousands of figures in a large report, and the tool's own words."""
+
+AROUND = "around"
+_NAMING_KINDS = frozenset({"task", "migration"})
+"""Kinds of causes whose name is a task's."""
+
+_OWN_WORDS = """
+    id run session_id subject tunable workload pacing preset placement main_histogram percentile measure kind did fate
+    when risk order verdict origin unit chapter proof tool_version made_at started_at ended_at at fate_at evidence clock
+    thread main_thread sched noise pause source mode state question guess learnt candidates title
+"""
+_AS_THEY_ARE = frozenset(_OWN_WORDS.split())
+"""Fields of the tool's own words, ids and times."""
+
+_VERSIONS = frozenset({"kernel", "cpu_model"})
+"""Fields in which what looks like an address is a version."""
+
+_TOLD_OF_HOSTS = frozenset({"notes", "summary", "reason", "text", "why"})
+"""Fields in whose sentences a host is named."""
+
+_SYSTEM = "proc|sys|dev|boot|etc|usr|lib|lib64|bin|sbin"
+_FOREIGN_PATH = re.compile(rf"(?<![\w./])(?:/(?!(?:{_SYSTEM})(?:/|$))[^\s/'\",;:)]+(?:/[^\s'\",;:)]*)+|/home\b)")
+_HOME = re.compile(r"/home/([^/\s'\"]+)")
+_OPTIONS = {"--root": "TREE", "--course": "DIR", "--label": "label", "--session": SESSION}
+_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
+_LISTED = re.compile(r"(\d+ of \d+ processes may run on CPU [^:]+): .*?(; \d+ with real-time priority)?", re.DOTALL)
+_SIDE = re.compile(r"(?:without|with) · \d+ runs?")
+_FIGURES = re.compile(r", p50 [^,]{1,20}, p99\.9 [^,]{1,20}, max [^,]{1,20}, [\d,]+ samples$")
+_QUOTED = re.compile(r"'(.+)'", re.DOTALL)
+_NUMBERED = re.compile(r" \(\d+\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a report tells of a host that others may not be meant to see, each in the order in which it is met."""
+
+    hosts: tuple[str, ...]
+    users: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
+def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
+    """The names of hosts, of users by their home folders, and of tasks neither the kernel's nor known services'.
+    ``hosts_beside``: hosts that sentences may name, too, such as the one on which the report is made."""
+    hosts = dict.fromkeys((document.host_name, document.recorded, *hosts_beside))
+    users: dict[str, None] = {}
+    tasks: dict[str, None] = {}
+    for value in _each(document):
+        if isinstance(value, HostSummary):
+            hosts[value.name] = None
+        elif isinstance(value, Snapshot):
+            hosts[value.host] = None
+        elif isinstance(value, str):
+            users |= dict.fromkeys(_HOME.findall(value))
+        elif (task := _task_of(value)) is not None and is_private(task):
+            tasks[task] = None
+    return Names(tuple(name for name in hosts if name.strip()), tuple(users), tuple(tasks))
+
+
+def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
+    """The document without these names and what people chose, MAC and IP addresses, UUIDs and serial numbers;
+    ``private`` is set, so that no raw data go with it. One that is private already comes back equal."""
+    if document.private:
+        return document
+    made = _Hider(document, *hosts_beside).document()
+    return dataclasses.replace(made, private=True, notes={**made.notes, "private": PRIVATE_NOTE})
+
+
+def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Runs for the formats that are made of them, under the names that the report ``document`` for others has."""
+    return _Hider(document).hidden(tuple(runs))
+
+
+def _task_of(value: object) -> str | None:
+    """The task that a part of a report names, or None."""
+    if isinstance(value, ForeignLoad):
+        return value.name
+    if isinstance(value, Cause | Part | Slice | Visitor):
+        return value.name if value.kind in _NAMING_KINDS else None
+    return value.who if isinstance(value, Deed) else None
+
+
+def _each(value: object) -> Iterator[object]:
+    """Every part of a document, from the outside in."""
+    yield value
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _each(one)
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _each(one)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, _NAMELESS | PercentileCurve | type):
+        for field in dataclasses.fields(value):
+            yield from _each(getattr(value, field.name))
+
+
+class _Hider:
+    def __init__(self, document: ReportDocument, *hosts_beside: str) -> None:
+        names = names_in(document, *hosts_beside)
+        self._given = document
+        self._scrubber = Scrubber()
+        self._hosts = {n: f"host {i}" for i, n in enumerate(names.hosts, 1)}
+        self._tasks = {n: f"task {i}" for i, n in enumerate(names.tasks, 1)}
+        self._events = {"timer"} | {
+            one.name
+            for one in _each(document)
+            if isinstance(one, Cause | Part | Slice | Visitor) and one.kind not in (AROUND, *_NAMING_KINDS)
+        }
+        """What is around one of these is around an event of the kernel, also where a task has the same name."""
+        self._labels = {run.id: f"run {i}" for i, run in enumerate(document.runs, 1) if run.label}
+        either = "|".join(re.escape(n) for n in sorted(names.hosts, key=len, reverse=True))
+        self._host_words = re.compile(rf"(?<![\w/.-])(?:{either})(?![\w/-])(?!\.\w)") if either else None
+        called_so = sorted((n for n in names.tasks if len(n) > 1), key=len, reverse=True)
+        self._task_words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, called_so))})(?!\w)") if called_so else None
+        loads = [load for run in document.runs for load in run.disturbed]
+        self._loads = {
+            old: new
+            for load in loads
+            if load.name in self._tasks
+            for shown in (self._tasks[load.name],)
+            for old, new in (
+                (f"{called(load.name, 40)} (pid {load.pid})", f"{shown} (pid {load.pid})"),
+                (f"{called(load.name, 40)} ({load.cpu_percent:g} %)", f"{shown} ({load.cpu_percent:g} %)"),
+                (f"({clean(load.name, 30)}, {load.cpu_percent:g} %)", f"({shown}, {load.cpu_percent:g} %)"),
+            )
+        }
+
+    def document(self) -> ReportDocument:
+        given = self._given
+        made: ReportDocument = self.hidden(given)
+        hosts = made.hosts
+        host_name = self._hosts.get(given.host_name, given.host_name)
+        of_curves = {chapter.title for chapter in given.chapters}
+        return dataclasses.replace(
+            made,
+            title=f"Latency jitter on {host_name or 'an unknown host'}: {SESSION}",
+            session_name=SESSION,
+            host_name=host_name,
+            recorded=self._hosts.get(given.recorded, given.recorded),
+            host_line=host_line(hosts[0]) if hosts else "an unknown host",
+            overlays=tuple(self._overlay(one, of_curves) for one in given.overlays),
+            imports=tuple(self._import(n, one) for n, one in enumerate(given.imports, 1)),
+        )
+
+    def hidden(self, value: T, field: str = "") -> T:
+        """The same with its names replaced."""
+        made: Any = value
+        if isinstance(value, str):
+            made = self._text(value, field)
+        elif isinstance(value, dict):
+            made = {key: self.hidden(one, field) for key, one in value.items()}
+        elif isinstance(value, tuple):
+            made = tuple([self.hidden(one, field) for one in value])
+        elif isinstance(value, PercentileCurve):
+            made = dataclasses.replace(value, label="curve")
+        elif dataclasses.is_dataclass(value) and not isinstance(value, _NAMELESS | type):
+            made = self._record(value)
+        return made  # type: ignore[no-any-return]
+
+    def _record(self, value: Any) -> Any:
+        own = self._own(value)
+        for field in dataclasses.fields(value):
+            one = getattr(value, field.name)
+            if field.name in _UNSAID and isinstance(one, str):
+                own.setdefault(field.name, self._or_left_out(one))
+            if field.name not in own and not (isinstance(one, str) and field.name in _AS_THEY_ARE):
+                own[field.name] = self.hidden(one, field.name)
+        made = dataclasses.replace(value, **own)
+        if isinstance(made, Culprits) and made.report is not None:
+            report = made.report
+            said = (evidence_text.headline(report), *evidence_text.limits(report), *evidence_text.explanations(report))
+            return dataclasses.replace(made, text=said)
+        if isinstance(made, Culprits):
+            return dataclasses.replace(made, text=tuple(map(self._or_left_out, made.text)))
+        return made
+
+    def _own(self, value: Any) -> dict[str, Any]:
+        """The fields of a record in which names stand as such."""
+        if isinstance(value, HostSummary):
+            notes = {**self.hidden(value.notes, "notes"), "boot_id": "left out: this report is for others"}
+            return {"name": self._hosts.get(value.name, value.name), "boot_id": None, "notes": notes}
+        if isinstance(value, Snapshot):
+            return {"host": self._hosts.get(value.host, value.host), "boot_id": None}
+        if isinstance(value, ReportedRun | Run):
+            label = self._labels.get(value.id, "run" if value.label else "")
+            if isinstance(value, ReportedRun):
+                return {"label": label}
+            host = {k: v for k, v in value.host.items() if k not in ("name", "boot_id")}
+            return {"label": label, "host": self.hidden(host, "notes")}
+        if isinstance(value, Comparison):
+            return {"label": self._labels.get(value.run, "run")}
+        if isinstance(value, Deed):
+            return {"who": self._tasks.get(value.who, value.who)}
+        if isinstance(value, ForeignLoad | Cause | Part | Slice | Visitor):
+            around = getattr(value, "kind", "") == AROUND and value.name not in self._events
+            known = self._tasks if around or _task_of(value) is not None else {}
+            return {"name": known.get(value.name, value.name)}
+        if isinstance(value, ExplainedStall):
+            # Who sent and who woke stands in no field, and may be named nowhere else.
+            return {"notes": (LEFT_OUT,) if value.notes else ()}
+        if isinstance(value, CheckState):
+            return {"reason": self._of_check(value.id, value.reason)}
+        if isinstance(value, OpenPoint):
+            return {"text": self._of_check(value.id, value.text)}
+        if isinstance(value, Change):
+            return {"why": _QUOTED.sub(lambda m: "'(a name)'" if is_private(m[1]) else m[0], value.why)}
+        if isinstance(value, Proof):
+            return {"notes": tuple(self._text(note, "notes") for note in value.notes)}
+        return {"command": _command(value.command)} if isinstance(value, Command) else {}
+
+    def _of_check(self, ident: str, text: str) -> str:
+        # It lists processes, which stand in no field.
+        listed = _LISTED.fullmatch(text) if ident == LISTING else None
+        return self._or_left_out(listed[1] + (listed[2] or "") if listed is not None else text)
+
+    def _or_left_out(self, text: str) -> str:
+        """A sentence of which no field says whom it names."""
+        if self._task_words is not None and self._task_words.search(text):
+            return LEFT_OUT
+        return self._text(text, "notes")
+
+    def _overlay(self, chart: Overlay, titles: set[str]) -> Overlay:
+        curves = tuple(dataclasses.replace(c, label=self._curve(c, titles, n)) for n, c in enumerate(chart.curves, 1))
+        return dataclasses.replace(chart, curves=curves)
+
+    def _curve(self, curve: PercentileCurve, titles: set[str], number: int) -> str:
+        if curve.origin in (ORIGIN, RECORDED):
+            return curve.label
+        if curve.origin:
+            return f"import {number}"
+        plain = _NUMBERED.sub("", curve.label)
+        for run in self._given.runs:
+            if run.curve is not None and run.curve.points == curve.points and plain in (run.label, run.id):
+                return self._labels.get(run.id, run.id)
+        return curve.label if plain in titles or _SIDE.fullmatch(plain) else f"curve {number}"
+
+    def _import(self, number: int, line: str) -> str:
+        figures = _FIGURES.search(line)
+        return f"import {number}{figures[0] if figures else ''}"
+
+    def _text(self, text: str, field: str) -> str:
+        for old, new in self._loads.items():
+            text = text.replace(old, new)
+        if field in _TOLD_OF_HOSTS and self._host_words is not None:
+            text = self._host_words.sub(lambda m: self._hosts[m[0]], text)
+        text = _FOREIGN_PATH.sub(PATH, text)
+        return self._scrubber.identifiers(text, addresses=field not in _VERSIONS)
+
+
+def _command(line: str) -> str:
+    """A line of shell without the arguments that people chose."""
+    words = shlex.split(line)
+    for at, word in enumerate(words):
+        option, equals, given = word.partition("=")
+        if equals and option in _OPTIONS and not _ID.fullmatch(given):
+            words[at] = f"{option}={_OPTIONS[option]}"
+        elif at and words[at - 1] in _OPTIONS and not _ID.fullmatch(word):
+            words[at] = _OPTIONS[words[at - 1]]
+    return _FOREIGN_PATH.sub(PATH, shlex.join(words))

@@ -1,0 +1,55 @@
+"""A report's culprits: who stole the time of the runs that it shows, by their traces, or what counters allow."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.attribution.explaining import explained
+from jitter_workshop.flow.chapters.traced_runs import shown
+from jitter_workshop.flow.reporting.subject import Subject
+from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.report import Culprits
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.text import counters as counters_text
+from jitter_workshop.report.text import evidence as evidence_text
+
+TOP_STALLS = 5
+"""How many of a run's worst stalls a report has; 'explain' shows as many as one asks for."""
+
+
+def culprits(subject: Subject) -> tuple[Culprits, ...]:
+    """Of each chapter's explained run and the newest run with evidence (of all that were picked, where some were), in
+    the order in which they were made."""
+    wanted = _wanted(subject)
+    return tuple(_of(subject, run, number, len(wanted)) for number, run in enumerate(wanted, 1))
+
+
+def _wanted(subject: Subject) -> list[Run]:
+    told = [run for run in subject.runs if _has_evidence(subject, run)]
+    if not told:
+        asked = "no run was measured with --evidence, so nobody is named" if subject.runs else "nothing was measured"
+        subject.notes.setdefault("culprits", asked)
+        return []
+    if subject.chosen:
+        return told
+    ids = {run.id for walk in subject.walks() if (run := shown(subject.workshop, walk)) is not None}
+    return [run for run in told if run.id in ids or run is told[-1]]
+
+
+def _has_evidence(subject: Subject, run: Run) -> bool:
+    return run.counters is not None or subject.handle.has_trace(run.id)
+
+
+def _of(subject: Subject, run: Run, number: int, total: int) -> Culprits:
+    what = "explaining" if total == 1 else f"explaining run {number} of {total}"
+    try:
+        report = explained(subject.handle, run, TOP_STALLS, partial(subject.progress, what))
+    except SessionError as error:
+        return Culprits(run.id, "none", None, (clean(error.sentence(), 400),))
+    if isinstance(report, CounterReport):
+        sentences = (counters_text.headline(report), *counters_text.verdict(report), *counters_text.others(report))
+        return Culprits(run.id, "counters", None, sentences)
+    said = (evidence_text.headline(report), *evidence_text.limits(report), *evidence_text.explanations(report))
+    return Culprits(run.id, "trace", report, said)

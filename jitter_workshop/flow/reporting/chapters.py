@@ -1,0 +1,77 @@
+"""A report's chapters: what was guessed, measured, set and learnt, as the session keeps it. Nothing is judged anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jitter_workshop.flow.chapters.hunting import remembered
+from jitter_workshop.flow.chapters.session_context import key_of
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
+from jitter_workshop.flow.reporting.subject import Subject
+from jitter_workshop.model.report import ReportedChapter
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats.scale import nice_ns
+
+
+def chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
+    """The chapters that were begun, in the order of the course. Those of another course are named in ``notes``."""
+    if strangers := _of_other_courses(subject):
+        subject.notes["chapters"] = strangers
+    return tuple(_chapter(subject, walk) for walk in subject.walks())
+
+
+def _chapter(subject: Subject, walk: Walk) -> ReportedChapter:
+    chapter, progress = walk.chapter, walk.progress
+    first, second = (subject.run(progress.runs.get(slot)) for slot in ("measure", "again"))
+    comparison, text = None, ""
+    if first is not None and second is not None:
+        view = compare_runs(first, second)
+        # Where nothing was set because all was good already, to say that it was not set would mislead.
+        strayed = stack_notes(chapter, first, second) if second.applied or not progress.marks.get("setting") else ()
+        comparison, text = view.comparison, " ".join([*strayed, view.headline])
+    return ReportedChapter(
+        id=chapter.id,
+        title=chapter.title,
+        question=chapter.prediction.question if chapter.prediction is not None else "",
+        guess=_guess(walk, progress.prediction),
+        outcome=walk.outcome(),
+        runs={slot: ident for slot, ident in progress.runs.items() if subject.run(ident) is not None},
+        comparison=comparison,
+        comparison_text=text,
+        setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
+        curve=progress.marks.get("curve", False),
+        done=progress.done,
+        rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.rehearsed)),
+        learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
+    )
+
+
+def _guess(walk: Walk, prediction: Prediction | None) -> str:
+    """What was guessed, in words; "" for nothing."""
+    task = walk.chapter.prediction
+    if prediction is None or task is None:
+        return ""
+    if task.kind == "mark":
+        value = prediction.value_ns
+        return f"{nice_ns(value)} at p{prediction.percentile or task.percentile}" if value is not None else ""
+    given = next((a.text for a in task.answers if a.id == prediction.choice), None)
+    return given if given is not None else "an answer that the lesson no longer has"
+
+
+def _of_other_courses(subject: Subject) -> str:
+    """In a sentence, chapters that this course does not have; "" for none."""
+    course = subject.workshop.course
+    known = {key_of(course.id, chapter.id) for chapter in course.chapters}
+    strange = list(_strange(subject, known))
+    if subject.chosen or not strange:
+        return ""
+    names = ", ".join(strange[:12]) + (f" and {len(strange) - 12} more" if len(strange) > 12 else "")
+    return f"of another course, so not told here (name it with --course): {names}"
+
+
+def _strange(subject: Subject, known: set[str]) -> Iterator[str]:
+    for key in subject.session.chapters:
+        if key not in known:
+            yield clean(key, 60)

@@ -1,0 +1,167 @@
+"""How to get there again: lines of shell, safe to paste whatever labels and names were chosen."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from jitter_workshop.flow.chapters.course_summary import words_of
+from jitter_workshop.flow.measuring.measure import LABEL_LIMIT
+from jitter_workshop.flow.reporting.subject import Subject
+from jitter_workshop.model.proof import PLACEMENT, Proof
+from jitter_workshop.model.report import Command
+from jitter_workshop.model.run import HUNTED, Run
+from jitter_workshop.model.spec import INTERVALS_NS, PACED, THRESHOLDS_NS
+from jitter_workshop.model.text import clean
+from jitter_workshop.paths import APP
+
+_TUNABLE = re.compile(r"[a-z0-9][a-z0-9-]*(=[^\s]*)?")
+"""What a tunable looks like. A session's files may have been edited, or be somebody else's: 'apply -- COMMAND' would
+run what they say."""
+_NEARLY = 0.02
+WORD_LIMIT = 4_096
+"""A path may be as long."""
+
+
+def commands(subject: Subject) -> tuple[Command, ...]:
+    """Of all that the report shows: the host's status, each run that a chart has, with what was applied then, the
+    comparisons, the proofs, and the report. The same line is not said twice."""
+    found: dict[str, Command] = {}
+    for one in _all(subject):
+        found.setdefault(one.command, one)
+    return tuple(found.values())
+
+
+def line(*words: str) -> str:
+    """One line of shell; each word is one word for the shell, and on one line."""
+    return shlex.join([APP, *(clean(word, WORD_LIMIT) for word in words)])
+
+
+def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
+    """The words of ``measure`` that ask for a run like this one; what is the default is left out."""
+    words = ["measure"]
+    words += _option("--workload", run.workload) if run.workload != "ring" else []
+    words += _option("--label", clean(run.label, LABEL_LIMIT)) if run.label else []
+    if run.preset is None:
+        words += ["--duration", _seconds(run.duration_s)]
+    elif run.preset != "quick":
+        words += _option("--preset", run.preset)
+    if run.workload in PACED and run.interval_ns != INTERVALS_NS[run.workload]:
+        words += ["--interval-us", f"{run.interval_ns / 1000:g}"]
+    words += _option("--pacing", run.pacing) if run.workload == "ring" and run.pacing != "spin" else []
+    words += ["--duty", str(run.duty)] if run.duty != 100 else []
+    words += _option("--pause", run.pause) if run.pause is not None and run.pause != "sleep" else []
+    if run.stalls.threshold_ns != THRESHOLDS_NS.get(run.workload):
+        words += ["--threshold-us", f"{run.stalls.threshold_ns / 1000:g}"]
+    words += _placement(run)
+    words += ["--sched", run.sched] if run.sched.startswith("fifo:") else []
+    words += _option("--noise", run.noise) if run.noise else []
+    words += ["--evidence"] if evidence else []
+    return tuple(words)
+
+
+def _option(name: str, value: str) -> list[str]:
+    """An option with its value, also one that looks like an option itself."""
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
+
+
+def _seconds(measured_s: float) -> str:
+    """The length that was asked for: blocks always take a little longer, so the shortest number that is nearly it."""
+    for digits in (1, 2, 3):
+        asked = float(f"{measured_s:.{digits}g}")
+        if abs(asked - measured_s) <= _NEARLY * measured_s:
+            break
+    return f"{asked:.9g}"
+
+
+def _placement(run: Run) -> list[str]:
+    place = run.placement
+    if place.mode == "none":
+        return ["--placement", "none"]
+    if place.mode != "chosen":
+        return []
+    given = {
+        "--producer-cpu": place.producer,
+        "--accumulator-cpu": place.accumulator,
+        "--journaller-cpu": place.journaller,
+        "--cpu": place.sampler,
+    }
+    words = [word for option, cpu in given.items() if cpu is not None for word in (option, str(cpu))]
+    return [*words, "--no-journaller"] if run.workload == "ring" and place.journaller is None else words
+
+
+def _all(subject: Subject) -> Iterator[Command]:
+    root = _root(subject)
+    yield Command(line("status", *root), "what this host's settings do to latency, and what to do about each")
+    yield from _chapters(subject)
+    yield from _runs(subject)
+    yield from _comparisons(subject)
+    for proof in subject.proofs:
+        if all(map(_TUNABLE.fullmatch, proof.subject.split())):
+            first = subject.run(proof.rounds[0].without) if proof.rounds else None
+            yield proving(proof, first)
+    ident = subject.session.id
+    picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
+    yield Command(line("report", "--session", ident, *picked, *root), "this report, as things stand then")
+
+
+def _root(subject: Subject) -> list[str]:
+    """Where the recorded host lies that it is about."""
+    return ["--root", str(subject.root.root)] if subject.root.recorded else []
+
+
+def _chapters(subject: Subject) -> Iterator[Command]:
+    course = ["--course", subject.desk.course_dir] if subject.desk.course_dir else []
+    for walk in subject.walks():
+        yield Command(
+            line("--chapter", walk.chapter.id, *course, *_root(subject)),
+            f"the chapter '{clean(walk.chapter.title, 60)}'",
+        )
+
+
+def _runs(subject: Subject) -> Iterator[Command]:
+    """Each run that is drawn, those that were made under the same settings together."""
+    groups: dict[tuple[str, ...], list[Run]] = {}
+    for run in subject.runs:
+        if run.id in subject.drawn:
+            groups.setdefault(tuple(words_of(run.applied)), []).append(run)
+    for stands in sorted(groups, key=bool):
+        known = bool(stands) and all(_TUNABLE.fullmatch(word) for word in stands)
+        if known:
+            yield Command(line("plan", *stands), "every write that the next runs were made under")
+            yield Command(line("apply", *stands), "make them; it shows each and asks")
+        for run in groups[stands]:
+            traced = subject.handle.has_trace(run.id) or run.counters is not None
+            beside = ", which was made beside a hidden noise" if HUNTED in run.notes else ""
+            yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
+            if traced:
+                yield Command(line("explain", run.id, "--session", subject.session.id), "who took its stalls' time")
+        if known:
+            yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "give that back")
+
+
+def _comparisons(subject: Subject) -> Iterator[Command]:
+    for walk in subject.walks():
+        pair = [subject.run(walk.progress.runs.get(slot)) for slot in ("measure", "again")]
+        ids = [run.id for run in pair if run is not None]
+        if len(ids) == 2:
+            title = clean(walk.chapter.title, 60)
+            yield Command(
+                line("compare", *ids, "--session", subject.session.id), f"how the two runs of '{title}' differ"
+            )
+
+
+def proving(proof: Proof, first: Run | None) -> Command:
+    """``first``: one of its runs, which tells how long they were where a proof of an older version does not."""
+    words = proof.subject.split()
+    options = ["--rounds", str(proof.planned)]
+    if proof.preset:
+        options += _option("--preset", proof.preset) if proof.preset != "quick" else []
+    elif proof.duration_s is not None:
+        options += ["--duration", f"{proof.duration_s:.9g}"]
+    elif first is not None:
+        options += ["--duration", _seconds(first.duration_s)]
+    if proof.subject != PLACEMENT and proof.workload:
+        options += _option("--workload", proof.workload)
+    return Command(line("prove", *words, *options), f"a proof like {proof.id}, with its own runs and its own order")

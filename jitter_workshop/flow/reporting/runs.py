@@ -1,0 +1,194 @@
+"""A report's runs and its charts: what each run was made for, and which curves belong together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+
+from jitter_workshop.flow.chapters.course_summary import drawn, steps_of, words_of
+from jitter_workshop.flow.chapters.walk import SLOTS, Walk
+from jitter_workshop.flow.measuring.isolated_set import NOTE
+from jitter_workshop.flow.measuring.published import ORIGIN, imported_curves, published_curves
+from jitter_workshop.flow.reporting.proofs import proof_charts
+from jitter_workshop.flow.reporting.subject import Subject
+from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.report import Overlay, ReportedRun
+from jitter_workshop.model.run import HUNTED, UNSTEADY, Run, Stall
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats.budget import standings
+from jitter_workshop.stats.curve import imported_curve, value_at
+from jitter_workshop.stats.scale import nice_ns
+
+LATEST = 6
+"""How many runs a chart has where no chapter says which belong together; more cannot be told apart."""
+ONE_RUN = "One run: there is nothing to compare it with."
+LONGEST = 5
+"""How many of a run's longest stalls a report has; the raw data have all that the run listed."""
+WORKLOADS = {
+    "ring": "Messages through the ring",
+    "spin": "Gaps in a tight clock loop",
+    "wakeup": "How late timers wake",
+    "ack": "Intervals between ACKs",
+}
+_TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max", "pm_qos", "mlocked")
+"""The notes of a run that its reader must know, wherever its figures stand."""
+
+
+def roles(subject: Subject) -> dict[str, str]:
+    """Run id → what it was made for; those of a verb are left out."""
+    found: dict[str, list[str]] = {}
+    for chapter in subject.workshop.course.chapters:
+        for slot, ident in subject.desk.progress(chapter.id).runs.items():
+            found.setdefault(ident, []).append(f"{clean(chapter.title, 40)} · {clean(slot, 20)}")
+    for proof in subject.proofs:
+        for number, one in enumerate(proof.rounds, 1):
+            for side, ident in (("without", one.without), ("with", one.with_it)):
+                found.setdefault(ident, []).append(f"proof of {clean(proof.subject, 60)}, round {number}, {side}")
+    return {ident: ", ".join(told) for ident, told in found.items()}
+
+
+def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
+    """A run as a report has it; ``curve``: only of those that a chart shows."""
+    made_for = role or ("part of a proof that has not counted it" if run.proof else "")
+    return ReportedRun(
+        id=run.id,
+        label=run.label,
+        role=made_for,
+        workload=run.workload,
+        pacing=run.pacing,
+        preset=run.preset,
+        started_at=run.started_at,
+        duration_s=run.duration_s,
+        placement=run.placement.mode,
+        main_histogram=run.main_histogram,
+        histogram=run.histograms.get(run.main_histogram),
+        standings=standings(run),
+        stalls=dataclasses.replace(run.stalls, worst=_longest(run)),
+        steal_ns=run.steal_ns,
+        applied=tuple(words_of(run.applied)),
+        disturbed=run.disturbed,
+        complete=run.complete,
+        curve=curve,
+        proof=run.proof or "",
+        notes=_notes(run),
+    )
+
+
+def _notes(run: Run) -> tuple[str, ...]:
+    """What its reader must know, and why a figure of it is not known."""
+    unknown = ("steal_ns",) if run.steal_ns is None else ()
+    return tuple(clean(run.notes[key], 400) for key in (*_TOLD, *unknown) if key in run.notes)
+
+
+def _longest(run: Run) -> tuple[Stall, ...]:
+    return tuple(sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST])
+
+
+def import_line(run: ImportedRun) -> str:
+    """What another tool measured, in a line."""
+    curve = imported_curve(run)
+    p50, p999 = (nice_ns(value_at(curve, p)) for p in (50.0, 99.9))
+    figures = f"p50 {p50}, p99.9 {p999}, max {nice_ns(run.max_ns)}, {run.count:,} samples"
+    return f"{clean(run.label, 60)} ({clean(run.origin, 40)}): {clean(run.measures, 60)}, {figures}"
+
+
+def overlays(subject: Subject) -> tuple[Overlay, ...]:
+    """The charts: proofs, the whole course, each chapter, other runs by workload, and beside them what is from
+    elsewhere."""
+    ours = [*proof_charts(subject), *_course(subject), *_chapters(subject), *_others(subject)]
+    charts = [*ours, *_published(subject), *_imports(subject)]
+    return tuple(dataclasses.replace(chart, curves=told_apart(chart.curves)) for chart in charts if chart.curves)
+
+
+def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]:
+    """The same curves, those of the same name numbered."""
+    seen: dict[str, int] = {}
+    found = []
+    for curve in curves:
+        seen[curve.label] = seen.get(curve.label, 0) + 1
+        again = seen[curve.label]
+        found.append(curve if again == 1 else dataclasses.replace(curve, label=f"{curve.label} ({again})"))
+    return tuple(found)
+
+
+def _course(subject: Subject) -> Iterator[Overlay]:
+    if subject.chosen:
+        return
+    steps = steps_of(subject.workshop)
+    shown = drawn(steps, 0)
+    if len(shown) > 1:
+        subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}
+        curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].chapter, 60)) for n in shown)
+        text = (
+            "Each curve is one run: the first of the course, then the second run of each chapter that compares with "
+            "it. Single runs are described, not judged."
+        )
+        yield Overlay("From first to last", text, curves)
+
+
+def _chapters(subject: Subject) -> Iterator[Overlay]:
+    for walk in subject.walks():
+        curves = _curves(subject, (subject.run(walk.progress.runs.get(slot)) for slot in (*SLOTS, TREATED)))
+        if curves:
+            yield Overlay(clean(walk.chapter.title, 60), _of_chapter(walk, len(curves)), curves)
+            continue
+        recorded, source = (
+            walk.recorded_curves("compare") if subject.root.recorded or not subject.elsewhere else ((), "")
+        )
+        if recorded:
+            text = f"Nothing was measured here: these curves were {clean(source, 200)}."
+            yield Overlay(
+                f"{clean(walk.chapter.title, 60)}, on a recording", text, tuple(one.curve for one in recorded)
+            )
+
+
+def _of_chapter(walk: Walk, curves: int) -> str:
+    if curves == 1:
+        return ONE_RUN
+    return "The first run, and the one after its step. Two single runs are described, not judged."
+
+
+def _others(subject: Subject) -> Iterator[Overlay]:
+    """What no chapter and no proof was made of: the newest runs of each workload, or all that were picked."""
+    taken = {ident for walk in subject.walks() for ident in walk.progress.runs.values()}
+    free = [run for run in subject.runs if run.id not in taken and (subject.chosen or run.proof is None)]
+    for workload in dict.fromkeys(run.workload for run in free):
+        alike = [run for run in free if run.workload == workload]
+        shown = alike if subject.chosen else alike[-LATEST:]
+        less = f" The newest {len(shown)} of {len(alike)} runs." if len(shown) < len(alike) else ""
+        title = WORKLOADS.get(workload, clean(workload, 40))
+        text = f"Single runs, described and not judged.{less}" if len(shown) > 1 else ONE_RUN
+        yield Overlay(title, text, _curves(subject, shown))
+
+
+def _published(subject: Subject) -> Iterator[Overlay]:
+    ring = [run for run in subject.runs if run.workload == "ring" and run.pacing == "spin" and run.proof is None]
+    theirs = tuple(one.curve for one in published_curves())
+    if subject.chosen or not ring or not theirs:
+        return
+    pair = [ring[0], ring[-1]] if len(ring) > 1 else ring
+    text = (
+        f"Transit times of a laptop, {ORIGIN}, beside the first and the newest run here: another machine, kernel and "
+        "year, for scale and no comparison."
+    )
+    yield Overlay("Beside a laptop of 2015", text, (*_curves(subject, pair), *theirs))
+
+
+def _imports(subject: Subject) -> Iterator[Overlay]:
+    if not subject.imports:
+        return
+    theirs = tuple(one.curve for one in imported_curves(subject.imports[-LATEST:]))
+    newest = {run.workload: run for run in subject.runs if run.proof is None}
+    text = (
+        "What was imported is marked with the tool that measured it. It is for looking at, and never part of a "
+        "comparison or a verdict."
+    )
+    yield Overlay("Beside other tools", text, (*_curves(subject, newest.values()), *theirs))
+
+
+def _curves(subject: Subject, runs: Iterable[Run | None]) -> tuple[PercentileCurve, ...]:
+    found = subject.desk.curves(tuple(run for run in runs if run is not None))
+    subject.drawn |= {one.key: one.curve for one in found}
+    return tuple(one.curve for one in found)

@@ -1,0 +1,145 @@
+"""What a report is about: a session, those of its runs that are reported, and whether this host is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.flow.chapters.session_context import Desk, look_at
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.host_ops.host_identity import elsewhere, known_boots
+from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.history import HostEvent, Snapshot
+from jitter_workshop.model.imported import ImportedRun
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import ChapterProgress, Session
+from jitter_workshop.model.text import clean
+from jitter_workshop.session import history
+from jitter_workshop.session.store import OpenSession
+
+HERE = Path("/")
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, of how much. What it raises ends the building."""
+
+
+def unheard(what: str, done: int, total: int) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(slots=True)
+class Subject:
+    """``runs``: those that are reported, oldest first; ``chosen``: they were picked by name, the rest is left out.
+    ``elsewhere``: why what this host says now is not about the session, "" where it is. ``notes``: of the document.
+    ``drawn``: run id → its curve, of those that a chart shows; it grows as charts are made."""
+
+    workshop: Workshop
+    desk: Desk
+    runs: tuple[Run, ...]
+    chosen: bool
+    proofs: tuple[Proof, ...]
+    imports: tuple[ImportedRun, ...]
+    events: tuple[HostEvent, ...]
+    first: Snapshot | None
+    last: Snapshot | None
+    elsewhere: str
+    progress: Progress = unheard
+    notes: dict[str, str] = field(default_factory=dict)
+    drawn: dict[str, PercentileCurve] = field(default_factory=dict)
+
+    @property
+    def session(self) -> Session:
+        return self.desk.session
+
+    @property
+    def handle(self) -> OpenSession:
+        return self.desk.handle
+
+    @property
+    def root(self) -> HostRoot:
+        return self.desk.root
+
+    @property
+    def recorded(self) -> str:
+        """The name of the recorded host that it is about, or ""."""
+        if self.root.recorded:
+            return clean(self.desk.host.name, 40) or "host"
+        return clean(self.session.host, 40) or "host" if self.session.recorded else ""
+
+    def walks(self) -> tuple[Walk, ...]:
+        """The chapters that were begun, in the order of the course; () where runs were picked by name."""
+        if self.chosen:
+            return ()
+        course = self.workshop.course
+        return tuple(Walk(c, self.desk) for c in course.chapters if self.begun(c))
+
+    def begun(self, chapter: Chapter) -> bool:
+        return self.desk.progress(chapter.id) != ChapterProgress()
+
+    def run(self, ident: str | None) -> Run | None:
+        return next((run for run in self.runs if run.id == ident), None) if ident else None
+
+
+def subject_of(
+    given: Workshop | OpenSession,
+    root: Path = HERE,
+    course_dir: Path | None = None,
+    runs: Sequence[str] = (),
+    progress: Progress = unheard,
+) -> Subject:
+    """``runs``: ids of those to report, all where there are none. Raises SessionError and LessonError."""
+    workshop = given if isinstance(given, Workshop) else _workshop_of(given, root, course_dir)
+    desk = workshop._desk
+    every = desk.runs()
+    picked = tuple(run for run in every if run.id in runs) if runs else every
+    if not desk.root.recorded:
+        settle_cut_off(desk.handle, desk.root)
+    proofs = tuple(p for p in desk.handle.proofs() if not runs)
+    folder = desk.handle.folder
+    events, damaged = history.read(folder)
+    first, no_first = history.first(folder)
+    last, _ = history.last(folder)
+    rehearsal = desk.root.recorded or desk.session.recorded
+    notes = {"before": "a recorded host has one status" if rehearsal else no_first} if first is None else {}
+    if damaged:
+        notes["events"] = "; ".join(damaged)
+    return Subject(
+        workshop=workshop,
+        desk=desk,
+        runs=picked,
+        chosen=bool(runs),
+        proofs=proofs,
+        imports=() if runs else desk.handle.imports(),
+        events=() if runs else events,
+        first=first,
+        last=last,
+        elsewhere=_elsewhere(desk, known_boots(picked, events, (first, last))),
+        progress=progress,
+        notes=notes,
+    )
+
+
+def _workshop_of(session: OpenSession, root: Path, course_dir: Path | None) -> Workshop:
+    """A workshop to read: it makes nothing, and holds nothing but the session that it was given."""
+    course = load_course(course_dir)
+    place = HostRoot(root)
+    topology, host = look_at(place)
+    return Workshop(course, Desk(session, place, host, topology, course_dir=course.source, course_id=course.id))
+
+
+def _elsewhere(desk: Desk, boots: Collection[str]) -> str:
+    """Why this host, as it is now, is not what the session is about; "" where it is."""
+    session, root = desk.session, desk.root
+    here = clean(desk.host.name, 40) or "host"
+    if root.recorded or session.recorded:
+        there = clean(session.host, 40)
+        same = root.recorded and (not there or there == here)
+        return "" if same else "the session is about a recorded host, which is not at hand"
+    return elsewhere(session, here, root, boots)

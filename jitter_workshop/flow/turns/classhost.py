@@ -1,0 +1,350 @@
+"""A class host as a member sees it: the class, whose turn it is, and having the turn while something is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import pwd
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from jitter_workshop import paths
+from jitter_workshop.agent.turns import state_file
+from jitter_workshop.agent.turns.state_file import now_s as now_s
+from jitter_workshop.bench.cancel import CancelToken, stop_this_process
+from jitter_workshop.errors import BusyError, HostError, MeasureError, UsageError, WaitStopped, WorkshopError
+from jitter_workshop.flow.turns.inherited_turn import only_one, turn_above
+from jitter_workshop.flow.turns.turn_guard import Still
+from jitter_workshop.host.classfile import parse_class
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.turn import TurnState
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.host_ops.agent_session import Hands
+    from jitter_workshop.model.run import Run
+
+DAY_S = 86_400.0
+SOON_S = 60.0
+"""How long a turn that nobody else has may take to begin: what was left of the one before is given back first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassHost:
+    """``user``: who asks; ``instructor``: whether the class file names them (root is one everywhere)."""
+
+    described: ClassFile
+    user: str
+    instructor: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one stands. ``before``: how many turns end before one's own begins, 0 = one has it, None = one does not
+    wait. ``at_most_s``: until then, where every turn takes as long as it may; None where an instructor holds the
+    machine or keeps turns from beginning."""
+
+    before: int | None
+    at_most_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One who waits. ``own``: it is who asks, "you" in ``who``. ``at_most``: until their turn begins at the latest, ""
+    where nobody can tell."""
+
+    number: int
+    who: str
+    own: bool
+    at_most: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.number}. {self.who}  {self.at_most}".rstrip()
+
+
+class TurnOver(MeasureError):
+    """The turn of a class host ended while something was done in it. ``why``: in the agent's words. ``run``: what was
+    measured until then, None for nothing."""
+
+    title = "The turn is over"
+
+    def __init__(self, why: str, run: Run | None = None) -> None:
+        kept = f"kept: {many(len(run.blocks), 'finished block')}; " if run is not None else ""
+        trouble = read_turns().trouble
+        back = f"not given back as it was: {called(trouble, 200)}" if trouble else "the machine is given back as it was"
+        super().__init__(why, kept + back)
+        self.why = why
+        self.run = run
+
+
+def as_sentence(why: str) -> str:
+    """Why a turn is over, with a capital letter, but where a name comes first: names are as they are."""
+    return f"{why[:1].upper()}{why[1:]}" if why.partition(" ")[0] in ("your", "the", "an", "somebody") else why
+
+
+def class_host(where: str = "") -> ClassHost | None:
+    """The class of this host, None where it is none; ``where``: of another class file. Raises HostError where its file
+    cannot be read, UsageError where it makes no sense."""
+    where = where or paths.CLASS_FILE
+    try:
+        with Path(where).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise HostError(f"{where} cannot be read: {error.strerror}", "ask the instructor") from error
+    try:
+        described = parse_class(data, where)
+    except UsageError as error:
+        if os.geteuid() != 0:
+            error.advice = "tell the instructor, who corrects it as root"
+        raise
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        user = str(os.geteuid())
+    return ClassHost(described, user, described.instructs(user))
+
+
+def class_chapters() -> tuple[str, ...]:
+    """Ids of the chapters of this host's class, in its order; () for the whole course, and where this is no class
+    host."""
+    try:
+        host = class_host()
+    except WorkshopError:  # 'class check' says what is wrong with the file
+        return ()
+    return host.described.chapters if host is not None else ()
+
+
+def read_turns(folder: str = "") -> TurnState:
+    """Whose turn it is, as root's agent wrote it down; nobody's where it did not."""
+    return state_file.published(folder)
+
+
+def place(state: TurnState, uid: int, at_s: float) -> Place:
+    """Where a user stands."""
+    turn = state.turn
+    if turn is not None and turn.uid == uid:
+        return Place(0, 0.0)
+    number = next((i for i, one in enumerate(state.queue) if one.uid == uid), None)
+    if number is None:
+        return Place(None, None)
+    ahead = state.queue[:number]
+    before = number + (turn is not None)
+    held = turn is not None and turn.ends_s is None
+    if held or state.frozen_by or state.trouble or any(one.limit_s is None for one in ahead):
+        return Place(before, None)
+    left = max(turn.ends_s - at_s, 0.0) if turn is not None and turn.ends_s is not None else 0.0
+    return Place(before, left + sum(one.limit_s or 0.0 for one in ahead))
+
+
+def in_words(state: TurnState, uid: int, at_s: float) -> str:
+    """Whose turn it is, and where a user stands, in a sentence or two."""
+    said = [f"{holder_words(state, uid, at_s)}."]
+    waits = place_words(state, uid, at_s)
+    said += [f"{waits}."] if waits else []
+    return " ".join([*said, *barrier_words(state)])
+
+
+def holder_words(state: TurnState, uid: int, at_s: float) -> str:
+    """Who has the turn, at what, for how long, without a full stop."""
+    turn = state.turn
+    if turn is None:
+        return "Nobody has the turn"
+    if turn.uid == uid and turn.returning:
+        return "Your turn is over, and the machine is being given back"
+    if turn.uid == uid:
+        return f"You have the turn{f', {minutes(turn.ends_s - at_s)} left' if turn.ends_s is not None else ''}"
+    who = called(" and ".join(turn.people), 60)
+    doing = f" ({called(turn.doing, 60)})" if turn.doing else ""
+    left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - at_s)} more"
+    return f"{who} has the turn{doing}{', which is being given back' if turn.returning else left}"
+
+
+def place_words(state: TurnState, uid: int, at_s: float) -> str:
+    """Where a user who waits stands, without a full stop; "" for who does not wait."""
+    here = place(state, uid, at_s)
+    if not here.before:
+        return "Your turn is about to begin" if _waits(state, uid) else ""
+    soon = f", at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
+    return f"{many(here.before, 'turn')} before yours{soon}"
+
+
+def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
+    """Those who wait, in order, as ``uid`` sees them."""
+    rows = []
+    for number, one in enumerate(state.queue, start=1):
+        here, own = place(state, one.uid, at_s), one.uid == uid
+        at_most = f"at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
+        rows.append(QueueRow(number, "you" if own else called(" and ".join(one.people), 40), own, at_most))
+    return tuple(rows)
+
+
+def barrier_words(state: TurnState) -> list[str]:
+    """What keeps turns from beginning, in sentences."""
+    said = []
+    if state.trouble:
+        said.append(f"The machine is not as it was: {called(state.trouble, 200)}. An instructor has to look.")
+    if state.frozen_by:
+        said.append(f"{called(state.frozen_by, 40)} keeps new turns from beginning.")
+    return said
+
+
+def _waits(state: TurnState, uid: int) -> bool:
+    return any(one.uid == uid for one in state.queue)
+
+
+def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
+    """The JSON of ``class turn`` (DESIGN §9): times of day in UTC, and names instead of numbers."""
+    turn, notes = state.turn, {}
+    ends = None
+    if turn is None:
+        notes["ends_at"] = "nobody has the turn"
+    elif turn.ends_s is None:
+        notes["ends_at"] = "an instructor holds the machine until they give it back"
+    else:
+        moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=turn.ends_s - at_s)
+        ends = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "holder": clean(turn.people[0], 64) if turn is not None and turn.people else None,
+        "people": [clean(name, 64) for name in turn.people] if turn is not None else [],
+        "doing": clean(turn.doing, 60) if turn is not None else None,
+        "ends_at": ends,
+        "frozen": bool(state.frozen_by),
+        "trouble": clean(state.trouble, 400) or None,
+        "queue": [
+            {"user": clean(one.people[0], 64) if one.people else str(one.uid), "wait_s": max(at_s - one.since_s, 0.0)}
+            for one in state.queue
+        ],
+        "notes": notes
+        if turn is not None
+        else {**notes, "holder": "nobody has the turn", "doing": "nobody has the turn"},
+    }
+
+
+def minutes(seconds: float) -> str:
+    """``40 s``, ``3 min``: rounded up, because nobody is early."""
+    seconds = max(seconds, 0.0)
+    return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
+
+
+def need_turn(hands: Hands) -> bool:
+    """Whether this is a class host, whose turn ``hands`` have then. Raises TurnOver where they lost it, HostError where
+    they have none."""
+    if class_host() is None:
+        return False
+    if why := hands.turn_lost():
+        raise TurnOver(why)
+    if not hands.has_turn and not turn_above(read_turns(), HostRoot()):
+        raise HostError("this is for who has the turn of this machine", "'jitter-workshop class turn' says who has it")
+    return True
+
+
+def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
+    """How long a user's turn goes on, None where it has no end, or there is none."""
+    turn = state.turn
+    return None if turn is None or turn.uid != uid or turn.ends_s is None else max(turn.ends_s - at_s, 0.0)
+
+
+@contextlib.contextmanager
+def turn_for(
+    hands: Hands,
+    wait_s: float,
+    cancel: CancelToken,
+    queued: Callable[[str], None] = lambda sentence: None,
+    people: Sequence[str] = (),
+    doing: str = "",
+) -> Iterator[Still | None]:
+    """Have this class host's turn; gives :func:`need_turn`, None where there is no such thing. Where ``hands`` have it
+    already, or a process that started this one, nothing is taken, and nothing given back. ``queued`` is told where one
+    stands, and "" once the turn has come.
+
+    Raises BusyError once ``wait_s`` seconds are over, WaitStopped when ``cancel`` is pressed, HostError; TurnOver
+    instead of whatever fails because the turn has ended.
+    """
+    if class_host() is None:
+        yield None
+        return
+    held = hands.has_turn
+    if not held and turn_above(read_turns(), HostRoot()):
+        with only_one():
+            yield partial(need_turn, hands)
+        return
+    if not held:
+        take_turn(hands, wait_s, cancel, queued, people)
+    try:
+        if doing:
+            hands.say_doing(doing)
+        yield partial(need_turn, hands)
+    except WorkshopError as error:
+        if isinstance(error, TurnOver) or not (why := hands.turn_lost()):
+            raise
+        raise TurnOver(why, getattr(error, "run", None)) from error
+    finally:
+        if not held:
+            hands.give_turn()
+
+
+@contextlib.contextmanager
+def kept_turn(
+    hands: Hands,
+    _wait_s: float,
+    cancel: CancelToken,
+    queued: Callable[[str], None] = lambda sentence: None,
+    people: Sequence[str] = (),
+    doing: str = "",
+) -> Iterator[Still | None]:
+    """The same for the workshop: it waits as long as it takes, and the turn stays until it is given back, because a
+    chapter measures, changes and measures again."""
+    if class_host() is not None and not hands.has_turn and not turn_above(read_turns(), HostRoot()):
+        take_turn(hands, DAY_S, cancel, queued, people)
+    with turn_for(hands, DAY_S, cancel, queued, people, doing) as still:
+        yield still
+
+
+class TakesTurn(Protocol):
+    """Who can have the turn: the workshop's hands, or one connection with the agent."""
+
+    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> object: ...
+
+
+def take_turn(
+    hands: TakesTurn,
+    wait_s: float,
+    cancel: CancelToken,
+    queued: Callable[[str], None] = lambda sentence: None,
+    people: Sequence[str] = (),
+) -> None:
+    """Wait for the turn and have it, until ``hands.give_turn``. Raises what :func:`turn_for` raises."""
+    uid, state = os.geteuid(), read_turns()
+    taken = state.turn is not None or bool(state.queue or state.frozen_by or state.trouble)
+    if taken and wait_s <= 0:
+        raise _busy(state, uid, waited=False)
+    if taken:
+        queued(in_words(state, uid, now_s()))
+    while True:
+        try:
+            hands.take_turn(people, min(wait_s, DAY_S) if taken else SOON_S, cancel.fileno())
+            break
+        except WaitStopped:
+            if not cancel.take_suspend() or cancel.reason is not None:
+                raise
+            stop_this_process()  # whoever stops gives up their place, and stands at the end when they come back
+        except BusyError as late:
+            raise _busy(read_turns(), uid, waited=True) from late
+    if taken:
+        queued("")
+
+
+def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
+    """Why the turn did not come, and what to do: in a frozen class waiting alone is none of it."""
+    wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
+    barred = bool(state.frozen_by or state.trouble)
+    first = "ask an instructor to let turns begin again" if barred else "see 'jitter-workshop class turn'"
+    return BusyError(in_words(state, uid, now_s()).rstrip("."), f"{first}, or {wait}")

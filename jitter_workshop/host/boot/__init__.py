@@ -1,0 +1,1 @@
+"""Read the boot loader, its menu and the kernel's boot parameters."""

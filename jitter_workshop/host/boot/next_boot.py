@@ -1,0 +1,193 @@
+"""A menu entry for one boot: whether GRUB here can have one, and the file in which ours stands.
+
+GRUB boots ``next_entry`` of its environment block once and forgets it before it starts the kernel, so the boot after
+that is the normal one whatever becomes of this one. It can forget only where it can write: on a plain disk and a file
+system without checksums (GNU GRUB manual, "Environment block"). Our entry stands in ``custom.cfg`` beside the menu,
+which reads it (grub-mkconfig's 41_custom): a copy of the default entry with more parameters. Only files tell.
+"""
+
+from __future__ import annotations
+
+from jitter_workshop.host.boot import grubcfg
+from jitter_workshop.host.boot.grubcfg import MenuEntry, NotUnderstood
+from jitter_workshop.host.boot.grubenv import torn_by_a_cut, variables, with_variable
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.record import dataclass
+
+FOLDERS = ("/boot/grub", "/boot/grub2")
+ENTRY_ID = "jitter-workshop-once"
+CUSTOM = "custom.cfg"
+ENVIRONMENT = "grubenv"
+
+_HEAD = "# Written by jitter-workshop, whose restore removes it: the default entry once more, with more parameters."
+_COPY = "# Copy of "
+_ADDED = "# Added: "
+_MOUNTS = "/proc/self/mountinfo"
+_WRITABLE = ("ext2", "ext3", "ext4", "xfs")
+_DISKS = ("sd", "vd", "hd", "xvd", "nvme", "mmcblk")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEntry:
+    """Our entry as it stands in ``custom.cfg``: the copied entry's ``summary``, and what was ``added`` to it."""
+
+    copy: MenuEntry
+    summary: str
+    added: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneBoot:
+    """``reason``: why there can be no entry for one boot, "" where there can. ``folder``: GRUB's. ``entry``: its
+    default entry. ``next_entry``: what is chosen for the next boot already. ``shut``: only root can tell."""
+
+    folder: str = ""
+    entry: MenuEntry | None = None
+    next_entry: str = ""
+    reason: str = ""
+    shut: bool = False
+
+
+def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
+    """Our entry in this folder's ``custom.cfg``; None where there is no such file. Raises NotUnderstood where the file
+    holds anything else, or cannot be read."""
+    path = f"{folder}/{CUSTOM}"
+    reading = root.reading(path, 65_536)
+    if reading.text is None:
+        if reading.reason == "no such file":
+            return None
+        raise NotUnderstood(f"{path} cannot be read: {reading.reason}")
+    found = _parse_own(reading.text)
+    if found is None:
+        raise NotUnderstood(f"{path} is somebody else's, or was changed by hand")
+    return found
+
+
+def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
+    """The text of ``custom.cfg``: ``copy`` with ``added`` behind its own parameters."""
+    more = "".join(f" {word}" for word in added)
+    what = f": {' '.join(added)}" if added else ""
+    return (
+        f"{_HEAD}\n{_COPY}{summary}\n{_ADDED}{' '.join(added)}\n"
+        f"menuentry 'jitter-workshop, for one boot{what}' $menuentry_id_option '{ENTRY_ID}' {{"
+        f"{copy.body[: copy.at]}{more}{copy.body[copy.at :]}}}\n"
+    )
+
+
+def one_boot(root: HostRoot) -> OneBoot:
+    """What GRUB here offers for one boot; reads its menu, its environment block and what is mounted."""
+    folder = next((f for f in FOLDERS if root.head(f"{f}/grub.cfg", 1) is not None), "")
+    if not folder:
+        shut = next((f for f in FOLDERS if root.reading(f"{f}/grub.cfg").reason == "not permitted"), "")
+        if shut:
+            return OneBoot(reason=f"only root can read {shut}/grub.cfg", shut=True)
+        return OneBoot(reason="GRUB's menu (grub.cfg) is not here")
+    try:
+        return _offered(root, folder)
+    except NotUnderstood as refusal:
+        return OneBoot(folder, reason=str(refusal))
+
+
+def next_entry(root: HostRoot, folder: str) -> str:
+    """What GRUB will boot next, once; "" for its default. Raises NotUnderstood where its environment block cannot be
+    read."""
+    return _environment(root, folder).get("next_entry", "")
+
+
+def _offered(root: HostRoot, folder: str) -> OneBoot:
+    menu = root.reading(f"{folder}/grub.cfg", grubcfg.MAX_BYTES)
+    if menu.text is None:
+        raise NotUnderstood(f"{folder}/grub.cfg cannot be read: {menu.reason}")
+    if "\ufffd" in menu.text:
+        raise NotUnderstood(f"{folder}/grub.cfg is not UTF-8")
+    commands = grubcfg.parse(menu.text)
+    if not grubcfg.takes_next_entry(commands):
+        raise NotUnderstood("GRUB's menu does not look for an entry to boot once (next_entry)")
+    if not grubcfg.reads_custom(commands):
+        raise NotUnderstood(f"GRUB's menu does not read {folder}/{CUSTOM}")
+    own_entry(root, folder)
+    environment = _environment(root, folder)
+    chosen = environment.get("next_entry", "")
+    if chosen not in ("", ENTRY_ID):
+        raise NotUnderstood(f"'{printable(chosen, 60)}' is chosen for the next boot already")
+    if "env_block" in environment or environment.get("prev_saved_entry"):
+        raise NotUnderstood("GRUB's environment block is used in a way that this tool does not know")
+    block = root.raw(f"{folder}/{ENVIRONMENT}", 65_536) or b""
+    try:
+        torn = not chosen and torn_by_a_cut(block, with_variable(block, "next_entry", ENTRY_ID))
+    except ValueError as error:
+        raise NotUnderstood(str(error)) from error
+    if torn:
+        raise NotUnderstood("GRUB's environment block holds so much that a power cut could tear it in two")
+    entry = grubcfg.default_entry(menu.text, environment.get("saved_entry", ""))
+    _can_be_forgotten(root, folder)
+    return OneBoot(folder, entry, chosen)
+
+
+def _environment(root: HostRoot, folder: str) -> dict[str, str]:
+    path = f"{folder}/{ENVIRONMENT}"
+    block = root.raw(path, 65_536)
+    if block is None:
+        raise NotUnderstood(f"{path}: {root.reading(path).reason or 'it is too large'}")
+    try:
+        return variables(block)
+    except ValueError as error:
+        raise NotUnderstood(f"{path}: {error}") from error
+
+
+def _can_be_forgotten(root: HostRoot, folder: str) -> None:
+    """Raises NotUnderstood where GRUB could not write to its environment block: it would boot our entry for ever."""
+    mount = _mount_of(root, folder)
+    if mount is None:
+        raise NotUnderstood(f"it cannot be told on what disk {folder} lies")
+    number, options, kind = mount
+    if "ro" in options.split(","):
+        raise NotUnderstood(f"{folder} is mounted read-only")
+    if "data=journal" in options.split(","):
+        # What GRUB writes into the block, the journal would write over again after a power cut.
+        raise NotUnderstood(f"GRUB cannot forget an entry where {folder} keeps its data in the journal")
+    if kind not in _WRITABLE:
+        raise NotUnderstood(f"GRUB cannot forget an entry on {printable(kind, 20)}, on which {folder} lies")
+    told = (root.text(f"/sys/dev/block/{number}/uevent") or "").split("\n")
+    name = next((line.removeprefix("DEVNAME=") for line in told if line.startswith("DEVNAME=")), "")
+    if not name.startswith(_DISKS):
+        raise NotUnderstood(f"GRUB can forget an entry only on a plain disk, not on {printable(name, 40) or number}")
+
+
+def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
+    """Device number, options and file system of what is mounted at a folder or nearest above it (man 5 proc)."""
+    best: tuple[int, tuple[str, str, str]] | None = None
+    for line in (root.text(_MOUNTS) or "").split("\n"):
+        fields, dash, rest = line.partition(" - ")
+        words, about = fields.split(" "), rest.split(" ")
+        if not dash or len(words) < 6 or len(about) < 3:
+            continue
+        point = words[4].rstrip("/")
+        # The later of two mounts at one place lies above.
+        if (f"{folder}/".startswith(f"{point}/")) and (best is None or len(point) >= best[0]):
+            options = f"{words[5]},{about[2]}"
+            best = len(point), (words[2], options, about[0])
+    return best[1] if best is not None else None
+
+
+def _parse_own(text: str) -> OwnEntry | None:
+    """Our entry of a file that is exactly as ``render`` writes it; None for any other."""
+    lines = text.split("\n", 3)
+    if len(lines) < 4 or lines[0] != _HEAD or not lines[1].startswith(_COPY):
+        return None
+    added = tuple(lines[2].removeprefix(_ADDED.rstrip()).split())
+    try:
+        commands = grubcfg.parse(lines[3])
+        if len(commands) != 1 or commands[0].words[0] != "menuentry":
+            return None
+        entry = grubcfg.entry_of(lines[3], commands[0])
+    except NotUnderstood:
+        return None
+    more = "".join(f" {word}" for word in added)
+    if not entry.body[: entry.at].endswith(more):
+        return None
+    kept = entry.body[: entry.at - len(more)] + entry.body[entry.at :]
+    copy = MenuEntry(entry.title, kept, entry.at - len(more), entry.arguments[: len(entry.arguments) - len(added)])
+    summary = lines[1].removeprefix(_COPY)
+    known = render(copy, added, summary).strip() == text.strip()
+    return OwnEntry(copy, summary, added) if known and summary.endswith(" ".join(copy.arguments)) else None

@@ -1,0 +1,1 @@
+"""Read the processor: topology, clock, frequency, idle states, isolation, time since boot."""

@@ -1,0 +1,222 @@
+"""CPUs, cores, packages, nodes and caches (Documentation/admin-guide/cputopology.rst, sysfs-devices-system-cpu).
+
+An offline CPU shows neither its core nor its package: both are -1 then.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from jitter_workshop.host.root import HostRoot, parse_integer
+from jitter_workshop.host.tasks.cgroup import read_cgroup
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.topology import Cache, Cpu, Topology
+
+CPU_DIR = "/sys/devices/system/cpu"
+UNKNOWN = -1
+
+_EFFICIENCY_SHARE = 0.75
+"""A CPU below this share of the largest capacity is an efficiency core: favoured cores of one kind differ by less."""
+
+_SIZE = re.compile(r"(\d{1,12})([KMG]?)B?")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def read_topology(root: HostRoot) -> Topology:
+    """All CPUs that are present, offline ones too. ``allowed``: on ``/`` the affinity mask of this process within its
+    cgroup's cpuset, in a recorded tree all online CPUs. A tree that shows nothing gives an empty topology.
+
+    What a group of CPUs shares (a core, a package, a cache) is read once, below the first of them.
+    """
+    folders = dict(root.numbered(CPU_DIR, "cpu"))
+    online = online_cpus(root, folders)
+    is_online, is_allowed = frozenset(online), frozenset(allowed_cpus(root, online))
+    nodes = _nodes(root)
+    siblings = _shared(root, online, ("core_cpus_list", "thread_siblings_list"))
+    cores = _ids(root, online, "core_id", siblings)
+    packages = _ids(root, online, "physical_package_id", siblings, ("package_cpus_list", "core_siblings_list"))
+    capacities = _capacities(root, folders, siblings)
+    types = _core_types(root, capacities, is_online)
+    cpus = tuple(
+        Cpu(
+            id=number,
+            package=packages.get(number, 0 if number in is_online else UNKNOWN),
+            core=cores.get(number, number if number in is_online else UNKNOWN),
+            node=nodes.get(number, 0 if number in is_online else UNKNOWN),
+            online=number in is_online,
+            allowed=number in is_allowed,
+            smt_siblings=siblings.get(number) or CpuSet((number,)),
+            core_type=types.get(number),
+            capacity=capacities.get(number),
+        )
+        for number in sorted(folders.keys() | is_online)
+    )
+    return Topology(
+        cpus,
+        _caches(root, online, siblings),
+        present=root.cpu_list(f"{CPU_DIR}/present") or CpuSet(),
+        possible=root.cpu_list(f"{CPU_DIR}/possible") or CpuSet(),
+    )
+
+
+def read_clusters(root: HostRoot, online: CpuSet) -> tuple[CpuSet, ...]:
+    """The groups of cores that share what lies between a core and its package (an L2 cache, a tag), in the order of
+    their first CPU; () where the kernel shows none."""
+    return _groups(root, online, ("cluster_cpus_list",))
+
+
+def read_dies(root: HostRoot, online: CpuSet) -> tuple[CpuSet, ...]:
+    """The dies of all packages, in the order of their first CPU; () where the kernel shows none."""
+    return _groups(root, online, ("die_cpus_list",))
+
+
+def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
+    """The online CPUs: the kernel's list, else each CPU's own file (CPU 0 often has none and is online)."""
+    listed = root.cpu_list(f"{CPU_DIR}/online")
+    if listed is not None and len(listed):
+        return listed
+    return CpuSet.of(n for n, folder in folders.items() if root.integer(f"{folder}/online") != 0)
+
+
+def allowed_cpus(root: HostRoot, online: CpuSet) -> CpuSet:
+    """The online CPUs that this process may run on; all of them in a recorded tree, whose reader runs elsewhere."""
+    if root.recorded:
+        return online
+    try:
+        mask = online & CpuSet.of(os.sched_getaffinity(0))
+    except OSError:
+        return online
+    group = read_cgroup(root).cpuset
+    within = mask if group is None else mask & group
+    # The kernel keeps the mask inside the cpuset; an empty cut means that the cgroup read was not this process's.
+    return within if len(within) else mask
+
+
+def parse_size(text: str | None) -> int | None:
+    """A cache size as sysfs writes it, ``32K`` or ``2M``, in bytes."""
+    match = _SIZE.fullmatch(text or "")
+    return int(match[1]) * _UNITS[match[2]] if match else None
+
+
+def topology_path(cpu: int, name: str) -> str:
+    """A file of one CPU's ``topology`` folder."""
+    return f"{CPU_DIR}/cpu{cpu}/topology/{name}"
+
+
+def _groups(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> tuple[CpuSet, ...]:
+    return tuple(dict.fromkeys(_shared(root, online, names).values()))
+
+
+def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int, CpuSet]:
+    """For each online CPU the group that it shares something with, as the first of them lists it under the first of
+    ``names`` that is there; CPUs that list no such group are left out."""
+    found: dict[int, CpuSet] = {}
+    known = frozenset(online)
+    for cpu in online:
+        if cpu in found:
+            continue
+        group = _list_of(root, cpu, names)
+        if group is not None:
+            for member in group:
+                if member in known:
+                    found.setdefault(member, group)
+    return found
+
+
+def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
+    """One CPU's list; None where it is missing, damaged or leaves the CPU itself out."""
+    for name in names:
+        group = root.cpu_list(topology_path(cpu, name))
+        if group is not None:
+            return group if cpu in group else None
+    return None
+
+
+def _ids(
+    root: HostRoot, online: CpuSet, name: str, siblings: dict[int, CpuSet], lists: tuple[str, ...] = ()
+) -> dict[int, int]:
+    """A number that all CPUs of a group carry: those of one core, or of the larger group that ``lists`` name."""
+    found: dict[int, int] = {}
+    known = frozenset(online)
+    for cpu in online:
+        if cpu in found:
+            continue
+        value = root.integer(topology_path(cpu, name))
+        if value is None or not 0 <= value < 1 << 31:
+            continue
+        for member in (*(_list_of(root, cpu, lists) or ()), *siblings.get(cpu, (cpu,))):
+            if member in known:
+                found.setdefault(member, value)
+    return found
+
+
+def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, CpuSet]) -> dict[int, int | None]:
+    """``cpu_capacity`` of every CPU; nothing is read where the first one has no such file."""
+    found: dict[int, int | None] = {}
+    for number, folder in folders.items():
+        if number in found:
+            continue
+        reading = root.reading(f"{folder}/cpu_capacity")
+        if reading.text is None and not found and number in siblings:
+            return {}
+        for member in siblings.get(number, (number,)):
+            found.setdefault(member, parse_integer(reading.text))
+    return found
+
+
+def _nodes(root: HostRoot) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for node, folder in root.numbered("/sys/devices/system/node", "node"):
+        for cpu in root.cpu_list(f"{folder}/cpulist") or ():
+            found.setdefault(cpu, node)
+    return found
+
+
+def _core_types(root: HostRoot, capacities: dict[int, int | None], online: frozenset[int]) -> dict[int, str]:
+    """Kinds of core where they differ: Intel's hybrid CPUs name them by their PMUs, others by capacity."""
+    performance = root.cpu_list("/sys/devices/cpu_core/cpus") or CpuSet()
+    efficiency = root.cpu_list("/sys/devices/cpu_atom/cpus") or CpuSet()
+    efficiency |= root.cpu_list("/sys/devices/cpu_lowpower/cpus") or CpuSet()
+    if len(performance) and len(efficiency):
+        return {**dict.fromkeys(efficiency, "efficiency"), **dict.fromkeys(performance, "performance")}
+    known = {n: c for n, c in capacities.items() if n in online and c is not None and c > 0}
+    bound = _EFFICIENCY_SHARE * max(known.values(), default=0)
+    if all(c >= bound for c in known.values()):
+        return {}
+    return {n: "performance" if c >= bound else "efficiency" for n, c in known.items()}
+
+
+def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tuple[Cache, ...]:
+    """All caches. A CPU whose core was read is skipped where it shares all of that core's caches; a cache that another
+    CPU with the same number of caches listed in the same place is not read again."""
+    found: dict[tuple[int, str, CpuSet], Cache] = {}
+    mine: dict[int, list[Cache]] = {}
+    placed: dict[tuple[int, ...], dict[tuple[int, int], Cache]] = {}
+    for cpu in online:
+        first = siblings[cpu].cpus[0] if cpu in siblings else cpu
+        if first in mine and all(cpu in cache.cpus for cache in mine[first]):
+            continue
+        folder = f"{CPU_DIR}/cpu{cpu}/cache"
+        indexes = root.numbered(folder, "index")
+        places = placed.setdefault(tuple(index for index, _ in indexes), {})
+        mine[cpu] = []
+        for index, path in indexes:
+            cache = places.get((index, cpu)) or _cache(root, path, cpu)
+            if cache is None:
+                continue
+            cache = found.setdefault((cache.level, cache.kind, cache.cpus), cache)
+            mine[cpu].append(cache)
+            for member in cache.cpus:
+                places.setdefault((index, member), cache)
+    return tuple(sorted(found.values(), key=lambda c: (c.level, c.kind, c.cpus.cpus)))
+
+
+def _cache(root: HostRoot, folder: str, cpu: int) -> Cache | None:
+    level, kind = root.integer(f"{folder}/level"), root.text(f"{folder}/type")
+    if level is None or not 1 <= level <= 8 or kind not in ("Data", "Instruction", "Unified"):
+        return None
+    cpus = root.cpu_list(f"{folder}/shared_cpu_list")
+    if cpus is None or cpu not in cpus:
+        cpus = CpuSet((cpu,))
+    return Cache(level, kind, parse_size(root.text(f"{folder}/size")), cpus)

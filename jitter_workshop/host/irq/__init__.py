@@ -1,0 +1,1 @@
+"""Read interrupts, where each may arrive, and network cards."""

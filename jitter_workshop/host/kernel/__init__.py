@@ -1,0 +1,1 @@
+"""Read the kernel: release, scheduler, RCU, memory, watchdogs, workqueues, mitigations."""

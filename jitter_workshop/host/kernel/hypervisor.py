@@ -1,0 +1,122 @@
+"""Whether this is a virtual machine, and whose.
+
+x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 31). The name comes from /sys/hypervisor,
+from clock sources that only one hypervisor offers, from the DMI strings or the device tree.
+
+QEMU runs guests under KVM and emulates processors without it (TCG), and its boards look the same in both. What only KVM
+gives tells: its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and the product's name that QEMU puts
+into the DMI strings of an arm64 board. Without any of these it cannot be told, and that is said.
+"""
+
+from __future__ import annotations
+
+from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.model.record import dataclass
+
+_DMI = "/sys/class/dmi/id"
+_CLOCKS = {
+    "kvm-clock": "KVM",
+    "hyperv_clocksource_tsc_page": "Hyper-V",
+    "hyperv_clocksource_msr": "Hyper-V",
+    "xen": "Xen",
+}
+_PTP = "/sys/class/ptp"
+_STEAL = 8
+"""Which word of the first line of /proc/stat is stolen time; the first is ``cpu``."""
+
+QEMU = "QEMU"
+_DMI_WORDS = (
+    ("vmware", "VMware"),
+    ("virtualbox", "VirtualBox"),
+    ("innotek", "VirtualBox"),
+    ("parallels", "Parallels"),
+    ("apple virtualization", "Apple Virtualization"),
+    ("bhyve", "bhyve"),
+    ("xen", "Xen"),
+    ("kvm", "KVM"),
+    ("google compute engine", "KVM"),
+    ("amazon ec2", "KVM"),
+    ("openstack", "KVM"),
+    ("qemu", QEMU),
+)
+"""Words in vendor or product strings, the most telling first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypervisor:
+    """``guest`` None: cannot be told. ``name``: None on bare metal, ``unknown hypervisor`` in a guest that does not
+    say. ``product``: the DMI product or the machine's maker where shown. ``source``: what told it. ``doubt``: what
+    cannot be told of it, "" for nothing."""
+
+    guest: bool | None
+    name: str | None
+    product: str | None
+    source: str
+    doubt: str = ""
+
+
+def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hypervisor:
+    """Read the evidence; ``identity`` saves reading /proc/cpuinfo again."""
+    cpu = identity if identity is not None else read_cpu_identity(root)
+    vendor = printable(root.text(f"{_DMI}/sys_vendor") or "", 60)
+    product = printable(root.text(f"{_DMI}/product_name") or "", 60) or _acpi_maker(root)
+    flag = cpu.has("hypervisor")
+    named, source = _name(root, vendor, product or "")
+    if flag is False and source != "/sys/hypervisor/type":
+        return Hypervisor(False, None, product, "no hypervisor flag in /proc/cpuinfo")
+    if flag or named:
+        doubt = _doubt(cpu) if named == QEMU else ""
+        source = source or "hypervisor flag in /proc/cpuinfo"
+        return Hypervisor(True, named or "unknown hypervisor", product, source, doubt)
+    if vendor:
+        return Hypervisor(False, None, product, f"{_DMI}/sys_vendor")
+    if root.text("/proc/device-tree/model"):
+        return Hypervisor(False, None, product, "/proc/device-tree/model")
+    return Hypervisor(None, None, product, "neither processor flags nor DMI nor a device tree are shown")
+
+
+def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
+    if root.text("/sys/hypervisor/type") == "xen":
+        return "Xen", "/sys/hypervisor/type"
+    available = (root.text("/sys/devices/system/clocksource/clocksource0/available_clocksource") or "").split()
+    for clock, name in _CLOCKS.items():
+        if clock in available:
+            return name, f"clock source {clock}"
+    if vendor == "Microsoft Corporation" and product == "Virtual Machine":
+        return "Hyper-V", f"{_DMI}/product_name"
+    strings = f"{vendor}\n{product}".lower()
+    for word, name in _DMI_WORDS:
+        # The same cloud rents out whole machines too, and says so in the product's name.
+        if word in strings and "metal" not in product.lower():
+            return _proven(root, name, f"{_DMI}/sys_vendor, product_name")
+    if "xen" in (root.text("/proc/device-tree/hypervisor/compatible") or ""):
+        return "Xen", "/proc/device-tree/hypervisor/compatible"
+    if "linux,dummy-virt" in (root.text("/proc/device-tree/compatible") or ""):
+        return _proven(root, QEMU, "/proc/device-tree/compatible")
+    return None, ""
+
+
+def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
+    """The name and what told it; KVM in the place of QEMU where something is here that only KVM gives."""
+    if name != QEMU:
+        return name, source
+    for clock in root.list_dir(_PTP)[:16]:
+        if root.text(f"{_PTP}/{clock}/clock_name") == "KVM virtual PTP":
+            return "KVM", f"{_PTP}/{clock}/clock_name"
+    times = (root.head("/proc/stat", 400) or "").partition("\n")[0].split()
+    if len(times) > _STEAL and times[0] == "cpu" and times[_STEAL].strip("0"):
+        return "KVM", "stolen time in /proc/stat"
+    return name, source
+
+
+def _doubt(cpu: CpuIdentity) -> str:
+    """What is not known of a guest of QEMU's."""
+    if cpu.model is not None and "TCG" in cpu.model:
+        return "QEMU emulates its CPUs: times that are measured here mean nothing"
+    return "emulated by QEMU, or a guest of QEMU and KVM: it cannot be told apart here"
+
+
+def _acpi_maker(root: HostRoot) -> str | None:
+    """Firecracker has no DMI but signs its ACPI tables (which root alone can read)."""
+    return "Firecracker" if "FIRECK" in (root.head("/sys/firmware/acpi/tables/FACP", 64) or "")[:24] else None

@@ -1,0 +1,141 @@
+"""Which kernel runs here, since when, and with which parameters (proc(5), /proc/sys/kernel)."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+
+from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
+from jitter_workshop.host.root import HostRoot, parse_integer, printable
+from jitter_workshop.model.record import dataclass
+
+_PREEMPT_RT = re.compile(r"PREEMPT[_ ]RT\b")
+UNKNOWN_ARCHITECTURE = "unknown"
+_CONFIG_BYTES = 2 << 20
+_BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """``version``: the build line of ``uname -v``. ``realtime``: built with PREEMPT_RT, None where it cannot be told.
+    ``command_line``: None where it is hidden."""
+
+    hostname: str
+    release: str
+    version: str
+    architecture: str
+    realtime: bool | None
+    boot_id: str | None
+    command_line: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelConfig:
+    """The configuration that the running kernel was built with. ``path`` says where it was found; ``text`` is None
+    where neither place could be read, and ``path`` then names both."""
+
+    path: str
+    text: bytes | None
+
+    def value(self, option: str) -> str | None:
+        """What ``CONFIG_`` + ``option`` was set to (``y``, ``m``, a number, a string in quotes); None where it was not
+        set or nothing can be read."""
+        if self.text is None:
+            return None
+        _, found, after = (b"\n" + self.text).partition(f"\nCONFIG_{option}=".encode())
+        return printable(after.partition(b"\n")[0].decode("utf-8", "replace"), 200) if found else None
+
+    def lacks(self, option: str) -> bool:
+        """Whether the kernel is known to have been built without an option."""
+        return self.text is not None and self.value(option) is None
+
+    def built_in(self, option: str) -> bool | None:
+        """Whether the option is ``y``; None where nothing can be read."""
+        return None if self.text is None else self.value(option) == "y"
+
+
+def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
+    """Read the running kernel's (or the recorded one's) identity; ``identity`` saves reading /proc/cpuinfo again."""
+    version = printable(root.text("/proc/sys/kernel/version") or "", 200)
+    boot_id = root.text("/proc/sys/kernel/random/boot_id") or ""
+    command_line = root.text("/proc/cmdline")
+    return Kernel(
+        hostname=printable(root.text("/proc/sys/kernel/hostname") or "", 64) or "unnamed host",
+        release=printable(root.text("/proc/sys/kernel/osrelease") or "", 80) or "unknown kernel",
+        version=version,
+        architecture=_architecture(root, identity),
+        realtime=_realtime(root, version),
+        boot_id=boot_id if _BOOT_ID.fullmatch(boot_id) else None,
+        command_line=None if command_line is None else printable(command_line, 4_096),
+    )
+
+
+def version_of(release: str) -> tuple[int, int]:
+    """``6.12.9-amd64`` as (6, 12); (0, 0) for what does not begin like that."""
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", release)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
+    """The running kernel's own configuration (/proc/config.gz, where it was built with CONFIG_IKCONFIG_PROC) or the
+    distribution's copy in /boot or among the modules."""
+    own = "/proc/config.gz"
+    copies = (f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/usr/lib/modules/{release}/config")
+    text = _inflate(root.raw(own))
+    if text is not None and b"CONFIG_" in text:
+        return KernelConfig(own, text)
+    for path in copies if "/" not in release else ():
+        text = root.raw(path, _CONFIG_BYTES)
+        if text is not None and b"CONFIG_" in text:
+            return KernelConfig(path, text)
+    return KernelConfig(f"{own}, {copies[0]}", None)
+
+
+def read_tick_hz(root: HostRoot, release: str) -> tuple[int | None, str]:
+    """CONFIG_HZ and the file that says so; (None, the files) where none can be read."""
+    config = read_kernel_config(root, release)
+    rate = parse_integer(config.value("HZ"))
+    return (rate if rate is not None and 0 < rate < 100_000 else None), config.path
+
+
+def preemption(version: str) -> str | None:
+    """What the build line says of preemption: ``PREEMPT_RT``, ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full)
+    or ``none``; None where there is no build line. A dynamic kernel's choice now is in ``scheduler.preempt``."""
+    if not version:
+        return None
+    if _PREEMPT_RT.search(version):
+        return "PREEMPT_RT"
+    words = version.replace("_", " ").split()
+    if "PREEMPT" not in words:
+        return "none"
+    after = words[words.index("PREEMPT") + 1 :][:1]
+    return f"PREEMPT_{after[0]}" if after and after[0] in ("DYNAMIC", "LAZY") else "PREEMPT"
+
+
+def _inflate(data: bytes | None) -> bytes | None:
+    """A gzip file's contents up to a size that no kernel configuration reaches; None for what is no gzip file."""
+    if data is None:
+        return None
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data, _CONFIG_BYTES)
+    except zlib.error:
+        return None
+
+
+def _realtime(root: HostRoot, version: str) -> bool | None:
+    """/sys/kernel/realtime exists on real-time kernels only, and not on all of them; the build line names the rest."""
+    if root.integer("/sys/kernel/realtime") == 1 or _PREEMPT_RT.search(version):
+        return True
+    return False if version else None
+
+
+def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
+    """/proc/sys/kernel/arch (from 6.1), else this process's own machine, else what /proc/cpuinfo lets one tell."""
+    told = printable(root.text("/proc/sys/kernel/arch") or "", 20)
+    if told:
+        return told
+    if not root.recorded:
+        return os.uname().machine
+    cpu = identity if identity is not None else read_cpu_identity(root)
+    return cpu.architecture or UNKNOWN_ARCHITECTURE

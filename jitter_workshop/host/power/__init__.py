@@ -1,0 +1,1 @@
+"""Read power supply, temperatures, throttling, and firmware that stops CPUs."""

@@ -1,0 +1,66 @@
+"""Every reader of this package, once: what ``record-host`` has to read so that a recording serves them all.
+
+A reader is a function ``read_…`` that takes the root alone, or the root and one of ``cpu``, ``release`` and ``line``
+(the boot parameters); a new one is found by its name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+import jitter_workshop.host as package
+from jitter_workshop.host.boot.cmdline import read_command_line
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.kernel.release import read_kernel
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
+
+_SUPPLIED = ((), ("cpu",), ("release",), ("line",))
+
+
+def readers() -> Iterator[tuple[str, Callable[..., object], tuple[str, ...]]]:
+    """(package.module.name, function, what it needs besides the root, as in _SUPPLIED) of each reader."""
+    top = f"{package.__name__}."
+    for module_info in sorted(pkgutil.walk_packages(package.__path__, top), key=lambda m: m.name):
+        module = import_module(module_info.name)
+        for name, function in sorted(vars(module).items()):
+            if not name.startswith("read_") or not inspect.isfunction(function):
+                continue
+            if function.__module__ != module.__name__:
+                continue
+            first, *rest = inspect.signature(function).parameters.values()
+            needed = tuple(p.name for p in rest if p.default is inspect.Parameter.empty)
+            if first.name == "root" and needed in _SUPPLIED:
+                yield f"{module_info.name.removeprefix(top)}.{name}", function, needed
+
+
+def gather(root: HostRoot) -> dict[str, object]:
+    """What each reader gives, by ``package.module.name`` (for a reader of one CPU: a dict by CPU)."""
+    cpus = read_topology(root).cpus
+    supplies: dict[str, object] = {"release": read_kernel(root).release, "line": read_command_line(root)}
+    found: dict[str, object] = {"summary.summarise": summarise(root)}
+    for name, function, needed in readers():
+        if needed == ("cpu",):
+            found[name] = {cpu.id: function(root, cpu.id) for cpu in cpus}
+        else:
+            found[name] = function(root, *(supplies[what] for what in needed))
+    found["tasks.listing.read_allowed_cpus"] = {t.tid: read_allowed_cpus(root, t) for t in each_thread(root)}
+    found.update(_with_options(root))
+    return found
+
+
+def _with_options(root: HostRoot) -> dict[str, object]:
+    """What readers read only when asked."""
+    from jitter_workshop.host.irq.irq_affinity import read_irqs, read_movable
+    from jitter_workshop.host.irq.network import read_interfaces
+
+    irqs = read_irqs(root, effective=True, counts=True)
+    return {
+        "irq_affinity.effective": irqs,
+        "irq_affinity.movable": {irq.number: read_movable(root, irq.number) for irq in irqs},
+        "network.virtual": read_interfaces(root, virtual=True),
+    }

@@ -1,0 +1,294 @@
+"""Recording a host: whatever the readers read is noted as it is read, and then written below a folder.
+
+So a recording holds what the readers need and nothing else, and reading it gives the answers that the host gave. What
+may stand in it is decided in ``private``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.recorded import FILE_NAME, FORMAT_VERSION
+from jitter_workshop.host.recording.recording_filter import Scrubber
+from jitter_workshop.host.root import MAX_BYTES, HostRoot
+from jitter_workshop.host.tasks.listing import parse_stat
+from jitter_workshop.model.record import dataclass
+
+MAX_TOTAL_BYTES = 512 << 20
+_MAX_FILES = 400_000
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CHANGED = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
+"""What a host that changed while it was read gives (a file that became a folder), and names that no file may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingReport:
+    """What was written. ``left_out``: files that were read and may not stand in a recording. ``not_permitted``: files
+    that could not be read for want of rights. ``too_large``: larger than their reader takes. ``changed``: files that no
+    longer fit the tree when it was written."""
+
+    folder: str
+    files: int
+    bytes: int
+    left_out: tuple[str, ...]
+    not_permitted: tuple[str, ...]
+    too_large: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+class RecordingRoot(HostRoot):
+    """A host root that remembers every file and folder that is asked for, and what it gave."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        super().__init__(root)
+        self.files: dict[str, bytes] = {}
+        self.folders_seen: dict[str, tuple[str, ...]] = {}
+        self.refused: dict[str, str] = {}
+        self.read_only: set[str] = set()
+
+    def list_dir(self, path: str) -> tuple[str, ...]:
+        names = super().list_dir(path)
+        self._note_folder(path, names)
+        return names
+
+    def folders(self, path: str) -> tuple[str, ...]:
+        names = super().folders(path)
+        self._note_folder(path, names)
+        return names
+
+    def is_dir(self, path: str) -> bool:
+        found = super().is_dir(path)
+        if found:
+            self.folders_seen.setdefault(_normal(path), ())
+        return found
+
+    def writable(self, path: str) -> bool | None:
+        found = super().writable(path)
+        if found is False:
+            self.read_only.add(_normal(path))
+        if found is not None:
+            # It has to be there to be asked about.
+            self._bytes(path, MAX_BYTES, whole=True)
+        return found
+
+    def _bytes(self, path: str, limit: int, *, whole: bool) -> tuple[bytes | None, str]:
+        data, reason = super()._bytes(path, limit, whole=whole)
+        name = _normal(path)
+        if data is not None:
+            if whole or len(data) >= len(self.files.get(name, b"")):
+                self.files[name] = data
+            self.refused.pop(name, None)
+        elif name not in self.files:
+            self.refused[name] = reason
+        return data, reason
+
+    def _note_folder(self, path: str, names: tuple[str, ...]) -> None:
+        if names or super().is_dir(path):
+            key = _normal(path)
+            self.folders_seen[key] = tuple(dict.fromkeys((*self.folders_seen.get(key, ()), *names)))
+
+    def peek(self, path: str) -> bytes | None:
+        """A file without noting it."""
+        return super()._bytes(path, MAX_BYTES, whole=True)[0]
+
+    def peek_is_dir(self, path: str) -> bool:
+        """Whether something is a folder, without noting it."""
+        return super().is_dir(path)
+
+
+def write_recording(
+    root: RecordingRoot, target: Path, facts: dict[str, object], scrubber: Scrubber | None = None
+) -> RecordingReport:
+    """Write what ``root`` noted below ``target``, a folder that does not exist yet or is empty. ``facts`` go into
+    ``RECORDING.json``, which comes last: a folder without it is no whole recording.
+
+    Raises HostError for a target that cannot be taken, or when nothing was read. Whatever else ends it early, what was
+    written is removed again, and the error says so where even that failed.
+    """
+    cleaner = scrubber if scrubber is not None else Scrubber()
+    if not root.files:
+        raise HostError(f"nothing can be read below {root.root}", "is it a host, or a recording of one?")
+    made = _take(target)
+    try:
+        return _write_all(root, target, facts, cleaner)
+    except BaseException as error:
+        left = _remove(target, folder_too=made)
+        if left and isinstance(error, OSError):
+            raise HostError(
+                f"the recording is not whole ({error.strerror or error})", f"remove what is left in {target} by hand"
+            ) from error
+        if isinstance(error, OSError):
+            raise HostError(
+                f"the recording could not be written ({error.strerror or error})", "nothing of it is left"
+            ) from error
+        raise
+
+
+def _take(target: Path) -> bool:
+    """Make the folder, or make sure that it is empty. True where it was made."""
+    try:
+        os.mkdir(target, 0o777)  # noqa: PTH102 - pathlib would follow a link made meanwhile
+        return True
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise HostError(f"cannot make {target}: {error.strerror or error}", "name a folder that can be made") from error
+    try:
+        kind = target.lstat().st_mode
+        if not stat.S_ISDIR(kind) or any(target.iterdir()):
+            what = "is not empty" if stat.S_ISDIR(kind) else "is there already and is no folder"
+            raise HostError(f"{target} {what}", "name a folder that does not exist yet; nothing was written")
+    except OSError as error:
+        raise HostError(f"cannot look into {target}: {error.strerror or error}", "name another folder") from error
+    return False
+
+
+def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], cleaner: Scrubber) -> RecordingReport:
+    _find_kernel_threads(root, cleaner)
+    left_out: list[str] = []
+    kept: dict[str, bytes] = {}
+    for path, data in root.files.items():
+        where, clean = cleaner.path(path), cleaner.contents(path, data)
+        if where is None or clean is None:
+            left_out.append(path)
+        else:
+            kept[where] = clean
+    total = sum(map(len, kept.values()))
+    if total > MAX_TOTAL_BYTES or len(kept) > _MAX_FILES:
+        raise HostError(f"this host shows {len(kept)} files with {total >> 20} MiB, more than a recording may hold")
+    folders = set(_folders(root, cleaner, kept))
+    top = os.open(target, _FOLDER)
+    try:
+        changed = _write_tree(top, kept, folders)
+        not_permitted = sorted(
+            where
+            for path, reason in root.refused.items()
+            if reason == "not permitted" and (where := cleaner.path(path)) is not None
+        )
+        read_only = sorted(where for path in root.read_only if (where := cleaner.path(path)) is not None)
+        plain = {"format_version": FORMAT_VERSION, **facts, "not_permitted": not_permitted, "read_only": read_only}
+        _write_file(top, FILE_NAME, (json.dumps(plain, indent=1) + "\n").encode())
+        os.fsync(top)
+    finally:
+        os.close(top)
+    return RecordingReport(
+        folder=str(target),
+        files=len(kept) - len(changed),
+        bytes=total,
+        left_out=tuple(sorted(left_out)),
+        not_permitted=tuple(not_permitted),
+        too_large=tuple(sorted(path for path, why in root.refused.items() if why.startswith("larger than"))),
+        changed=tuple(changed),
+    )
+
+
+def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> Iterator[str]:
+    """Every folder that has to be there: of kept files, and those that a listing showed. What a listing showed and
+    nobody read becomes an empty file outside /proc and /sys, where only its being there can matter."""
+    for folder, names in root.folders_seen.items():
+        where = cleaner.path(folder)
+        if where is None:
+            continue
+        yield where
+        for name in names:
+            path = f"{folder.rstrip('/')}/{name}"
+            inside = cleaner.path(path)
+            if inside is None or inside in kept or not cleaner.listed(folder, name):
+                continue
+            if root.peek_is_dir(path):
+                yield inside
+            elif not inside.startswith(("/proc/", "/sys/")) and cleaner.contents(path, b"") is not None:
+                kept[inside] = b""
+
+
+def _find_kernel_threads(root: RecordingRoot, cleaner: Scrubber) -> None:
+    """Which of the recorded tasks belong to the kernel: their names say what they do and stand for nobody."""
+    tasks = {"/".join(path.split("/")[:3]) for path in root.files if path.startswith("/proc/")}
+    for folder in tasks:
+        if folder.removeprefix("/proc/").isdigit():
+            data = root.files.get(f"{folder}/stat") or root.peek(f"{folder}/stat") or b""
+            task = parse_stat(data.decode("utf-8", errors="replace").strip())
+            if task is not None and task.kernel:
+                cleaner.kernel_threads.add(folder)
+
+
+def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str]:
+    """Write folders and files; returns the files that found no place."""
+    by_folder: dict[str, list[str]] = {folder: [] for folder in folders}
+    for path in kept:
+        by_folder.setdefault(path.rpartition("/")[0] or "/", []).append(path)
+    changed: list[str] = []
+    for folder, paths in sorted(by_folder.items()):
+        try:
+            descriptor = _open_folder(top, folder)
+        except OSError as error:
+            if error.errno not in _CHANGED:
+                raise
+            changed.extend(paths)
+            continue
+        try:
+            for path in sorted(paths):
+                try:
+                    _write_file(descriptor, path.rpartition("/")[2], kept[path])
+                except OSError as error:
+                    if error.errno not in _CHANGED:
+                        raise
+                    changed.append(path)
+        finally:
+            os.close(descriptor)
+    return changed
+
+
+def _open_folder(top: int, folder: str) -> int:
+    """The folder below ``top``, made where it is missing; a link in its place is not followed."""
+    current = os.dup(top)
+    for name in folder.split("/"):
+        if not name:
+            continue
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o777, dir_fd=current)
+            following = os.open(name, _FOLDER, dir_fd=current)
+        finally:
+            os.close(current)
+        current = following
+    return current
+
+
+def _write_file(folder: int, name: str, data: bytes) -> None:
+    file = os.open(name, _NEW_FILE, 0o666, dir_fd=folder)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+    finally:
+        os.close(file)
+
+
+def _remove(target: Path, *, folder_too: bool) -> bool:
+    """Take back what was written. True where something is left."""
+    try:
+        if folder_too:
+            shutil.rmtree(target)
+        else:
+            for entry in target.iterdir():
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry)
+                else:
+                    entry.unlink()
+    except OSError:
+        return True
+    return False
+
+
+def _normal(path: str) -> str:
+    return "/" + "/".join(name for name in path.split("/") if name not in ("", "."))

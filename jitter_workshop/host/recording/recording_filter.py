@@ -1,0 +1,350 @@
+"""What of a host may stand in a recording: rules by path, everything else is left out.
+
+Left out for good: process arguments and environments, MAC and IP addresses, serial numbers, and the host's name unless
+asked for. Names of user tasks become ``task``. Addresses and long identifiers become made-up ones, the same in file
+names and contents, so that the recorded files still fit together.
+"""
+
+from __future__ import annotations
+
+import gzip
+import ipaddress
+import re
+import zlib
+from collections.abc import Callable
+
+from jitter_workshop.host.boot.cmdline import split_words
+from jitter_workshop.host.services import SERVICE_TASKS, SERVICE_UNITS
+from jitter_workshop.host.shellfile import parse_assignments
+from jitter_workshop.host.tasks.listing import parse_stat
+
+HIDDEN_NAME = "recorded-host"
+REMOVED = "removed"
+OTHER_TASK = "task"
+
+_INITS = frozenset({"systemd", "init", "openrc-init", "runit", "s6-svscan", "dinit", "tini", "dumb-init"})
+_TASK_FILES = frozenset({"stat", "status", "comm", "sched", "cgroup"})
+_SELF_FILES = frozenset({"cgroup", "mountinfo", "status", "stat"})
+_PRIVATE_NAMES = re.compile(
+    r"serial|uuid|machine-id|^address$|^broadcast$|wwid|wwn|asset_tag|phys_(?:port|switch)_id|^ifalias$|^keys$"
+    r"|^key-users$|^kmsg$|^kallsyms$|^kcore$|^domainname$",
+    re.IGNORECASE,
+)
+_STATUS_WORDS = """
+State Tgid Pid PPid Threads Kthread Cpus_allowed Cpus_allowed_list Mems_allowed Mems_allowed_list
+voluntary_ctxt_switches nonvoluntary_ctxt_switches
+"""
+_STATUS_KEPT = frozenset(_STATUS_WORDS.split())
+_STAT_ADDRESSES = (*range(26, 31), 35, *range(45, 52))
+"""Fields of proc_pid_stat(5) that are addresses in the task's memory or in the kernel."""
+
+_MOUNTS_KEPT = frozenset({"cgroup", "cgroup2", "proc", "sysfs", "debugfs", "tracefs", "resctrl"})
+_CONFIG_LINE = re.compile(r"(?:CONFIG_\w+=[ymn0-9]\w*|# CONFIG_\w+ is not set)")
+_CONFIG_BYTES = 4 << 20
+_OS_RELEASE_KEPT = ("ID", "ID_LIKE", "NAME", "PRETTY_NAME", "VERSION_ID", "VERSION", "VERSION_CODENAME", "VARIANT_ID")
+
+_PARAMETER_WORDS = """
+acpi_irq_nobalance amd_iommu amd_pstate apparmor audit cgroup_disable cgroup_no_v1 clocksource console
+cpufreq.default_governor cpufreq.off cpuidle.governor cpuidle.off cpuidle_haltpoll.force default_hugepagesz highres
+hpet hugepages hugepagesz idle init_on_alloc init_on_free intel_idle.max_cstate intel_iommu intel_pstate iommu
+iommu.passthrough iommu.strict irqaffinity isolcpus kthread_cpus kvm_intel.vmentry_l1d_flush l1tf lapic maxcpus mce
+mds mitigations mmio_stale_data nmi_watchdog nohz nohz_full nosmt nr_cpus numa_balancing panic pcie_aspm
+pcie_aspm.policy possible_cpus preempt processor.ignore_ppc processor.max_cstate psi pti rcu_nocb_poll rcu_nocbs
+reg_file_data_sampling retbleed security selinux skew_tick softlockup_panic spec_rstack_overflow
+spec_store_bypass_disable spectre_v1 spectre_v2 split_lock_detect srbds systemd.unified_cgroup_hierarchy threadirqs
+transparent_hugepage tsc tsx tsx_async_abort watchdog_thresh workqueue.default_affinity_scope
+workqueue.power_efficient workqueue.unbound_cpus
+"""
+_PARAMETERS_KEPT = frozenset(_PARAMETER_WORDS.split())
+"""Boot parameters that this program reads or explains, with underscores for hyphens; none can hold a name."""
+
+_PARAMETER_FAMILIES = ("rcutree.", "rcupdate.", "haltpoll.")
+_BARE_WORD = re.compile(r"[a-z][a-z0-9_.-]{0,60}", re.IGNORECASE)
+_SHELL_VARIABLE = re.compile(r"\$\{?GRUB_[A-Z_]+\}?")
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.+-]{0,40}")
+
+_HEX = "0-9a-fA-F"
+_MAC = re.compile(rf"(?<![{_HEX}:])[{_HEX}]{{2}}(?:[:-][{_HEX}]{{2}}){{5}}(?![{_HEX}:])")
+_MAC_IN_NAME = re.compile(rf"\b(en|wl|ww)x([{_HEX}]{{12}})(?![{_HEX}])")
+_UUID = re.compile(rf"(?<![{_HEX}-])[{_HEX}]{{8}}(?:-[{_HEX}]{{4}}){{3}}-[{_HEX}]{{12}}(?![{_HEX}-])")
+_LONG_HEX = re.compile(rf"(?<![{_HEX}])[{_HEX}]{{32,128}}(?![{_HEX}])")
+_IPV4 = re.compile(r"(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d.])")
+_IPV6_LIKE = re.compile(rf"(?<![{_HEX}:.])[{_HEX}]{{0,4}}(?::[{_HEX}.]*){{2,8}}(?![{_HEX}:])")
+_USER_UNIT = re.compile(r"(?<![\w-])user@[^/\s.]*[^/\s.\d][^/\s.]*")
+"""A user's own service manager; by number it may stand."""
+
+_GROUPS = re.compile(r"/sys/fs/(?:cgroup|resctrl)(?:/|$)")
+_GROUP_FILE = re.compile(
+    r"(?:cgroup|cpuset|cpu)\.(?:controllers|subtree_control|procs|cpus|mems|effective_cpus|sched_load_balance|max|stat"
+    r"|cfs_quota_us|cfs_period_us|cpus\.\w+|mems\.\w+)|unified|cpuset|cpu,cpuacct|schemata|cpus_list"
+)
+_NAMED_BY_PEOPLE = re.compile(r"/(?:sys/class/net|proc/irq/\d+|boot/loader/entries|(?:usr/)?lib/modules)")
+"""Folders in which, as in control groups, names are given by people or after what people named. All other names are the
+kernel's own: a host that is called ``vm`` keeps its ``/proc/sys/vm``."""
+
+_KERNEL_WORDS = re.compile(
+    r"/proc/(?:sys/|(?:cpuinfo|loadavg|meminfo|schedstat|softirqs|stat|vmstat|zoneinfo)$)"
+    r"|/sys/(?!class/dmi/|devices/virtual/dmi/)"
+)
+"""Files in which a word that is also the host's name is the kernel's: ``cpu`` in /proc/stat, ``performance``."""
+
+_SERIAL = re.compile(r"(serial(?:[ _-]?(?:number|no))?[ \t]*[:=][ \t]*)\S+", re.IGNORECASE)
+
+Cleaner = Callable[["Scrubber", str, str], str | None]
+
+
+class Scrubber:
+    """Cleans one host's paths and contents. ``hostname``: the name to keep, None = it is replaced. ``secret``: the name
+    that is replaced wherever else it stands (cgroups of containers are named after their host)."""
+
+    def __init__(self, hostname: str | None = None, secret: str = "") -> None:
+        self.hostname = hostname
+        self._secret = re.compile(rf"(?<![\w-]){re.escape(secret)}(?![\w-])") if len(secret) > 1 else None
+        self._stand_ins: dict[str, str] = {}
+        self.kernel_threads: set[str] = set()
+        """Folders (``/proc/2``) of kernel threads, whose names may stand."""
+
+    def path(self, path: str) -> str | None:
+        """The path under which a file or folder is kept; None where it is left out."""
+        if ".." in path.split("/"):
+            return None
+        names = [name for name in path.split("/") if name]
+        if any(_PRIVATE_NAMES.search(name) for name in names) or names[:2] == ["proc", "net"]:
+            return None
+        if names[:1] == ["proc"] and len(names) > 2 and not _task_file_kept(names):
+            return None
+        return "/" + "/".join(self.identifiers(name, host=_is_given(names, n)) for n, name in enumerate(names))
+
+    def contents(self, path: str, data: bytes) -> bytes | None:
+        """What of a file is kept; None where nothing may be."""
+        if self.path(path) is None:
+            return None
+        if path == "/proc/config.gz":
+            return _config_gz(data)
+        text = data.decode("utf-8", errors="surrogateescape")
+        for pattern, cleaner in _RULES:
+            if pattern.match(path):
+                kept = cleaner(self, path, text)
+                return None if kept is None else kept.encode("utf-8", errors="surrogateescape")
+        return None
+
+    def listed(self, folder: str, name: str) -> bool:
+        """Whether a listed name may be kept: systemd's links name every mount and user of a host."""
+        if folder == "/run/systemd/units":
+            return name.removeprefix("invocation:") in SERVICE_UNITS
+        return True
+
+    def identifiers(self, text: str, *, addresses: bool = True, host: bool = True) -> str:
+        """Text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
+
+        ``addresses=False``: what looks like an IPv4 address is a version here. ``host=False``: what looks like the
+        host's name is the kernel's word here."""
+        if self._secret is not None and host:
+            text = self._secret.sub(HIDDEN_NAME, text)
+        text = _USER_UNIT.sub(rf"user@{REMOVED}", text)
+        text = _MAC_IN_NAME.sub(lambda m: f"{m[1]}x{self._stand_in(m[2], '02{:010x}')}", text)
+        text = _MAC.sub(lambda m: self._stand_in(m[0], "02:00:00:00:00:{:02x}"), text)
+        text = _UUID.sub(lambda m: self._stand_in(m[0], "00000000-0000-4000-8000-{:012x}"), text)
+        text = _LONG_HEX.sub(lambda m: self._stand_in(m[0], "{:0" + str(len(m[0])) + "x}"), text)
+        if addresses:
+            text = _IPV4.sub("0.0.0.0", text)
+            text = _IPV6_LIKE.sub(lambda m: "::" if _is_ipv6(m[0]) else m[0], text)
+        return _SERIAL.sub(rf"\g<1>{REMOVED}", text)
+
+    def task_name(self, folder: str, name: str) -> str:
+        """A task's name where it is a kernel thread's, a known service's, or init's."""
+        folder = "/".join(folder.split("/")[:3])
+        known = folder in self.kernel_threads or name in SERVICE_TASKS or (folder == "/proc/1" and name in _INITS)
+        return self.identifiers(name) if known else OTHER_TASK
+
+    def _stand_in(self, secret: str, form: str) -> str:
+        key = secret.lower()
+        if key not in self._stand_ins:
+            self._stand_ins[key] = form.format(len(self._stand_ins) + 1)
+        return self._stand_ins[key]
+
+
+def kernel_command_line(scrubber: Scrubber, line: str) -> str:
+    """Parameters of the kernel: known ones with their values, others with the value removed, init's own not at all."""
+    kept: list[str] = []
+    for word in split_words(line):
+        if word == "--":
+            break
+        word = word.replace('"', "")
+        name, equals, value = word.partition("=")
+        known = name.replace("-", "_") in _PARAMETERS_KEPT or name.startswith(_PARAMETER_FAMILIES)
+        if (known and value.isprintable() and " " not in value) or _SHELL_VARIABLE.fullmatch(word):
+            kept.append(scrubber.identifiers(word))
+        elif _BARE_WORD.fullmatch(name):
+            kept.append(f"{scrubber.identifiers(name)}={REMOVED}" if equals else scrubber.identifiers(name))
+    return " ".join(kept)
+
+
+def _is_ipv6(word: str) -> bool:
+    # This begins a line of /proc/PID/cgroup.
+    if word == "0::":
+        return False
+    try:
+        ipaddress.IPv6Address(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _task_file_kept(names: list[str]) -> bool:
+    """A file below /proc/PID or /proc/self: only those that say where and how a task runs."""
+    if names[1] in ("self", "thread-self"):
+        return len(names) == 3 and names[2] in _SELF_FILES
+    if names[1].isdigit():
+        if names[2] == "task":
+            return len(names) <= 4 or (len(names) == 5 and names[4] in _TASK_FILES)
+        return len(names) == 3 and names[2] in _TASK_FILES
+    return True
+
+
+def _is_given(names: list[str], n: int) -> bool:
+    """Whether the path's name at ``n`` may stand for its host: it is none of the kernel's own."""
+    folder = "/" + "/".join(names[:n])
+    if _GROUPS.match(folder):
+        return not _GROUP_FILE.fullmatch(names[n])
+    return _NAMED_BY_PEOPLE.fullmatch(folder) is not None
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _comm(scrubber: Scrubber, path: str, text: str) -> str:
+    return scrubber.task_name(_folder(path), text.strip()) + "\n"
+
+
+def _stat(scrubber: Scrubber, path: str, text: str) -> str | None:
+    task = parse_stat(text.strip())
+    if task is None:
+        return None
+    name = text[text.index("(") + 1 : text.rindex(")")]
+    fields = text[text.rindex(")") + 1 :].split()
+    for number in _STAT_ADDRESSES:
+        # The first field after the name is the third of the line.
+        if number - 3 < len(fields):
+            fields[number - 3] = "0"
+    return f"{task.tid} ({scrubber.task_name(_folder(path), name)}) {' '.join(fields)}\n"
+
+
+def _status(scrubber: Scrubber, path: str, text: str) -> str:
+    kept: list[str] = []
+    for line in text.split("\n"):
+        key, colon, value = line.partition(":")
+        if key == "Name" and not kept:
+            kept.append(f"Name:\t{scrubber.task_name(_folder(path), value.strip())}")
+        elif colon and key in _STATUS_KEPT:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def _sched(scrubber: Scrubber, path: str, text: str) -> str:
+    first, _, rest = text.partition("\n")
+    name, _, numbers = first.rpartition(" (")
+    return f"{scrubber.task_name(_folder(path), name.strip())} ({numbers}\n{scrubber.identifiers(rest)}"
+
+
+def _mountinfo(scrubber: Scrubber, _path: str, text: str) -> str:
+    """Only the kernel's own file systems: the others name servers, users and containers."""
+    kept = [line for line in text.split("\n") if line.partition(" - ")[2].split(" ")[0] in _MOUNTS_KEPT]
+    return scrubber.identifiers("\n".join([*kept, ""]))
+
+
+def _command_line(scrubber: Scrubber, _path: str, text: str) -> str:
+    return kernel_command_line(scrubber, text) + "\n"
+
+
+def _hostname(scrubber: Scrubber, _path: str, _text: str) -> str:
+    return f"{scrubber.hostname or HIDDEN_NAME}\n"
+
+
+def _as_it_is(_scrubber: Scrubber, _path: str, text: str) -> str:
+    return text
+
+
+def _version(scrubber: Scrubber, _path: str, text: str) -> str:
+    return scrubber.identifiers(text, addresses=False)
+
+
+def _plain(scrubber: Scrubber, path: str, text: str) -> str:
+    return scrubber.identifiers(text, host=not _KERNEL_WORDS.match(path))
+
+
+def _presence(_scrubber: Scrubber, _path: str, _text: str) -> str:
+    """Only that it is there."""
+    return ""
+
+
+def _grub(scrubber: Scrubber, _path: str, text: str) -> str:
+    kept: list[str] = []
+    for name, value in parse_assignments(text).items():
+        if name.startswith("GRUB_CMDLINE_"):
+            kept.append(f'{name}="{kernel_command_line(scrubber, value)}"')
+        elif name.startswith("GRUB_"):
+            kept.append(f'{name}="{value if _PLAIN_VALUE.fullmatch(value) else REMOVED}"')
+    return "".join(f"{line}\n" for line in kept)
+
+
+def _os_release(scrubber: Scrubber, _path: str, text: str) -> str:
+    values = parse_assignments(text)
+    kept = {key: scrubber.identifiers(values[key], addresses=False) for key in _OS_RELEASE_KEPT if key in values}
+    return "".join(f'{key}="{value}"\n' for key, value in kept.items() if not set(value) & set('"\\$`'))
+
+
+def _irqbalance(scrubber: Scrubber, _path: str, text: str) -> str:
+    values = parse_assignments(text)
+    kept = [k for k in ("IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS") if k in values]
+    return "".join(f'{key}="{scrubber.identifiers(values[key])}"\n' for key in kept if '"' not in values[key])
+
+
+def _boot_entry(scrubber: Scrubber, _path: str, text: str) -> str:
+    kept: list[str] = []
+    for line in text.split("\n"):
+        key, _, value = line.strip().partition(" ")
+        if key == "options":
+            kept.append(f"options {kernel_command_line(scrubber, value)}")
+        elif key in ("title", "version", "linux", "initrd", "sort-key", "grub_class"):
+            kept.append(scrubber.identifiers(line.strip(), addresses=False))
+    return "".join(f"{line}\n" for line in kept)
+
+
+def _config(_scrubber: Scrubber, _path: str, text: str) -> str:
+    """Switches and numbers; strings may hold a command line or paths."""
+    return "".join(f"{line}\n" for line in text.split("\n") if _CONFIG_LINE.fullmatch(line))
+
+
+def _config_gz(data: bytes) -> bytes | None:
+    try:
+        text = zlib.decompressobj(wbits=31).decompress(data, _CONFIG_BYTES).decode("utf-8", errors="replace")
+    except zlib.error:
+        return None
+    return gzip.compress("".join(f"{m}\n" for m in text.split("\n") if _CONFIG_LINE.fullmatch(m)).encode(), mtime=0)
+
+
+_RULES: tuple[tuple[re.Pattern[str], Cleaner], ...] = tuple(
+    (re.compile(pattern), cleaner)
+    for pattern, cleaner in (
+        (r"/proc/cmdline$", _command_line),
+        (r"/proc/self/mountinfo$", _mountinfo),
+        (r"/proc/(?:self|\d+|\d+/task/\d+)/stat$", _stat),
+        (r"/proc/(?:self|\d+|\d+/task/\d+)/status$", _status),
+        (r"/proc/(?:\d+|\d+/task/\d+)/comm$", _comm),
+        (r"/proc/(?:\d+|\d+/task/\d+)/sched$", _sched),
+        (r"/proc/sys/kernel/hostname$", _hostname),
+        (r"/proc/sys/kernel/random/boot_id$", _as_it_is),
+        (r"/proc/sys/kernel/(?:osrelease|version)$|/proc/version$", _version),
+        (r"/(?:proc|sys)/", _plain),
+        (r"/etc/default/grub(?:\.d/[^/]+)?$", _grub),
+        (r"/etc/(?:default/irqbalance|sysconfig/irqbalance|irqbalance\.env)$", _irqbalance),
+        (r"/(?:etc|usr/lib)/os-release$", _os_release),
+        (r"/etc/kernel/cmdline$|/boot/firmware/cmdline\.txt$", _command_line),
+        (r"/boot/loader/entries/[^/]+\.conf$", _boot_entry),
+        (r"/boot/config-[^/]+$|/(?:usr/)?lib/modules/[^/]+/config$", _config),
+        (r"/(?:boot|efi|usr/s?bin|s?bin|run|etc/zipl\.conf$|\.dockerenv$)", _presence),
+    )
+)
+"""The first pattern that fits decides; a path that fits none is left out."""

@@ -1,0 +1,1 @@
+"""Read tasks, their limits, their control groups and cpusets."""

@@ -1,0 +1,113 @@
+"""Where cpusets are to be had on this host, and who has which CPUs there (Documentation/admin-guide/cgroup-v2.rst,
+"Cpuset"; Documentation/admin-guide/cgroup-v1/cpusets.rst)."""
+
+from __future__ import annotations
+
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.tasks.cgroup import parse_memberships, parse_mounts
+from jitter_workshop.model.cpuset import CpuSet, PartitionState, parse_partition
+from jitter_workshop.model.record import dataclass
+
+_MOUNTINFO_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cpusets:
+    """The hierarchy that has the cpuset controller: version 1 or 2, where it is mounted, and which of its folders that
+    is (``/`` unless a container sees only a part of it)."""
+
+    version: int
+    where: str
+    top: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group below the top. ``cpus``: what it asks for, empty where nothing. ``effective``: what it has.
+    ``partition``: version 2, None where not shown. ``exclusive_file``: a kernel (6.7 and newer) that lets a partition
+    take CPUs which a sibling only names. ``balanced``: version 1's ``sched_load_balance``."""
+
+    name: str
+    folder: str
+    cpus: CpuSet
+    effective: CpuSet
+    partition: PartitionState | None
+    exclusive_file: bool
+    balanced: bool
+
+
+def find_cpusets(root: HostRoot) -> Cpusets | None:
+    """Version 2 where its top offers the controller, else version 1 where it is mounted, else None."""
+    mounts = parse_mounts(root.text("/proc/self/mountinfo", _MOUNTINFO_BYTES) or "")
+    for mount in mounts:
+        if mount.version == 2 and "cpuset" in (root.text(f"{mount.where}/cgroup.controllers") or "").split():
+            return Cpusets(2, mount.where, mount.top)
+    for mount in mounts:
+        if mount.version == 1 and "cpuset" in mount.controllers:
+            return Cpusets(1, mount.where, mount.top)
+    return None
+
+
+def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
+    """The groups directly below the top that have the controller."""
+    return tuple(
+        group
+        for name in root.list_dir(sets.where)
+        if (group := read_group(root, sets, f"{sets.where}/{name}")) is not None
+    )
+
+
+def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
+    """One group; None where there is none, or without the controller."""
+    cpus = root.cpu_list(f"{folder}/cpuset.cpus")
+    if cpus is None:
+        return None
+    name = printable(folder.rpartition("/")[2], 60)
+    if sets.version == 1:
+        effective = root.cpu_list(f"{folder}/cpuset.effective_cpus") or cpus
+        balanced = root.integer(f"{folder}/cpuset.sched_load_balance") != 0
+        return Group(name, folder, cpus, effective, None, False, balanced)
+    try:
+        partition = parse_partition(root.text(f"{folder}/cpuset.cpus.partition") or "")
+    except ValueError:
+        partition = None
+    return Group(
+        name=name,
+        folder=folder,
+        cpus=cpus,
+        effective=root.cpu_list(f"{folder}/cpuset.cpus.effective") or CpuSet(),
+        partition=partition,
+        exclusive_file=root.text(f"{folder}/cpuset.cpus.exclusive") is not None,
+        balanced=True,
+    )
+
+
+def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
+    """The group, the task's own or the nearest above it, that names the CPUs which a task may use; None for none."""
+    places = parse_memberships(root.text(f"/proc/{tid}/cgroup") or "")
+    found = (p.path for p in places if ("cpuset" in p.controllers if sets.version == 1 else not p.controllers))
+    path = next(found, "/")
+    while path.strip("/"):
+        group = read_group(root, sets, f"{sets.where}{path}")
+        if group is not None and group.cpus:
+            return group
+        path = path.rpartition("/")[0]
+    return None
+
+
+def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
+    """CPUs that isolated partitions have, also on kernels before 6.7, which have no list of them; in version 1 the CPUs
+    that no balanced set has while the top is unbalanced."""
+    if sets is None:
+        return CpuSet()
+    listed = root.cpu_list(f"{sets.where}/cpuset.cpus.isolated") if sets.version == 2 else None
+    if listed is not None:
+        return listed
+    if sets.version == 2:
+        valid = [g for g in read_groups(root, sets) if g.partition == PartitionState("isolated")]
+        return CpuSet.of(cpu for group in valid for cpu in group.effective)
+    if root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
+        return CpuSet()
+    groups = read_groups(root, sets)
+    balanced = CpuSet.of(cpu for group in groups if group.balanced for cpu in group.effective)
+    return CpuSet.of(cpu for group in groups if not group.balanced for cpu in group.effective) - balanced

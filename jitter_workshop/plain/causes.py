@@ -1,0 +1,101 @@
+"""Who took the time of a chapter's run, line by line."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from jitter_workshop.flow.attribution.causes import Progress, Stopped
+from jitter_workshop.flow.chapters import traced_runs
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean
+from jitter_workshop.plain.run import run_plainly
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.focus_words import offered
+from jitter_workshop.report.text.explained import render
+from jitter_workshop.report.text.progress import LateLine
+from jitter_workshop.report.text.terminal import Style
+
+_WORST = 5
+"""How many of the worst stalls are listed: who took the time is to stay on the screen."""
+
+
+def tell_causes(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """Of the run that the chapter shows; where none was traced, one more is offered. Raises WorkshopError."""
+    run = traced_runs.shown(workshop, walk)
+    if run is None:
+        further = None if walk.hunts else traced_runs.once_more(walk)
+        if further is None:
+            talk.tell("Measure first: without a run there is nothing to explain.")
+            return
+        talk.tell(
+            "No run of this chapter was traced: its own runs are not, so that tracing is not what they differ by."
+        )
+        if talk.ask("Enter measures once more, with a trace · anything else does not"):
+            return
+        talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
+        run = run_plainly(workshop, further, talk.write, talk.width)
+    _tell(workshop, run, talk)
+
+
+def tell_offer(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """At the last step: what v shows."""
+    talk.tell(offered(walk.chapter.evidence, walk.hunts or traced_runs.shown(workshop, walk) is not None))
+
+
+def _tell(workshop: Workshop, run: Run, talk: Talk) -> None:
+    if not workshop.traced(run):
+        talk.tell(clean(run.notes.get("evidence", "this run has no trace"), 300))
+        return
+    try:
+        with _explaining() as progress:
+            report = workshop.causes(run, progress)
+    except Stopped:
+        talk.tell("Stopped: v begins anew.")
+        return
+    if isinstance(report, EvidenceReport):
+        report = dataclasses.replace(report, worst=report.worst[:_WORST])
+    else:
+        report = dataclasses.replace(report, worst=report.worst[:_WORST])
+    talk.say("", *render(report, Style(talk.width), run.label).splitlines(), "")
+
+
+@contextmanager
+def _explaining() -> Iterator[Progress]:
+    """While this is open, Ctrl-C ends the explaining at the next block and not the workshop."""
+    late = LateLine("explaining (Ctrl-C stops it)")
+    with stopped_by_ctrl_c() as look:
+
+        def progress(done: int, total: int) -> None:
+            look()
+            late(done, total)
+
+        try:
+            yield progress
+        finally:
+            late.close()
+
+
+@contextmanager
+def stopped_by_ctrl_c() -> Iterator[Callable[[], None]]:
+    """While this is open, Ctrl-C does not end the workshop: what it gives raises Stopped from then on."""
+    pressed: list[int] = []
+
+    def press(signum: int, _: FrameType | None) -> None:
+        pressed.append(signum)
+
+    def look() -> None:
+        if pressed:
+            raise Stopped("it was stopped")
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield look
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,390 @@
+"""One chapter line by line. Nothing here knows what a step means: that is ``flow.chapters.walk``."""
+
+from __future__ import annotations
+
+from jitter_workshop.errors import WaitStopped, WorkshopError
+from jitter_workshop.flow.chapters.walk import SLOTS, Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import PlanView, RunCurve
+from jitter_workshop.plain import causes, proving, rehearsal, settings, views
+from jitter_workshop.plain import class_host as of_class
+from jitter_workshop.plain import hunt as hunting
+from jitter_workshop.plain.help import chapter_help, tell_help
+from jitter_workshop.plain.input import parse_cpus, parse_time_ns
+from jitter_workshop.plain.run import run_plainly
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import imported_words
+from jitter_workshop.presenter.settings_words import PLAN_IS_ANOTHER
+from jitter_workshop.stats.scale import nice_ns
+
+_LETTERS = "abcdefghi"
+
+
+class PlainChapter:
+    """Drives one walk until its end or until the learner goes back to the path."""
+
+    def __init__(self, workshop: Workshop, walk: Walk, talk: Talk) -> None:
+        self._workshop = workshop
+        self._walk = walk
+        self._talk = talk
+        self._shown: PlanView | None = None
+
+    def run(self) -> None:
+        """Raises Leave and EOFError where the learner leaves the workshop. A hidden noise ends with it."""
+        with hunting.Watch(self._workshop, self._walk, self._talk) as watch:
+            self._run(watch)
+
+    def _run(self, watch: hunting.Watch) -> None:
+        walk, talk = self._walk, self._talk
+        try:
+            talk.notices([walk.rebooted()])
+        except WorkshopError as error:
+            talk.refused(error)
+        shown: StepName | None = None
+        while True:
+            step = walk.current
+            if anew := step != shown:
+                shown = step
+                try:
+                    self._show(step)
+                except WorkshopError as error:
+                    talk.refused(error)
+            talk.notices(self._workshop.notices)
+            watch.look(anew)
+            of_class.tell(self._workshop, talk)
+            answer = talk.ask(self._menu(step))
+            try:
+                if self._out(step, answer) or (answer == "" and not self._enter(step)):
+                    return
+                if answer and self._command(step, answer):
+                    shown = None
+            except WorkshopError as error:
+                talk.refused(error)
+
+    def _out(self, step: StepName, answer: str) -> bool:
+        """Whether an answer leads back to the path: ``p`` does, but where it proves."""
+        return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
+
+    # -- what can be done ---------------------------------------------------------------------------------------------
+
+    @property
+    def _sets(self) -> bool:
+        """Whether Enter at ``apply`` writes to the host."""
+        return self._walk.chapter.changes == "tunables" and not self._walk.rehearsed
+
+    def _is_open(self, step: StepName) -> bool:
+        return self._walk.measures(step) and self._walk.run_in(step) is None
+
+    def _can_predict(self) -> bool:
+        task = self._walk.chapter.prediction
+        return task is not None and self._walk.run_in(task.slot) is None
+
+    def _menu(self, step: StepName) -> str:
+        walk = self._walk
+        proof = proving.menu(self._workshop, walk, step)
+        rest = f"{proof}{hunting.menu(self._workshop, walk)}? help · q quit"
+        if self._is_open(step):
+            return f"Enter {'hide a noise' if hunting.to_hide(self._workshop, walk, step) else 'measure'} · {rest}"
+        if step == "predict" and self._can_predict():
+            task = walk.chapter.prediction
+            if task is not None and task.kind == "mark":
+                return f"p{task.percentile} = (a time such as 300 us; Enter = no guess)"
+            return "your answer (a letter; Enter = no guess)"
+        if step == "apply" and self._sets:
+            if walk.awaits_reboot:
+                return f"Enter go on without a reboot · undo · {rest}"
+            enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
+            return f"{enter} · {self._boots()}{'undo · ' if walk.applied else ''}{rest}"
+        if step == "apply" and not walk.rehearsed and walk.chapter.changes == "placement":
+            return f"Enter agree · cpus 2,4 = pick your own · cpus auto · {rest}"
+        following = [s.name for s in walk.steps() if s.state != "left_out"]
+        position = following.index(step)
+        if position + 1 == len(following):
+            return f"Enter finish · {rest}"
+        return f"Enter {following[position + 1]} · {rest}"
+
+    def _boots(self) -> str:
+        """For one boot is offered first: there a boot that hangs costs nothing but the next one."""
+        way = self._walk.boots.way()
+        if way is None or (way.why_not and not way.root_first):
+            return ""
+        return "every = for every boot · " if way.once else "once = for the next boot alone · "
+
+    def _enter(self, step: StepName) -> bool:
+        """The next useful step; False when the chapter is over."""
+        walk, talk = self._walk, self._talk
+        if self._is_open(step):
+            self._measure(step)
+            return True
+        if self._to_agree_anew(step):
+            return True
+        if step == "apply" and self._sets and not settings.apply_chapter(self._workshop, walk, talk, self._shown):
+            return True
+        if walk.next() is not None:
+            return True
+        talk.say("")
+        talk.tell(f"'{clean(walk.chapter.title, 40)}' is done{settings.earned(walk)}. What you take along:")
+        for sentence in walk.chapter.learnt:
+            talk.tell(sentence, "  - ", "    ")
+        return False
+
+    def _command(self, step: StepName, answer: str) -> bool:
+        """One typed command; True when the step should be shown again."""
+        walk, talk = self._walk, self._talk
+        word, _, rest = answer.partition(" ")
+        if self._answers(step, answer):
+            # Before the commands: b and c are answers, too, where there are that many.
+            self._predict(answer)
+        elif answer in ("?", "help"):
+            help_here = chapter_help(walk, not proving.why_not(self._workshop, walk))
+            tell_help(talk, (*help_here, *of_class.words(self._workshop)))
+        elif of_class.heard(self._workshop, talk, answer):
+            pass
+        elif answer == "b":
+            walk.back()
+        elif answer == "h":
+            talk.tell(walk.hint() or "There are no more hints.", "  ")
+        elif answer in ("c", "o"):
+            talk.chart(walk.curves() if answer == "c" else self._with_laptop())
+        elif answer == "t":
+            talk.table(walk.curves())
+        elif answer == "i" and step == "compare" and not walk.hunts:
+            self._with_imported()
+        elif answer == "m":
+            self._measure(step)
+        elif hunting.heard(self._workshop, walk, talk, answer):
+            pass
+        elif answer == "p":
+            if of_class.have_turn(self._workshop, talk):
+                proving.prove(self._workshop, walk, talk)
+        elif answer == "w":
+            return self._wake()
+        elif answer in ("r", "anew"):
+            walk.restart()
+            return True
+        elif answer == "undo":
+            settings.undo_chapter(walk, talk)
+            self._shown = None
+            return step in ("plan", "apply")
+        elif answer in ("every", "once") and step in ("plan", "apply"):
+            return settings.choose_boots(walk, talk, answer)
+        elif word == "cpus":
+            walk.choose_cpus(*parse_cpus(rest))
+            talk.say("", *self._plan(step), "")
+        elif step == "predict" and self._can_predict() and self._a_guess(answer):
+            self._predict(answer)
+        elif answer.isascii() and answer.isdigit():
+            self._jump(int(answer[:4]))
+        else:
+            talk.tell(f"'{clean(answer, 20)}' is nothing here; ? lists what is.")
+        return False
+
+    def _answers(self, step: StepName, answer: str) -> bool:
+        """Whether this is the letter of an answer that can be given now."""
+        task = self._walk.chapter.prediction
+        if step != "predict" or task is None or task.kind != "choice" or not self._can_predict():
+            return False
+        return len(answer) == 1 and 0 <= _LETTERS.find(answer.lower()) < len(task.answers)
+
+    def _a_guess(self, answer: str) -> bool:
+        """Whether what is no command is a guess. Who types "300" at a mark means a time and is told that it lacks a
+        unit; beside letters a number is that of a step."""
+        task = self._walk.chapter.prediction
+        return task is not None and (task.kind == "mark" or not answer.isdigit())
+
+    def _jump(self, number: int) -> None:
+        steps = [s.name for s in self._walk.steps() if s.state != "left_out"]
+        if 1 <= number <= len(steps):
+            wanted = steps[number - 1]
+            if wanted != "again" or not self._to_agree_anew(self._walk.current):
+                self._walk.go(wanted)
+        else:
+            self._talk.tell(f"The steps are 1 to {len(steps)}.")
+
+    def _wake(self) -> bool:
+        walk = self._walk
+        waking = walk.progress.noise is None
+        if waking and not walk.offer_noise():
+            self._talk.tell("A thief is offered where the first run is quiet; this one is not.")
+            return False
+        walk.accept_noise(waking)
+        return True
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def _show(self, step: StepName) -> None:
+        walk, talk = self._walk, self._talk
+        width = talk.width
+        talk.say("", *views.loop_line(walk.chapter, walk.steps(), width), "─" * width)
+        rehearsal.tell_where(self._workshop, walk, talk)
+        hunting.tell_standing(self._workshop, walk, talk)
+        talk.page(walk.page(step))
+        if step == "look":
+            talk.say(*views.fact_lines(walk.look(), width), "")
+        elif step == "predict":
+            self._show_prediction()
+        elif step in SLOTS:
+            self._show_slot(step)
+        elif step in ("plan", "apply"):
+            talk.say(*self._plan(step), "")
+            if step == "apply" and self._sets and not walk.awaits_reboot:
+                settings.tell_rights(self._workshop, walk, talk)
+        elif step == "compare":
+            self._show_comparison()
+        elif step == "explain":
+            self._show_evidence()
+
+    def _to_agree_anew(self, step: StepName) -> bool:
+        """Whether going on would agree to a plan that was not shown; it is shown then."""
+        if step != "apply" or not settings.unseen(self._walk, self._shown):
+            return False
+        self._talk.say("", *self._plan(step), "")
+        self._talk.tell(PLAN_IS_ANOTHER)
+        return True
+
+    def _plan(self, step: StepName) -> list[str]:
+        """The plan; at ``apply`` no second time what was shown just now and is the same still."""
+        plan, width = self._walk.plan(), self._talk.width
+        before, self._shown = self._shown, plan
+        if self._walk.chapter.changes != "tunables":
+            return views.plan_lines(plan, width)
+        if step == "apply" and plan.changes and plan == before:
+            return views.wrap(f"The plan is the one above: {settings.writes(plan)}. b shows it again.", width)
+        return settings.plan_lines(plan, width)
+
+    def _show_prediction(self) -> None:
+        walk, talk = self._walk, self._talk
+        task = walk.chapter.prediction
+        if task is None:
+            return
+        talk.tell(task.question)
+        talk.say("")
+        if task.kind == "choice":
+            for letter, answer in zip(_LETTERS, task.answers, strict=False):
+                talk.tell(answer.text, f"  {letter}  ", "     ")
+        kept = walk.progress.prediction
+        if kept is not None:
+            chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
+            said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, 120)
+            talk.tell(f"Your guess so far: {said}.")
+        if not self._can_predict():
+            talk.tell("It is measured already, so that a guess no longer counts.")
+        elif walk.rehearsed and task.slot is not None:
+            talk.tell("On a recording no run decides this; what each answer stands for comes with the comparison.")
+
+    def _show_slot(self, step: StepName) -> None:
+        walk, talk = self._walk, self._talk
+        if walk.run_in(step) is not None:
+            self._after_run(step)
+        elif walk.measures(step):
+            talk.tell(views.to_be_measured(walk.request(step), self._workshop.runs()))
+            if warning := walk.warning(step):
+                talk.tell(f"! {warning}", "", "  ")
+            talk.say("")
+        elif (measurement := walk.chapter.measurement(step)) is not None:
+            there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"
+            kept = bool(walk.recorded_curves(step)[0])
+            known = "" if kept or not walk.rehearsed else " No run of it on another machine comes with the course."
+            talk.tell(f"Nothing is measured here. On a host that can do this chapter it is: {there}.{known}")
+            talk.say("")
+
+    def _show_comparison(self) -> None:
+        walk, talk = self._walk, self._talk
+        if walk.rehearsed:
+            rehearsal.tell_comparison(walk, talk)
+            return
+        view, first = walk.compare(), walk.run_in("measure")
+        if view is None or first is None or hunting.tell_cured(self._workshop, walk, talk):
+            return
+        talk.chart(walk.curves())
+        talk.say(*views.compare_lines(view, first.label, talk.width), "")
+        proving.tell_newest(self._workshop, walk, view, talk)
+        if (outcome := walk.outcome()) is not None:
+            talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
+            talk.say("")
+
+    def _show_evidence(self) -> None:
+        walk, talk = self._walk, self._talk
+        explanation = walk.explain()
+        if explanation is None:
+            talk.say(*views.by_hand_lines(walk.by_hand(), talk.width), "")
+            return
+        first = walk.explain("measure")
+        before = first if first is not None and first.run.id != explanation.run.id else None
+        talk.say(*views.explain_lines(explanation, talk.width, before), "")
+        causes.tell_offer(self._workshop, walk, talk)
+
+    def _predict(self, answer: str) -> None:
+        walk = self._walk
+        task = walk.chapter.prediction
+        if task is None:
+            return
+        if task.kind == "mark":
+            walk.predict(Prediction(value_ns=parse_time_ns(answer)))
+        else:
+            index = _LETTERS.find(answer.lower()) if len(answer) == 1 else -1
+            chosen = task.answers[index].id if 0 <= index < len(task.answers) else answer
+            walk.predict(Prediction(choice=chosen))
+        if task.slot is None:
+            self._tell_outcome()
+        walk.next()
+
+    def _tell_outcome(self) -> None:
+        outcome = self._walk.outcome()
+        if outcome is None:
+            return
+        self._talk.say("")
+        self._talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
+        for paragraph in outcome.explanation.split("\n\n"):
+            self._talk.tell(paragraph, "  ")
+
+    def _measure(self, step: StepName) -> None:
+        walk, talk = self._walk, self._talk
+        if walk.rehearsed:
+            talk.tell(f"Nothing is measured in this chapter: {clean(walk.not_here, 300)}.")
+            return
+        if not walk.measures(step):
+            talk.tell("There is something to measure in the steps 'measure' and 'again'.")
+            return
+        if not of_class.have_turn(self._workshop, talk):
+            return
+        if hunting.to_hide(self._workshop, walk, step) and not hunting.start(self._workshop, walk, talk):
+            return
+        if self._workshop.host.on_battery:
+            talk.tell("On battery: these curves will differ from those on mains.")
+        talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
+        try:
+            run = run_plainly(self._workshop, walk.request(step), talk.write, talk.width)
+        except WaitStopped:
+            talk.tell("Stopped waiting. Nothing was measured.")
+            return
+        walk.record(step, run)
+        if not run.complete:
+            talk.tell(f"Stopped after {len(run.blocks)} blocks. They are kept, but do not count for this chapter.")
+            return
+        self._after_run(step)
+
+    def _after_run(self, step: StepName) -> None:
+        walk, talk = self._walk, self._talk
+        curves = walk.curves()
+        talk.chart(curves)
+        talk.table(curves)
+        task = walk.chapter.prediction
+        if task is not None and task.slot == step:
+            self._tell_outcome()
+        if step == "measure" and (offer := walk.offer_noise()):
+            talk.say("")
+            talk.tell(f"{offer} Type w for that.")
+        talk.say("")
+
+    def _with_imported(self) -> None:
+        known = self._workshop.imported()
+        if known:
+            self._talk.chart((*imported_words.newest(known), *self._walk.curves()))
+        self._talk.tell(imported_words.said(known, drawn=True))
+
+    def _with_laptop(self) -> tuple[RunCurve, ...]:
+        return (*self._workshop.published()[:1], *self._walk.curves())

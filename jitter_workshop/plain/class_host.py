@@ -1,0 +1,116 @@
+"""A class host line by line: whose turn it is, taking it and giving it back, and the way to the instructor."""
+
+from __future__ import annotations
+
+import signal
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import UsageError, WaitStopped
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
+from jitter_workshop.model.text import clean
+from jitter_workshop.plain.run import queued, stopped_by_signals
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.class_words import title_of
+
+HELP = (
+    ("turn", "whose turn it is, and who waits"),
+    ("take", "take the turn of this machine, or wait for it"),
+    ("give", "give the turn back, with what was applied in it"),
+    ("go", "to the chapter and step where the instructor is"),
+)
+
+
+class Jump(Exception):
+    """The learner goes to where the instructor is."""
+
+    def __init__(self, chapter: str, step: str) -> None:
+        super().__init__(chapter)
+        self.chapter = chapter
+        self.step = step
+
+
+def tell(workshop: Workshop, talk: Talk) -> None:
+    """Before a prompt: what has changed in the class since the last one; how much of one's own turn is left, always."""
+    view = workshop.class_view
+    if view is None:
+        return
+    view.look()
+    if view.ended:
+        view.settle()
+        talk.tell(f"! {clean(view.lost, 400)}", "", "  ")
+    told = (view.standing, view.banner)
+    if told == talk.class_told and not view.has_turn:
+        return
+    before, talk.class_told = talk.class_told, told
+    talk.tell(f"{'●' if view.has_turn else '○'} {clean(view.brief, 300)}", "", "  ")
+    if view.banner is not None and (before is None or before[1] != view.banner):
+        talk.tell(f"◆ {view.banner_words(title_of(view, workshop.course))} (go takes you there)", "", "  ")
+
+
+def menu(workshop: Workshop) -> tuple[str, ...]:
+    """The words of a class for the path's line of keys."""
+    view = workshop.class_view
+    if view is None:
+        return ()
+    there = ("go: to the instructor",) if view.banner is not None and view.banner.chapter else ()
+    return ("turn: who waits", "give: the turn back" if view.has_turn else "take: the turn", *there)
+
+
+def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
+    """The words of a class and their meaning, for help; () elsewhere."""
+    return HELP if workshop.class_view is not None else ()
+
+
+def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
+    """Do what a word of a class asks for; whether it was one. Raises HostError, Jump."""
+    view = workshop.class_view
+    if view is None or answer not in [word for word, _ in HELP]:
+        return False
+    view.look()
+    if answer == "turn":
+        talk.tell(clean(view.holder, 400))
+        for row in view.queue():
+            talk.tell(row.line, "  ", "     ")
+        if more := view.unseen():
+            talk.tell(more, "     ")
+    elif answer == "take":
+        if view.has_turn:
+            talk.tell("You have it already.")
+        elif have_turn(workshop, talk):
+            view.look()
+    elif answer == "give":
+        workshop.hands.give_turn()
+        talk.tell("The turn is given back.")
+    else:
+        _go(workshop)
+    return True
+
+
+def have_turn(workshop: Workshop, talk: Talk) -> bool:
+    """Have the turn that is needed for what follows; at once where this is no class host. False where the learner
+    stopped waiting. HUP and TERM end the wait and then take their usual course. Raises HostError."""
+    view = workshop.class_view
+    if view is None or workshop.hands.has_turn:
+        return True
+    token, pending = CancelToken(), list[int]()
+    try:
+        with stopped_by_signals(token, pending):
+            take_turn(workshop.hands, DAY_S, token, queued(talk.write, talk.width), view.people)
+    except WaitStopped:
+        talk.tell("Stopped waiting. Nothing was done.")
+        return False
+    finally:
+        token.close()
+        for signum in pending:
+            signal.raise_signal(signum)
+    return True
+
+
+def _go(workshop: Workshop) -> None:
+    said = workshop.class_view.banner if workshop.class_view is not None else None
+    if said is None or not said.chapter:
+        raise UsageError("the instructor is nowhere in particular")
+    if workshop.course.chapter(said.chapter) is None:
+        raise UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course has not")
+    raise Jump(said.chapter, said.step)

@@ -1,0 +1,61 @@
+"""What can be typed line by line, on the path and in a chapter, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from jitter_workshop.flow.chapters.walk import SLOTS, Walk
+from jitter_workshop.plain import hunt as hunting
+from jitter_workshop.plain import proving
+from jitter_workshop.plain.talk import Talk
+
+_LEAVES = ("q", "leave the workshop (progress is kept; the next start goes on here)")
+
+
+def tell_help(talk: Talk, words: Iterable[tuple[str, str]]) -> None:
+    for key, does in words:
+        talk.tell(f"{key:<8}{does}", "  ", "          ")
+
+
+def path_help(chapters: int) -> Iterator[tuple[str, str]]:
+    """Words and their meaning on the path of so many chapters."""
+    yield "Enter", "the next useful step"
+    yield f"1-{chapters}", "open a chapter by its number"
+    yield "c", "the chart of all runs"
+    yield "r", "the report of this session, as a file"
+    yield "status", "what this host is set to"
+    yield "summary", "the course from first to last"
+    yield "undo", "give back what is applied"
+    yield "again", "what was applied and is not any more, as one plan"
+    yield _LEAVES
+
+
+def chapter_help(walk: Walk, proves: bool) -> Iterator[tuple[str, str]]:
+    """Words and their meaning. ``proves``: whether this chapter's change can be proven."""
+    yield "Enter", "the next useful step"
+    yield "b", "one step back"
+    yield f"1-{len(walk.chapter.steps)}", "go to a step by its number"
+    yield "h", "a hint"
+    yield "c", "the chart of this chapter"
+    yield "o", "the chart with the laptop of 2015"
+    if not walk.hunts:
+        yield "i", "at compare: the chart with the curves that 'sessions import' brought"
+    yield "t", "the numbers as a table"
+    if any(walk.measures(step) for step in SLOTS):
+        yield "m", "measure anew (in a measuring step)"
+        yield "v", "who took the time (one more run makes a trace, where none has one)"
+        yield "w", "wake a thief, or let it sleep"
+    yield from hunting.HELP if walk.hunts else ()
+    if walk.chapter.changes == "tunables" and not walk.rehearsed:
+        yield "undo", "give back what this chapter applied"
+    if walk.chapter.reboot and not walk.rehearsed:
+        yield "every", "plan boot parameters for every boot"
+        yield "once", "plan them for the next boot alone"
+    yield "anew" if walk.hunts else "r", "begin this chapter anew"
+    yield from proving.HELP if proves else ()
+    elsewhere = " (path at every step)" if proves else ""
+    yield "p", f"the path, out of this chapter; status and summary are there{elsewhere}"
+    yield _LEAVES
+    yield "✓", "behind a step: done"
+    if walk.rehearsed:
+        yield "◌", "behind a step: seen on a recording, where nothing is measured or written"

@@ -1,0 +1,179 @@
+"""The hunt line by line: hide a noise, see who took the time, name it or give up."""
+
+from __future__ import annotations
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters.hunt import Finding, Hunt
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.text import clean
+from jitter_workshop.plain.causes import tell_causes
+from jitter_workshop.plain.class_host import have_turn
+from jitter_workshop.plain.run import run_plainly
+from jitter_workshop.plain.status import status_lines
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.plain.views import cure_lines
+from jitter_workshop.presenter import hunt_words as words
+
+HELP = (
+    ("start", "hide a noise, which is yours to name"),
+    ("name", "name the hidden noise: name KIND"),
+    ("give up", "be told which it was"),
+    ("r, cure", "what can be done against it; then measure with that in place"),
+    ("status", "what this host's settings do to latency"),
+)
+
+
+def to_hide(workshop: Workshop, walk: Walk, step: StepName) -> bool:
+    """Is a noise to be hidden before a step is measured?"""
+    return walk.hunts and step == "again" and not workshop.hiding
+
+
+def menu(workshop: Workshop, walk: Walk) -> str:
+    """What can be typed about causes, in front of help and quit; "" for nothing."""
+    shown = "v causes · " if walk.run_in("measure") is not None else ""
+    if not walk.hunts:
+        return shown if walk.current == "explain" and not walk.rehearsed else ""
+    shown += "r cure · " if words.unanswered(workshop.hunt) and walk.run_in("again") is not None else ""
+    return shown + ("name KIND · give up · " if words.unanswered(workshop.hunt) else "start · ")
+
+
+def heard(workshop: Workshop, walk: Walk, talk: Talk, answer: str) -> bool:
+    """Do what was typed, where it is about who took the time; False where it is not."""
+    word, _, rest = answer.partition(" ")
+    if answer == "v" and not walk.rehearsed:
+        tell_causes(workshop, walk, talk)
+        return True
+    if not walk.hunts:
+        return False
+    if answer == "start":
+        if start(workshop, walk, talk):
+            walk.go("again")
+    elif word == "name":
+        hunt = _going_on(workshop)
+        _tell(workshop.name_noise(rest.strip().lower()), hunt, talk)
+    elif answer == "give up":
+        hunt = _going_on(workshop)
+        _tell(workshop.give_up(), hunt, talk)
+    elif word in ("cure", "r"):
+        _cure(workshop, walk, talk, rest.strip())
+    elif answer == "status":
+        # The path, where it is shown elsewhere, is out of this chapter, and the noise would end.
+        talk.say("", *status_lines(workshop.findings(), workshop.path(), talk.width), "")
+    else:
+        return False
+    return True
+
+
+def tell_cured(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
+    """Whether the cure helped, in place of the comparison of two runs; False where none was tried."""
+    view = mitigation.view(walk) if walk.hunts else None
+    if view is not None:
+        talk.chart(walk.curves())
+        talk.say(*cure_lines(view, talk.width), "")
+    return view is not None
+
+
+def _cure(workshop: Workshop, walk: Walk, talk: Talk, where: str) -> None:
+    beside = walk.run_in("again")
+    if beside is None or not words.unanswered(workshop.hunt):
+        talk.tell("A cure is tried on a noise that was measured and is not named yet: start hides one.")
+        return
+    others = workshop.aside(beside)
+    if not where:
+        talk.tell(words.ELSEWHERE)
+        for command, what in words.cures(others[0] if others else None):
+            talk.say(f"    {command}")
+            talk.tell(what, "      ", "      ")
+        talk.tell(words.place(None), "  cure here    ", " " * 15)
+        for cpu in others[:1]:
+            talk.tell(words.place(cpu), f"  cure {cpu:<8}", " " * 15)
+        return
+    if where != "here" and not (where.isascii() and where.isdigit() and int(where[:5]) in others):
+        raise UsageError(f"'{clean(where, 20)}' is no CPU to step aside to", "type cure here, or cure and its number")
+    request = mitigation.request(walk, None if where == "here" else int(where[:5]))
+    talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
+    run = run_plainly(workshop, request, talk.write, talk.width)
+    walk.record(TREATED, run)
+    if run.complete:
+        workshop.weigh_cure(beside, run)
+        if walk.current == "compare":
+            tell_cured(workshop, walk, talk)
+        else:
+            walk.go("compare")
+
+
+def start(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
+    """Say what would be hidden, ask, and hide it. Raises HostError."""
+    if workshop.hiding:
+        talk.tell("A hidden noise runs already: name it, or give up.")
+        return False
+    if walk.run_in("measure") is None:
+        talk.tell(words.FIRST_QUIET)
+        return False
+    suspects = workshop.suspects(walk.chapter.id)
+    talk.say("")
+    talk.tell(words.asked(suspects))
+    widest = max((len(suspect.id) for suspect in suspects), default=0)
+    for suspect in suspects:
+        talk.tell(clean(suspect.title, 60), f"  {suspect.id:<{widest}}  ", " " * (widest + 4))
+    talk.tell(f"{words.BOUNDS} {words.YOURS}")
+    if talk.ask("Enter hides one of them · anything else does not"):
+        talk.tell("Nothing is hidden.")
+        return False
+    if not have_turn(workshop, talk):
+        return False
+    talk.tell(words.begun(workshop.begin_hunt(walk.chapter.id)))
+    return True
+
+
+def tell_standing(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """Whether a hidden noise runs, at every page of its chapter; where none does, how those before came out."""
+    if not walk.hunts:
+        return
+    if said := words.standing(workshop.hunt):
+        talk.tell(f"! {said}", "", "  ")
+    elif walk.current in ("look", "compare", "explain") and (said := words.remembered(walk.progress.hunts, 3)):
+        talk.tell(said)
+
+
+class Watch:
+    """Over a chapter's noise, for as long as this is open: with it the noise ends."""
+
+    def __init__(self, workshop: Workshop, walk: Walk, talk: Talk) -> None:
+        self._workshop = workshop
+        self._walk = walk
+        self._talk = talk
+        self._told = False
+
+    def look(self, shown: bool) -> None:
+        """Say once that the noise was ended, as somebody does from another terminal; ``shown``: the page did."""
+        hunt = self._workshop.hunt if self._walk.hunts else None
+        ended = hunt is not None and hunt.state in ("stopped", "over")
+        if ended and not self._told and not shown:
+            said = words.ended(hunt, self._walk.run_in("again") is not None)
+            self._talk.tell(f"! {said}", "", "  ")
+        self._told = ended
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._workshop.hiding:
+            self._talk.tell(words.LEFT)
+        self._workshop.end_hunt()
+
+
+def _going_on(workshop: Workshop) -> Hunt:
+    hunt = workshop.hunt
+    if hunt is None or not words.unanswered(hunt):
+        raise UsageError("nothing is hidden now", "start hides a noise")
+    return hunt
+
+
+def _tell(finding: Finding, hunt: Hunt, talk: Talk) -> None:
+    talk.tell(words.verdict(finding, hunt))
+    for heading, sentence in words.reasons(finding, hunt):
+        talk.tell(f"{heading}: {sentence}" if heading else sentence, "  ", "  ")

@@ -1,0 +1,152 @@
+"""Proving a chapter's change line by line: what it costs, a line a round, the verdict. Ctrl-C stops and keeps."""
+
+from __future__ import annotations
+
+import signal
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.proving import chapter_proof as chapter
+from jitter_workshop.flow.proving.chapter_proof import why_not as why_not
+from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.observe import RunObserver, SilentObserver
+from jitter_workshop.model.proof import MOST_ROUNDS, Proof, ProofPlan
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.verdict import Round
+from jitter_workshop.model.walk import CompareView
+from jitter_workshop.plain.run import Write, queued, stopped_by_signals
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import proof_words as words
+from jitter_workshop.report.text import proof as proof_text
+from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.stats.interim_result import SoFar, so_far
+from jitter_workshop.stats.scale import times
+
+HELP = (("p", "at compare: prove the change in rounds, or see the newest proof"),)
+
+
+def offered(workshop: Workshop, walk: Walk, step: StepName) -> bool:
+    """Whether ``p`` proves something, or shows a proof, at a step."""
+    if step != "compare" or walk.rehearsed:
+        return False
+    return not why_not(workshop, walk) or chapter.newest(workshop, walk) is not None
+
+
+def menu(workshop: Workshop, walk: Walk, step: StepName) -> str:
+    """What a step's line of keys says of it, with the gap behind it."""
+    if not offered(workshop, walk, step):
+        return ""
+    return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
+
+
+def tell_newest(workshop: Workshop, walk: Walk, view: CompareView, talk: Talk) -> None:
+    """Below a comparison: what was proven, or that it can be."""
+    proof = chapter.newest(workshop, walk)
+    if proof is not None:
+        talk.tell(words.remembered(proof))
+    elif not view.same_state and not why_not(workshop, walk):
+        talk.tell(words.OFFER)
+    else:
+        return
+    talk.say("")
+
+
+def prove(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """The newest proof, or a new one after its cost was agreed to. Raises WorkshopError, and Leave for ``q``."""
+    before = chapter.newest(workshop, walk)
+    if before is not None:
+        _tell(before, talk)
+        if why_not(workshop, walk) or talk.ask("again = prove it once more · Enter goes back") != "again":
+            return
+    rounds = words.asked_for(before) or words.choices(before)[0]
+    prover, plan = _drawn(workshop, walk, rounds)
+    talk.say("", *proof_text.cost(plan, Style(talk.width)).splitlines(), "")
+    while (answer := talk.ask(_question(plan, before))) != "":
+        if answer.lower() in ("no", "n"):
+            talk.tell("Nothing is measured.")
+            return
+        if answer.lower() in ("yes", "y"):
+            break
+        if not (answer.isascii() and answer.isdigit() and 1 <= int(answer[:5]) <= MOST_ROUNDS):
+            talk.tell(f"'{clean(answer, 20)}' is no number of rounds from 1 to {MOST_ROUNDS:,}.")
+            continue
+        shown = plan.changes
+        prover, plan = _drawn(workshop, walk, int(answer))
+        if plan.changes != shown:
+            talk.tell("What would be written is something else now:")
+            talk.say("", *proof_text.cost(plan, Style(talk.width)).splitlines(), "")
+        else:
+            talk.tell(words.work(plan, plan.rounds))
+    _make(workshop, walk, talk, prover, plan)
+
+
+def _drawn(workshop: Workshop, walk: Walk, rounds: int) -> tuple[Prover, ProofPlan]:
+    reason = why_not(workshop, walk)
+    if reason:
+        raise UsageError(reason)
+    prover = chapter.prover(workshop, walk, rounds)
+    return prover, prover.plan()
+
+
+def _question(plan: ProofPlan, before: Proof | None) -> str:
+    others = ", ".join(str(n) for n in words.choices(before) if n != plan.rounds)
+    return f"Enter begins {plan.rounds} rounds · {others} or another number = so many · no = nothing"
+
+
+def _make(workshop: Workshop, walk: Walk, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
+    """Prove on this thread. HUP and TERM stop it like Ctrl-C, and take their usual course once all is given back."""
+    talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
+    talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; with ÷ without.", "  ")
+    token, pending = CancelToken(), list[int]()
+    observer = _Lines(talk.write, talk.width, plan.workload)
+    try:
+        with stopped_by_signals(token, pending):
+            proof = prover.prove(plan, observer, token, queued(talk.write, talk.width))
+    except Cancelled:
+        talk.tell("Stopped before a round was finished: there is nothing to judge.")
+        return
+    finally:
+        chapter.over(workshop, walk)
+        for signum in pending:
+            signal.raise_signal(signum)
+    _tell(proof, talk)
+
+
+def _tell(proof: Proof, talk: Talk) -> None:
+    talk.say("", *proof_text.render(proof, Style(talk.width)).splitlines(), "")
+
+
+class _Lines:
+    """A line a round, printed between runs; of the runs themselves nothing."""
+
+    def __init__(self, write: Write, width: int, workload: str) -> None:
+        self._write = write
+        self._width = width
+        self._workload = workload
+
+    def side_begins(self, step: ProofStep) -> RunObserver:
+        return SilentObserver()
+
+    def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
+        number = f"{len(rounds):>{len(str(planned))}}"
+        first, then = words.signs(rounds[-1].order)
+        figure = _figure(so_far(rounds, self._workload))
+        text = f"  round {number} of {planned}  {first} {then}  {figure}  {words.left(left_s)}"
+        self._write(f"{text[: self._width].rstrip()}\n")
+
+    def restoring(self) -> None:
+        return None
+
+
+def _figure(seen: SoFar | None) -> str:
+    """The newest round's: ``stalls over 100 µs 1/13``."""
+    if seen is None:
+        return "no measure in common"
+    ratio = seen.ratios[-1]
+    if ratio is None:
+        return f"{seen.name}: none on either side"
+    return f"{seen.name}: {'none without' if ratio == float('inf') else 'none with it' if ratio == 0 else times(ratio)}"

@@ -1,0 +1,63 @@
+"""A chapter that is taught on a recording, line by line: each page says so, and settings stand in for curves."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.course import PredictionTask
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import clean
+from jitter_workshop.plain.settings import compared_lines
+from jitter_workshop.plain.talk import Talk
+
+
+def tell_where(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """Whether what follows is a recording, and why; nothing where it is this host."""
+    reason = clean(walk.not_here, 300)
+    if not reason:
+        return
+    if not walk.rehearsed:
+        talk.tell(f"NOT ON THIS HOST: {reason}.")
+    else:
+        where = ", because --root names one"
+        if walk.recording:
+            reason = "the one that was given does not have all that this needs" if workshop.recorded else reason
+            where = f" ({clean(walk.recording, 40)}): {reason}"
+        talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")
+    talk.say("")
+
+
+def tell_comparison(walk: Walk, talk: Talk) -> None:
+    """What the recordings say before and after, in the place of two curves; and what each answer stands for."""
+    chapter = walk.chapter
+    changes = walk.settings_compared()
+    if changes:
+        talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
+        talk.say("", *compared_lines(changes, talk.width), "")
+    curves, source = walk.recorded_curves("compare")
+    if curves:
+        talk.chart(curves)
+        talk.table(curves)
+        these = "This curve was" if len(curves) == 1 else "These curves were"
+        talk.tell(f"Nothing was measured here. {these} {clean(source, 200)}.")
+    else:
+        talk.tell("Nothing was measured, so there are no curves to compare.")
+    talk.say("")
+    task = chapter.prediction
+    if task is None or task.slot is None:
+        return
+    talk.tell("What the answers stand for:")
+    for answer in task.answers:
+        yours = " (your guess)" if _is_guess(task, walk.progress.prediction, answer.id) else ""
+        talk.tell(f"{answer.text}{yours}: {answer.explanation}", "  - ", "    ")
+    talk.say("")
+
+
+def _is_guess(task: PredictionTask, kept: Prediction | None, ident: str) -> bool:
+    """Whether an answer is the one that was given, or the one whose range holds the mark."""
+    if kept is None:
+        return False
+    value = kept.value_ns
+    if value is None:
+        return kept.choice == ident
+    return next((a.id for a in task.answers if a.up_to_ns is None or value <= a.up_to_ns), "") == ident

@@ -1,0 +1,121 @@
+"""The report line by line: what it will hold and whom it names, then it is written to a new file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.attribution.causes import Stopped
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.reporting.draft import RAW, Draft, formats, opened_with, places, write
+from jitter_workshop.flow.reporting.formats import FORMATS, Format
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.plain.causes import stopped_by_ctrl_c
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.plain.views import table, wrap
+from jitter_workshop.presenter import report_words as words
+from jitter_workshop.report.text.progress import LateLine
+
+_MOST_CURVES = 6
+
+
+def tell_report(workshop: Workshop, talk: Talk) -> None:
+    """Show it and write it where the learner says so. Raises WorkshopError where there is nothing to report."""
+    try:
+        draft = _built(workshop)
+    except Stopped:
+        talk.tell("Stopped: r begins anew.")
+        return
+    chosen, private = formats()[0], False
+    _tell(draft, chosen, private, talk)
+    while True:
+        names = "n with names" if private else "n hide names"
+        others = ", ".join(name for name in FORMATS if name != chosen.name)
+        answer = talk.ask(f"Enter write {chosen.name} · or as {others} · {names} · b back")
+        if answer == "b":
+            return
+        if answer == "n":
+            private = not private
+            _tell(draft, chosen, private, talk)
+        elif answer in ("", *FORMATS):
+            chosen = FORMATS[answer] if answer else chosen
+            if _write(draft, chosen, private, talk):
+                return
+        else:
+            talk.tell(f"'{clean(answer, 20)}' is none of these.")
+
+
+def _built(workshop: Workshop) -> Draft:
+    late: list[LateLine] = []
+    said: list[str] = []
+    with stopped_by_ctrl_c() as look:
+
+        def progress(what: str, done: int, total: int) -> None:
+            look()
+            if said[-1:] != [what]:
+                said.append(what)
+                late.append(LateLine(f"{what} (Ctrl-C stops it)"))
+            late[-1](done, total)
+
+        try:
+            return Draft.of(workshop, progress)
+        finally:
+            for line in late:
+                line.close()
+
+
+def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
+    """The preview, in the report's own order, and at its end what others will see in it."""
+    document = draft.shown(private)
+    opening = words.opening(document)
+    talk.say("", *wrap(f"THE REPORT: {opening.title}", talk.width))
+    for line in opening.more:
+        talk.tell(line)
+    for line in opening.told:
+        talk.tell(line, "  - ", "    ")
+    for overlay in document.overlays[:1]:
+        talk.say("", *wrap(f"{clean(overlay.title, 80)}: {clean(overlay.text, 300)}", talk.width))
+        talk.chart([RunCurve(str(n), c.label, c, None) for n, c in enumerate(overlay.curves[:_MOST_CURVES])])
+    if len(document.overlays) > 1:
+        talk.tell(f"One of {len(document.overlays)} charts that it holds.")
+    others = words.Section("WHAT OTHERS WILL SEE IN IT", words.for_others(document, chosen.name == RAW))
+    for section in (*words.sections(document), others):
+        _section(section, talk)
+    talk.say("")
+
+
+def _section(section: words.Section, talk: Talk) -> None:
+    talk.say("", *wrap(section.title, talk.width))
+    for line in section.told:
+        talk.tell(line, "  - ", "    ")
+    talk.say(*(f"  {line}"[: talk.width] for line in table(section.rows, section.right)))
+    for line in section.more:
+        talk.tell(line, "  ")
+
+
+def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
+    """Write it to the first folder that takes it; whether that was done."""
+    for number, folder in enumerate(places()):
+        path = draft.path(chosen, private, folder)
+        files = draft.files(chosen, private, path)
+        try:
+            made = write(files, folder)
+        except WorkshopError as error:
+            talk.tell(f"! {error.message}.", "", "  ")
+            following = places()[number + 1 :]
+            if not following or talk.ask(f"Enter tries {clean(following[0], 200)} · anything else does not"):
+                return False
+        else:
+            _written(draft, made, sum(map(len, files.values())), talk)
+            return True
+    return False
+
+
+def _written(draft: Draft, made: tuple[Path, ...], size: int, talk: Talk) -> None:
+    beside = f", and {words.beside(len(made) - 1)}" if len(made) > 1 else ""
+    talk.say("", f"Written: {clean(made[0], 400)}")
+    talk.tell(f"({words.size(size)}{beside})")
+    # Commands stand on lines of their own, whole, so that they can be copied.
+    here, there = opened_with(made[0], draft.workshop.host.name)
+    talk.say(f"open it:   {clean(here, 400)}", f"fetch it:  {clean(there, 400)}")

@@ -1,0 +1,92 @@
+"""A run in the line-by-line workshop: a line every few blocks, and Ctrl-C stops the run instead of the workshop."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.model.observe import Progress, RunStarted
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean
+from jitter_workshop.plain.views import wrap
+from jitter_workshop.presenter.class_words import disturbed
+from jitter_workshop.report.text.run import remark
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.scale import nice_ns
+
+_LINES = 5
+"""How many lines a run prints, however many blocks it has."""
+
+Write = Callable[[str], object]
+
+
+class PlainObserver:
+    """Prints between blocks (never during one) and waits for nothing."""
+
+    def __init__(self, write: Write, width: int) -> None:
+        self._write = write
+        self._width = width
+
+    def started(self, event: RunStarted) -> None:
+        tids = ", ".join(f"{clean(name, 20)} {tid}" for name, tid in event.tids.items())
+        self._write(f"  thread ids: {tids}"[: self._width].rstrip() + "\n" if tids else "")
+
+    def block_done(self, progress: Progress) -> None:
+        step = max(1, progress.total // _LINES)
+        if progress.done % step and progress.done != progress.total:
+            return
+        wide = len(str(progress.total))
+        p50, p999 = (nice_ns(value_at(progress.curve, p)) for p in (50.0, 99.9))
+        left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
+        text = f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{left}"
+        self._write(f"{text[: self._width].rstrip()}\n")
+
+
+def run_plainly(workshop: Workshop, request: MeasureRequest, write: Write, width: int) -> Run:
+    """Measure on this thread. Ctrl-C cancels the run and keeps its finished blocks; HUP and TERM do so as well and then
+    take their usual course. Raises WorkshopError where there is no run."""
+    token = CancelToken()
+    pending: list[int] = []
+    try:
+        with stopped_by_signals(token, pending):
+            run = workshop.measure(request, PlainObserver(write, width), token, queued(write, width))
+            if said := f"{remark(run)} {disturbed(workshop.class_view, run)}".strip():
+                write("".join(f"{line}\n" for line in wrap(said, width, "  ")))
+            return run
+    finally:
+        for signum in pending:
+            signal.raise_signal(signum)
+
+
+def queued(write: Write, width: int) -> Callable[[str], None]:
+    def say(sentence: str) -> None:
+        for line in wrap(f"{sentence} Ctrl-C stops waiting." if sentence else "The turn has come.", width, "  "):
+            write(line + "\n")
+
+    return say
+
+
+@contextmanager
+def stopped_by_signals(token: CancelToken, pending: list[int]) -> Iterator[None]:
+    """While this is open, signals press the token; those that are meant for the whole program wait in ``pending``."""
+
+    def stop(signum: int, _: FrameType | None) -> None:
+        if signum != signal.SIGINT:
+            pending.append(signum)
+        token.cancel(signal.Signals(signum).name)
+
+    def suspend(_: int, __: FrameType | None) -> None:
+        token.suspend()
+
+    before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, suspend)
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)

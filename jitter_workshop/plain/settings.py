@@ -1,0 +1,306 @@
+"""Settings of the host line by line: what would be written, what was, what stands, and giving it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.placement_plan import same_writes
+from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.text import clean, fell_away, many, tally
+from jitter_workshop.model.walk import PlanView, SettingChange
+from jitter_workshop.plain import views
+from jitter_workshop.plain.class_host import have_turn
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.plan_overview import overview
+from jitter_workshop.presenter.settings_words import (
+    GIVEN_BACK_MEANWHILE,
+    GONE_ALREADY,
+    NO_RIGHTS,
+    apply_command,
+    as_root,
+    counted,
+    for_one_boot,
+)
+from jitter_workshop.report.text import plan as plan_text
+from jitter_workshop.report.text.terminal import Style
+
+_RESTORE = "'jitter-workshop restore' gives it back"
+_REBOOT = "A part of it takes effect with the next boot."
+
+
+# -- as lines ---------------------------------------------------------------------------------------------------------
+
+
+def plan_lines(plan: PlanView, width: int) -> list[str]:
+    """Every write below the reason for it, as ``plan`` shows them; below that, nearest to the question that follows,
+    what it comes to."""
+    lines: list[str] = []
+    for line in plan_text.changes(plan.changes, Style(width)):
+        indent = " " * min(len(line) - len(line.lstrip()), 8)
+        lines += [line] if len(line) <= width else views.wrap(line, width, indent, indent + "  ")
+    for command in dict.fromkeys(change.then for change in plan.changes if change.then):
+        lines += ["", *views.wrap(f"Then, once: {clean(command, 200)}", width)]
+    if lines:
+        lines += ["", *views.wrap(f"{writes(plan)}.", width)]
+        for _, group in groupby(plan.changes, key=lambda change: change.tunable):
+            if said := overview(list(group)):
+                lines += views.wrap(f"{said}.", width, "  ", "    ")
+        lines.append("")
+    return lines + views.wrap(plan.text, width)
+
+
+def writes(plan: PlanView) -> str:
+    """``4 writes to 4 files``."""
+    return f"{many(len(plan.changes), 'write')} to {many(plan.host_files, 'file')} of the host"
+
+
+def given_back_lines(result: RestoreResult, width: int) -> list[str]:
+    """A line of what was given back, and one for whatever was left alone; [] where there was nothing of either."""
+    lines: list[str] = []
+    if result.restored:
+        lines += views.wrap(f"Given back: {counted([one.tunable for one in result.restored])}.", width, "", "  ")
+    for left in result.left_alone:
+        found = f" (it says {clean(left.found, 60) or 'nothing'})" if left.found is not None else ""
+        lines += views.wrap(
+            f"! Left alone: {clean(left.path, 200)}: {clean(left.reason, 400)}{found}.", width, "", "  "
+        )
+    if result.needs_reboot:
+        lines += views.wrap(_REBOOT, width)
+    return lines
+
+
+def compared_lines(changes: Sequence[SettingChange], width: int) -> list[str]:
+    """Each tunable before and after, and whether it is then as it should be."""
+    lines: list[str] = []
+    for one in changes:
+        before, after = clean(one.before, 80), clean(one.after, 80)
+        lines += views.wrap(
+            f"{views.mark(one.settled)} {clean(one.title, 60)}: {before} → {after}", width, "  ", "      "
+        )
+    return lines
+
+
+def named(standing: Iterable[Mapping[str, str]]) -> str:
+    """``governor=performance, thp``."""
+    words = (f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in standing)
+    return ", ".join(clean(word, 80) for word in words)
+
+
+# -- in a chapter -----------------------------------------------------------------------------------------------------
+
+
+def barred(workshop: Workshop, walk: Walk) -> bool:
+    """Whether nothing of the chapter's can be written for want of rights."""
+    return workshop.hands.rights == "none" and not walk.applied and bool(walk.plan().changes)
+
+
+def tell_rights(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    """What Enter will do at ``apply``, before it does."""
+    if barred(workshop, walk):
+        talk.tell(NO_RIGHTS)
+        _hand_over(walk.plan().words or walk.chapter.tunables, talk)
+    elif walk.plan().changes:
+        talk.tell(f"Enter writes this, {as_root(workshop)}.")
+
+
+def unseen(walk: Walk, shown: PlanView | None) -> bool:
+    """Whether going on from ``apply`` would agree to something that was not shown. Of settings what was shown is
+    written and nothing else, so there it is enough that something was. Where no plan can be made there is nothing to
+    agree to."""
+    if walk.rehearsed or walk.chapter.changes == "nothing":
+        return False
+    if walk.chapter.changes == "tunables":
+        return shown is None
+    try:
+        return not same_writes(walk.plan(), shown)
+    except WorkshopError:
+        return False
+
+
+def earned(walk: Walk) -> str:
+    """The chapter's marks, in words."""
+    if walk.rehearsed:
+        return ", on a recording"
+    marks = walk.progress.marks
+    words = []
+    if walk.chapter.tunables:
+        words.append("setting verified" if marks.get("setting") else "setting not verified")
+    if walk.chapter.measurements:
+        words.append("curve measured" if marks.get("curve") else "curve not measured")
+    return f" ({', '.join(words)})" if words else ""
+
+
+def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk, shown: PlanView | None) -> bool:
+    """Make the plan that was shown and say what became of it; whether to go on. Where it cannot be made there is a way
+    out: the plan as a script for somebody who has the rights."""
+    if walk.rehearsed or walk.awaits_reboot:
+        return True
+    if barred(workshop, walk):
+        return True
+    if not have_turn(workshop, talk):
+        return False
+    talk.tell("Applying.")
+    try:
+        view = walk.apply(shown)
+    except WorkshopError as error:
+        talk.refused(error)
+        _hand_over(walk.plan().words or walk.chapter.tunables, talk)
+        return True
+    talk.notices([workshop.hands.notice])
+    talk.tell(view.text)
+    for where, reason in view.refused:
+        talk.tell(f"! Refused: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")
+    if view.applied and not view.needs_reboot:
+        talk.tell("Type undo to give them back earlier.")
+    if walk.awaits_reboot:
+        talk.tell("Leave with q, reboot, and start the workshop again: it goes on here. Enter goes on without that.")
+        return False
+    return True
+
+
+def choose_boots(walk: Walk, talk: Talk, word: str) -> bool:
+    """``every`` or ``once``: for which boots parameters are planned; whether the plan is another one now."""
+    way = walk.boots.way()
+    if way is None or walk.awaits_reboot:
+        talk.tell("There is no choice of boots here.")
+        return False
+    if word == "once" and way.why_not and not way.root_first:
+        talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")
+        return False
+    try:
+        walk.boots.choose(once=word == "once")
+    except WorkshopError as error:
+        talk.refused(error)
+        return False
+    return True
+
+
+def undo_chapter(walk: Walk, talk: Talk) -> None:
+    """Give a chapter's settings back."""
+    if not walk.chapter.tunables:
+        talk.tell("This chapter sets nothing on the host, so there is nothing to give back.")
+        return
+    lines = given_back_lines(walk.undo(), talk.width)
+    talk.say(*lines or views.wrap("Nothing of this chapter's is applied.", talk.width))
+
+
+def _hand_over(words: Sequence[str], talk: Talk) -> None:
+    if for_one_boot(words):
+        talk.tell("Somebody who has the rights does exactly this by:")
+        talk.say(f"    {apply_command(clean(word, 80) for word in words)}")
+        return
+    talk.tell("The plan as a script, for somebody who has the rights:")
+    talk.say(f"    jitter-workshop plan --sh {' '.join(clean(word, 80) for word in words)}")
+
+
+# -- on the path ------------------------------------------------------------------------------------------------------
+
+
+def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
+    """What stands on the host, and what this session had applied; the commands that this offers."""
+    commands: list[str] = []
+    standing, lost = workshop.standing(), workshop.resumable()
+    if standing:
+        commands.append("undo")
+        held = " It is given back when you leave, unless you keep it." if workshop.hands.holding else ""
+        count = tally(workshop.written())
+        talk.tell(f"APPLIED NOW: {count} ({named(standing)}).{held} Type undo to give all of it back.", "", "  ")
+    if lost and not standing and workshop.hands.holding:
+        talk.tell(GIVEN_BACK_MEANWHILE)
+    if lost:
+        commands.append("again")
+        words = ", ".join(clean(word, 80) for word in lost)
+        talk.tell(f"APPLIED BEFORE, and not any more: {words}. Type again to see it as one plan.", "", "  ")
+    return tuple(commands)
+
+
+def undo_everything(workshop: Workshop, talk: Talk) -> None:
+    lines = given_back_lines(workshop.undo_all(), talk.width)
+    talk.say(*lines or views.wrap("Nothing of this host is changed by this tool.", talk.width))
+
+
+def apply_again(workshop: Workshop, talk: Talk) -> None:
+    """What this session had applied, as one plan, and once that is agreed to, on the host."""
+    words = workshop.resumable()
+    if not words:
+        talk.tell("Nothing of this session's is missing on this host.")
+        return
+    plan = workshop.resume_plan()
+    talk.say("", *plan_lines(plan, talk.width), "")
+    if not plan.changes:
+        return
+    if talk.ask("Enter apply · n leave it as it is") != "":
+        talk.tell("Nothing was written.")
+        return
+    try:
+        result = workshop.resume(plan)
+    except WorkshopError as error:
+        talk.refused(error)
+        _hand_over(words, talk)
+        return
+    talk.notices([workshop.hands.notice])
+    made = counted([one.tunable for one in result.applied])
+    fewer = f" {fell_away(result.ended)}" if result.ended else ""
+    talk.tell(f"Applied and read back: {made}.{fewer} They are given back when you leave.")
+    for one in result.refused:
+        where, reason = clean(one.path or one.tunable, 200), clean(one.reason, 400)
+        talk.tell(f"! Refused: {where}: {reason}", "", "  ")
+
+
+# -- on leaving -------------------------------------------------------------------------------------------------------
+
+
+def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
+    """Give back what is held, or keep it where the learner says so; whether anything was held. Without ``ask``, and at
+    the end of the input, it is given back."""
+    hands = workshop.hands
+    held = hands.holding
+    if held and not workshop.standing():
+        # The agent gives a lease back by itself where this process stood still for too long.
+        hands.close()
+        talk.tell(GONE_ALREADY)
+        return held
+    if held and ask and _kept(talk):
+        try:
+            hands.keep()
+        except WorkshopError as error:
+            talk.refused(error)
+    talk.say(*_after(hands.close(), hands.trouble, talk.width))
+    if standing := workshop.standing():
+        talk.tell(f"Still applied: {tally(workshop.written())} ({named(standing)}). {_RESTORE}.", "", "  ")
+    return held
+
+
+def closing_lines(workshop: Workshop, width: int) -> list[str]:
+    """Close the workshop, and say what that gave back; [] where it was told already, or there was nothing."""
+    told = workshop.hands.trouble
+    result = workshop.close()
+    trouble = workshop.hands.trouble
+    return _after(result, "" if trouble == told else trouble, width)
+
+
+def _after(result: RestoreResult, trouble: str, width: int) -> list[str]:
+    lines = given_back_lines(result, width)
+    if trouble:
+        lines += views.wrap(f"! Not all is given back: {trouble}. Run 'jitter-workshop restore'.", width, "", "  ")
+    return lines
+
+
+def _kept(talk: Talk) -> bool:
+    talk.say("")
+    talk.tell("What this workshop applied still stands.")
+    while True:
+        try:
+            answer = talk.ask_anything("Enter gives it back · keep leaves it as it is")
+        except EOFError:
+            talk.say("")
+            return False
+        if answer in ("", "q"):
+            return False
+        if answer == "keep":
+            return True
+        talk.tell(f"'{clean(answer, 20)}' is neither.")

@@ -1,0 +1,93 @@
+"""The two ends of a conversation line by line: what is asked and what is told, no wider than the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.plain import views
+
+_CHART_ROWS = 14
+_PAGE = 78
+"""The widest line of prose: longer ones are tiring to read."""
+
+
+class Leave(Exception):
+    """The learner leaves the workshop."""
+
+
+def _read_line(prompt: str) -> str:
+    """``input`` with its prompt on stdout: on a terminal Python itself would write it to stderr."""
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
+    return input()
+
+
+class Talk:
+    """``read``: prompt → line; raises EOFError at the end. ``width``: columns, the terminal's own where None."""
+
+    def __init__(
+        self,
+        read: Callable[[str], str] | None = None,
+        write: Callable[[str], object] | None = None,
+        width: int | None = None,
+    ) -> None:
+        self._read = read or _read_line
+        self.write = write or sys.stdout.write
+        self._fixed_width = width
+        self._told: set[str] = set()
+        self.class_told: tuple[object, ...] | None = None
+        """What was told last of a class host."""
+
+    @property
+    def width(self) -> int:
+        columns = self._fixed_width or shutil.get_terminal_size().columns
+        return max(20, min(columns - 1, views.WIDEST))
+
+    def ask(self, question: str) -> str:
+        """The answer, without blanks around it. Raises Leave for ``q``, EOFError at the end of the input."""
+        answer = self.ask_anything(question)
+        if answer == "q":
+            raise Leave
+        return answer
+
+    def ask_anything(self, question: str) -> str:
+        """The same where ``q`` is an answer like any other."""
+        *above, last = views.wrap(question, self.width - len(" > ")) or [""]
+        self.say(*above)
+        return self._read(f"{last} > ").strip()
+
+    def tell(self, text: str, indent: str = "", hanging: str | None = None) -> None:
+        self.say(*views.wrap(text, self.width, indent, hanging))
+
+    def say(self, *lines: str) -> None:
+        for line in lines:
+            self.write(line + "\n")
+
+    def page(self, markdown: str) -> None:
+        self.say(*views.prose(markdown, min(self.width, _PAGE)), "")
+
+    def refused(self, error: WorkshopError) -> None:
+        """What was not done and what to do instead."""
+        self.tell(f"! {error.sentence()}.", "", "  ")
+
+    def notices(self, notices: Iterable[str]) -> None:
+        """Each of them once."""
+        for notice in notices:
+            if notice and notice not in self._told:
+                self._told.add(notice)
+                self.tell(f"! {notice}", "", "  ")
+
+    def chart(self, curves: Sequence[RunCurve]) -> None:
+        if not curves:
+            self.tell("There is no curve yet.")
+            return
+        from jitter_workshop.plain.chart import chart_lines
+
+        self.say(*chart_lines(curves, self.width, _CHART_ROWS))
+
+    def table(self, curves: Sequence[RunCurve]) -> None:
+        self.say(*(line[: self.width] for line in views.curve_table(curves)) if curves else ("No numbers yet.",))

@@ -1,0 +1,150 @@
+"""The whole workshop line by line: the same walk as on the screen, for any terminal, a screen reader, a slow line.
+
+Enter always takes the next useful step. This is the path; ``plain_chapter`` is what happens in a chapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.course_summary import all_done_here, sum_up
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.text import clean
+from jitter_workshop.plain import class_host as of_class
+from jitter_workshop.plain import settings, views
+from jitter_workshop.plain.chapter import PlainChapter
+from jitter_workshop.plain.help import path_help, tell_help
+from jitter_workshop.plain.report import tell_report
+from jitter_workshop.plain.status import status_lines
+from jitter_workshop.plain.summary import summary_lines
+from jitter_workshop.plain.talk import Leave, Talk
+
+_MOST_CURVES = 6
+
+
+class PlainWalk:
+    """Drives a workshop with ``read`` (prompt → line; raises EOFError at the end) and ``write``."""
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        read: Callable[[str], str] | None = None,
+        write: Callable[[str], object] | None = None,
+        width: int | None = None,
+    ) -> None:
+        self._workshop = workshop
+        self._talk = Talk(read, write, width)
+        self._summed_up = False
+
+    def run(self, chapter_id: str | None = None) -> int:
+        """Until the learner leaves, by ``q`` or the end of input; always 0. What is held is then given back, unless the
+        learner keeps it."""
+        talk = self._talk
+        ask, step = True, ""
+        try:
+            self._title()
+            # Before the first chapter, too, which --chapter opens without the path.
+            talk.notices(self._workshop.notices)
+            while True:
+                try:
+                    if chapter_id is None:
+                        chapter_id = self._home()
+                    self._in_chapter(chapter_id, step)
+                    chapter_id, step = None, ""
+                except of_class.Jump as jump:
+                    chapter_id, step = jump.chapter, jump.step
+        except Leave:
+            pass
+        except EOFError:
+            ask = False
+        talk.say("")
+        settings.let_go(self._workshop, talk, ask)
+        talk.tell("Everything is kept. The next start goes on here.")
+        return 0
+
+    def _in_chapter(self, chapter_id: str, step: str) -> None:
+        """``step``: where the instructor is, who is followed as far as the learner has come; "" for nowhere."""
+        walk = self._workshop.walk(chapter_id)
+        wanted = next((name for name in walk.chapter.steps if name == step), None)
+        if wanted is not None:
+            try:
+                walk.go(wanted)
+            except WorkshopError as error:
+                self._talk.refused(error)
+        PlainChapter(self._workshop, walk, self._talk).run()
+
+    def _title(self) -> None:
+        host, session = clean(self._workshop.host.name, 40), clean(self._workshop.session.name, 40)
+        recorded = " (a recorded host: to look at)" if self._workshop.recorded else ""
+        self._talk.tell(f"Jitter Workshop · {host}{recorded} · session {session}")
+        self._talk.tell(self._workshop.host_line())
+
+    def _home(self) -> str:
+        """Show the path until a chapter is chosen. Raises Leave where there is nothing more to do."""
+        workshop, talk = self._workshop, self._talk
+        while True:
+            talk.notices(workshop.notices)
+            path = workshop.path()
+            following = workshop.next_chapter()
+            talk.say("", *views.path_lines(path, following.chapter_id if following else None, talk.width), "")
+            commands = settings.tell_standing(workshop, talk)
+            if following is not None:
+                if not following.here and all_done_here(path):
+                    talk.tell("All that this host can do is done. Type summary for the course from first to last.")
+                where = " · on a recording" if following.rehearsed else ""
+                title = clean(following.title, 40)
+                talk.tell(f"NEXT: {title} · {following.next_step} · about {following.minutes} min{where}")
+            else:
+                if not self._summed_up:
+                    self._summed_up = True
+                    self._sum_up()
+                done = all(entry.done for entry in path)
+                talk.tell("Every chapter is done." if done else "Every chapter that this host can do is done.")
+            menu = (
+                "Enter go on" if following else "Enter leave",
+                f"1-{len(path)} chapter",
+                "c chart of all runs",
+                "r report",
+            )
+            of_class.tell(workshop, talk)
+            words = (*menu, "status", "summary", *commands, *of_class.menu(workshop))
+            answer = talk.ask(" · ".join((*words, "? help", "q quit")))
+            if answer == "" and following is None:
+                raise Leave
+            if answer == "" and following is not None:
+                return following.chapter_id
+            chosen = next((entry for entry in path if answer == str(entry.number)), None)
+            if chosen is not None:
+                return chosen.chapter_id
+            try:
+                self._command(answer, len(path))
+            except WorkshopError as error:
+                talk.refused(error)
+
+    def _sum_up(self) -> None:
+        """The course from first to last; by itself once, when nothing is left to do."""
+        self._talk.say(*summary_lines(sum_up(self._workshop), self._talk.width), "")
+
+    def _command(self, answer: str, chapters: int) -> None:
+        if of_class.heard(self._workshop, self._talk, answer):
+            return
+        if answer in ("?", "help"):
+            tell_help(self._talk, (*path_help(chapters), *of_class.words(self._workshop)))
+        elif answer == "c":
+            curves = self._workshop.curves()[-_MOST_CURVES:]
+            self._talk.chart((*self._workshop.published()[:1], *curves))
+        elif answer == "status":
+            lines = status_lines(self._workshop.findings(), self._workshop.path(), self._talk.width)
+            self._talk.say("", *lines)
+        elif answer in ("r", "report"):
+            tell_report(self._workshop, self._talk)
+        elif answer == "summary":
+            self._sum_up()
+        elif answer == "undo":
+            settings.undo_everything(self._workshop, self._talk)
+        elif answer == "again":
+            if not self._workshop.resumable() or of_class.have_turn(self._workshop, self._talk):
+                settings.apply_again(self._workshop, self._talk)
+        else:
+            self._talk.tell(f"'{clean(answer, 20)}' is none of these.")

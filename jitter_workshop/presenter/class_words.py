@@ -1,0 +1,89 @@
+"""A class host on the screen: one line for the turn, one for the instructor, and the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from jitter_workshop.flow.turns.classhost import minutes
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.widgets.keybar import Shown
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.classes.classview import ClassView
+    from jitter_workshop.model.course import Course
+    from jitter_workshop.model.run import Run
+
+MOST_LINES = 2
+NEARLY_OVER_S = 60.0
+"""So much of a turn is left when its line calls attention."""
+
+
+def lines(view: ClassView, course: Course, width: int, palette: Palette) -> Iterable[Text]:
+    """Why one's own turn is over, where that is new; whose turn it is; then where the instructor is."""
+    if view.lost:
+        yield from wrap(Text(clean(view.lost, 300), style=palette.text), width, "○ ", "  ")[:MOST_LINES]
+    yield _cut(turn_line(view, palette), width)
+    if where := view.banner_words(title_of(view, course)):
+        yield _cut(Text.assemble(("◆ ", palette.accent), (where, palette.text)), width)
+
+
+def turn_line(view: ClassView, palette: Palette) -> Text:
+    """``●`` beside a turn of one's own, ``○`` beside another's."""
+    if view.has_turn:
+        nearly = view.left_s is not None and view.left_s < NEARLY_OVER_S
+        colour = palette.bad if nearly else palette.accent
+        return Text.assemble(("● ", colour), (view.brief, f"bold {colour if nearly else palette.text}"))
+    return Text.assemble(("○ ", palette.dim), (clean(view.brief, 300), palette.text if view.waits else palette.dim))
+
+
+def title_of(view: ClassView, course: Course) -> str:
+    """The title of the chapter that the instructor is at, "" for none of this course."""
+    wanted = view.banner.chapter if view.banner is not None else ""
+    return next((clean(chapter.title, 60) for chapter in course.chapters if chapter.id == wanted), "")
+
+
+def keys(view: ClassView) -> Sequence[Shown]:
+    """The keys of a class, for the footer."""
+    turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
+    there = view.banner is not None and bool(view.banner.chapter)
+    return (("app.turn", turn), *((("app.jump", ""),) if there else ()))
+
+
+def disturbed(view: ClassView | None, run: Run) -> str:
+    """That others used the hot CPUs of a class host during a run, where its turn should have kept them away; "" for
+    nothing, and elsewhere, where that is usual."""
+    if view is None or not run.disturbed:
+        return ""
+    named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])
+    return f"This run was disturbed: on its CPUs ran {named}, too."
+
+
+def waiting_lines(view: ClassView, width: int, palette: Palette) -> Iterable[Text]:
+    """The page of who waits: who has the turn, then the queue in order."""
+    yield Text("Waiting for the turn", style=f"bold {palette.text}")
+    yield Text()
+    yield from wrap(Text(clean(view.holder, 400), style=palette.text), width)
+    yield Text()
+    room = max(width - 24, 10)
+    for row in view.queue():
+        colour = f"bold {palette.text}" if row.own else palette.dim
+        sign = "▸" if row.own else " "
+        who = clean(row.who, room)
+        yield Text.assemble(
+            (f"{sign} {row.number:>2}  ", palette.accent), (f"{who:<{room}}  {row.at_most:>16}", colour)
+        )
+    if more := view.unseen():
+        yield Text(f"      {more}", style=palette.dim)
+    yield Text()
+    limit = f"A turn lasts at most {minutes(view.host.described.longest_turn_s)}. " if not view.host.instructor else ""
+    yield from wrap(Text(f"{limit}It begins by itself, also while you read and predict.", style=palette.dim), width)
+
+
+def _cut(line: Text, width: int) -> Text:
+    line.truncate(max(width, 1), overflow="ellipsis")
+    return line

@@ -1,0 +1,126 @@
+"""The hunt in words, for the screen and line by line."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from jitter_workshop.flow.chapters.hunt import LONGEST_S, Finding, Hunt, Suspect
+from jitter_workshop.flow.chapters.hunting import remembered as remembered
+from jitter_workshop.flow.chapters.hunting import tries
+from jitter_workshop.model.text import many
+
+NAME = "jitter-workshop"
+
+FIRST = "First a noise has to be hidden: this run is made beside it."
+
+BOUNDS = (
+    "It takes time on the measured CPU or beside it, a quarter of one CPU and 64 MiB at the most. It changes no "
+    f"setting. It ends when it is named, when you give up or leave this chapter, and by itself after {LONGEST_S // 60} "
+    "minutes. Its threads are called 'thief', whichever it is."
+)
+YOURS = "You may look at everything, measure as often as you like, change settings, and end it with kill: it is yours."
+
+
+def asked(suspects: Sequence[Suspect]) -> str:
+    """What is said before a noise is hidden, above the suspects."""
+    return f"One of these {len(suspects)} begins, and nobody says which:"
+
+
+def begun(hunt: Hunt) -> str:
+    return f"One of {many(len(hunt.suspects), 'noise')} runs now, and is yours to name."
+
+
+def not_beside(hunt: Hunt | None) -> str:
+    """Why nothing is measured beside a noise now, and what there is instead."""
+    if hunt is not None and hunt.state in ("stopped", "over"):
+        return "The noise has ended. r measures what is left; x hides another one."
+    return FIRST
+
+
+NO_CURE = "A cure is tried on a noise that was measured and is not named yet: x hides one, m measures beside it."
+ELSEWHERE = "In another terminal, while this chapter stays open (to leave it ends the noise):"
+
+
+def numbers(rows: int) -> str:
+    """The digits that choose among so many rows."""
+    return f"1–{min(rows, 9)}" if rows > 1 else "1"
+
+
+def own_command() -> str:
+    """How another terminal calls this program: by its name where the shell finds it there, else by its path, as in a
+    virtual environment, which another terminal need not have activated. It asks sudo by itself."""
+    found, prefix = shutil.which(NAME), Path(sys.prefix)
+    if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
+        return NAME
+    beside = prefix / "bin" / NAME
+    return shlex.quote(str(beside)) if beside.is_file() else NAME
+
+
+def cures(other: int | None) -> tuple[tuple[str, str], ...]:
+    """What can be done against a thief, as (command, what it does). ``other``: a CPU that is not measured on."""
+    found = [
+        ("ps -eLo pid,tid,psr,pcpu,comm | grep thief", "its process, its threads, the CPU each ran on last"),
+        ("kill PID", "stop it"),
+    ]
+    if other is not None:
+        found += [
+            (f"taskset -apc {other} PID", f"move it: all its threads to CPU {other}"),
+            (
+                f"{own_command()} apply isolation",
+                "keep it out: the measured CPU for your thread alone (restore ends it)",
+            ),
+        ]
+    return tuple(found)
+
+
+def place(cpu: int | None) -> str:
+    """Where to measure with a cure."""
+    return "Measure where it was: it is stopped, moved or kept out" if cpu is None else f"Step aside, to CPU {cpu}"
+
+
+def unanswered(hunt: Hunt | None) -> bool:
+    """Is there something to name?"""
+    return hunt is not None and hunt.state != "answered"
+
+
+def standing(hunt: Hunt | None) -> str:
+    """What of a hunt its learner should know now; "" for nothing."""
+    if hunt is None or hunt.state == "answered":
+        return ""
+    if hunt.state == "stopped":
+        return "The hidden noise was ended, so the time is yours again. Which one was it?"
+    if hunt.state == "over":
+        return "The hidden noise is over, its time is up. It can still be named."
+    wrong = f" {many(hunt.wrong_answers, 'wrong answer')} so far." if hunt.wrong_answers else ""
+    return f"A hidden noise runs.{wrong}"
+
+
+def ended(hunt: Hunt | None, measured: bool) -> str:
+    """What is said once when the noise is found to have ended."""
+    return f"{standing(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
+
+
+LEFT = "The hidden noise ended with this chapter. Nobody named it."
+FIRST_QUIET = "First measure while all is quiet: that is what the noise is compared with."
+
+
+def verdict(finding: Finding, hunt: Hunt) -> str:
+    """An answer's worth in a line."""
+    if finding.right:
+        done = hunt.outcome
+        also = "" if done is None else " and stopped" if done.stopped else " and kept away" if done.cured else ""
+        return f"✓ Caught{also}: {finding.title}, at {tries(hunt.wrong_answers)}."
+    if hunt.state == "answered":
+        return f"It was: {finding.title}."
+    return f"✗ Not: {finding.title}."
+
+
+def reasons(finding: Finding, hunt: Hunt) -> tuple[tuple[str, str], ...]:
+    """What is said below the verdict, each with its heading."""
+    if hunt.state != "answered":
+        return (("", finding.sentences[0]),)
+    return tuple(zip(("What it does", "How it is found", "What helps"), finding.sentences, strict=True))

@@ -1,0 +1,106 @@
+"""What the course's summary says, in words and rows: for the screen and for the plain walk alike. Needs no Textual."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters.course_summary import MEASURES, Bought, CourseSummary
+from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAWN
+from jitter_workshop.flow.chapters.course_summary import drawn as drawn
+from jitter_workshop.flow.host_ops.findings import Finding
+from jitter_workshop.model.text import clean, tally
+from jitter_workshop.presenter.hunt_words import remembered
+from jitter_workshop.report.text.status import value_in_words
+from jitter_workshop.stats.scale import nice_ns, times
+
+NOTE = (
+    "Single runs are described here, not judged: the same thing measured twice also differs, and a chapter's run "
+    "differs from the one before by more than its settings."
+)
+NO_STEPS = "Nothing is measured yet: each chapter that measures adds its curve here."
+
+HEAD = ("", *MEASURES)
+
+
+def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
+    """A step's rows: its values, and how many times those of the one before and of the first they are. What is said of
+    both is said once, of the first."""
+    rows = [(f"{number} {clean(step.chapter, 60)}", *(nice_ns(value) for value in step.values))]
+    for name, ratios in (("before", step.to_before), ("first", step.to_first)):
+        same = name == "before" and step.to_before == step.to_first
+        if not same and any(ratio is not None for ratio in ratios):
+            rows.append((f"  ÷ the {'one before' if name == 'before' else name}", *map(times, ratios)))
+    return rows
+
+
+def not_finished(summary: CourseSummary) -> list[str]:
+    """Chapters that were measured before their step only, or ()."""
+    titles = ", ".join(clean(title, 60) for title in summary.half)
+    return [f"Not finished, measured before the step only, so without a curve: {titles}."] if titles else []
+
+
+def about(step: Bought) -> str:
+    """How a step's run was made, in a line."""
+    run = step.run
+    parts = [f"'{clean(step.shown.label, 40)}'", clean(run.workload, 20)]
+    parts += ["the scheduler was free"] if run.placement.mode == "none" else ["pinned"]
+    parts += [f"{clean(run.noise, 20)} awake"] if run.noise else []
+    parts += [clean(run.sched, 20)] if run.sched != "other" else []
+    parts += ["set then: " + ", ".join(clean(one, 60) for one in step.applied)] if step.applied else []
+    parts += ["others used these CPUs meanwhile"] if run.disturbed else []
+    text = " · ".join(parts)
+    if step.unlike:
+        # The first difference tells it; the others (payload, pacing) mostly follow from it.
+        text += f". Not comparable with the first: {clean(step.unlike[0], 120)}"
+    return text + "."
+
+
+def standing(summary: CourseSummary) -> list[str]:
+    """What stands on the host now."""
+    if summary.recorded:
+        return ["This is a recorded host: nothing is set on it."]
+    if not summary.standing:
+        return ["Nothing that this tool has set."]
+    return [f"Applied now: {tally(summary.written)}.", *(clean(one, 100) for one in summary.standing)]
+
+
+def open_chapters(summary: CourseSummary) -> list[str]:
+    """Chapters that are not done: a line for each that was begun, one for the others here, one for those that are
+    taught on a recording and one for the rest."""
+    every = (*summary.open_here, *summary.open_elsewhere)
+    lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
+    for name, entries in (
+        ("Not begun", summary.open_here),
+        ("On a recording, not begun", [e for e in summary.open_elsewhere if e.rehearsed]),
+        ("Not on this host as it is", [e for e in summary.open_elsewhere if not e.rehearsed]),
+    ):
+        titles = [clean(e.title, 60) for e in entries if not e.started]
+        lines += [f"{name}: {', '.join(titles)}"] if titles else []
+    return lines or [f"All {summary.chapters} chapters are done."]
+
+
+def open_check(finding: Finding) -> str:
+    """A check that could be better, and which chapter treats it."""
+    told = value_in_words(finding.check)
+    between = "" if not told else " " if told.startswith("→") else ": "
+    where = f"chapter '{clean(finding.chapter, 60)}'" if finding.chapter_id else "no chapter"
+    drifted = " · drifted" if finding.check.drifted is not None else ""
+    return f"{clean(finding.check.id, 30)}{between}{clean(told, 120)}{drifted} · {where}"
+
+
+def open_checks(summary: CourseSummary) -> list[str]:
+    """All of them; why not, where the host could not be read."""
+    if summary.unread:
+        return [f"The host could not be read: {clean(summary.unread, 300)}."]
+    return [open_check(f) for f in summary.improvable] or ["No check of this host could be better."]
+
+
+def predictions(summary: CourseSummary) -> list[str]:
+    """How the guesses, and the hunts, came out."""
+    lines = []
+    for name, titles in (("Near", summary.near), ("Not near", summary.far)):
+        told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""
+        lines.append(f"{name}: {len(titles)}{told}")
+    if summary.unjudged:
+        lines.append(f"Without a guess, or not yet known: {summary.unjudged}")
+    if hunted := remembered(summary.hunts):
+        lines.append(f"The hunt: {hunted}")
+    return lines

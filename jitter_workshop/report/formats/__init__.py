@@ -1,0 +1,1 @@
+"""Write runs and status in the formats of other tools."""

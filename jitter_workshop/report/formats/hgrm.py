@@ -1,0 +1,148 @@
+"""Percentile distributions (``.hgrm``) as ``outputPercentileDistribution`` of HdrHistogram prints them, for plotters.
+
+A file holds one distribution: the main histogram of one run, values in ns. The rows are those that the library itself
+would print (five steps to each half of what is left to 100 %), and one more for each percentile of a report. Mean and
+Max of the footer are the exact ones that the benchmark kept; a histogram knows them to three digits only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import decimal
+import itertools
+import math
+import operator
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run
+from jitter_workshop.report.formats.common import Files, as_shown, beside, beyond_range, described, run_names
+from jitter_workshop.session import hlog
+from jitter_workshop.session.opened import MERGED_FILE, OpenSession
+from jitter_workshop.stats.encoded import Budget, counts
+from jitter_workshop.stats.geometry import Bin, Geometry
+from jitter_workshop.stats.histogram import geometry, non_zero, samples_needed
+
+ENDING = ".hgrm"
+TICKS = 5
+"""Rows to each half of the distance to 100 %, as HdrHistogram's tools have them."""
+
+
+def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
+    """One file for one run, called ``name``; for several a file each, called after it and after the run. Raises
+    UsageError where several runs are to go to standard output, SessionError where no run has a histogram to write."""
+    if len(runs) > 1 and not name:
+        raise UsageError("an .hgrm file holds one run", "choose it with --run, or write files with -o")
+    runs = as_shown(document, runs)
+    names = run_names(runs)
+    found: Files = {}
+    for run in runs:
+        if run.main_histogram not in run.histograms:
+            session.notices.append(f"run {run.id} has no histogram and is left out")
+            continue
+        try:
+            space, bins = _read(session, run)
+        except SessionError as error:
+            session.notices.append(f"run {run.id} is left out: {error.sentence()}")
+            continue
+        own = name if len(runs) == 1 else beside(name, names[run.id], ENDING)
+        found[own] = distribution(run, space, bins)
+    if not found:
+        raise SessionError("none of these runs has a histogram that can be read", "measure again")
+    return found
+
+
+def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
+    """A run's main histogram. Raises SessionError where there is none that can be read."""
+    # Without the library's own histogram, in half of the time: a session may have hundreds of runs.
+    whole = session.blocks_file(run.id).with_name(MERGED_FILE)
+    with contextlib.suppress(OSError, ValueError):
+        for interval in hlog.read(whole, run.main_histogram):
+            space, counted = counts(interval.encoded, Budget(len(interval.encoded) * 1_000))
+            return space, space.bins(counted.items())
+    histogram = session.histogram(run.id, run.main_histogram)
+    return geometry(histogram), non_zero(histogram)
+
+
+def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
+    """The file's content: what it is, the rows, the footer. Without a sample it has no rows."""
+    name = run.main_histogram
+    lines = ["#[values in ns]", f"#[jitter-workshop {described(run)}: {name}]"]
+    if more := beyond_range(run, name):
+        lines.append(f"#[{more}]")
+    lines += [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
+    digits, count = space.digits, sum(b.samples for b in bins)
+    for value, level, total in rows(bins, _known(count)):
+        last = "" if level == 100.0 else f" {_fixed(1 / (1 - level / 100), 2):>14}"
+        lines.append(f"{value:12.{digits}f} {_fixed(level / 100, 12)} {total:10d}{last}")
+    mean, deviation, longest = _footer(run.histograms[name], bins)
+    half = space.sub_bucket_half_count
+    lines += [
+        f"#[Mean    = {mean:12.{digits}f}, StdDeviation   = {deviation:12.{digits}f}]",
+        f"#[Max     = {longest:12.{digits}f}, Total count    = {count:12d}]",
+        f"#[Buckets = {space.counts_len // half - 1:12d}, SubBuckets     = {2 * half:12d}]",
+    ]
+    return "".join(f"{line}\n" for line in lines).encode("ascii")
+
+
+def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) -> Iterator[tuple[int, float, int]]:
+    """(value, percentile, samples up to it) as HdrHistogram's PercentileIterator steps through a histogram: a level is
+    reported at the first counter that reaches it, one counter serves many levels, and the last row is at 100 %.
+
+    ``also``: percentiles (0..100, ascending) that have a row although no step leads there."""
+    count = sum(b.samples for b in bins)
+    if not count:
+        return
+    reached = list(itertools.accumulate(b.samples for b in bins))
+    more = deque(also)
+    at, level = 0, 0.0
+
+    def row(wanted: float) -> tuple[int, float, int]:
+        nonlocal at
+        while 100.0 * reached[at] / count < wanted:
+            at += 1
+        return bins[at].high, wanted, reached[at]
+
+    while level < 100.0:
+        while more and more[0] < level:
+            yield row(more.popleft())
+        if more and more[0] == level:
+            more.popleft()
+        yield row(level)
+        if reached[at] == count:
+            break
+        # The library's own arithmetic, so that every digit of it is the library's.
+        halves = int(math.log(100.0 / (100.0 - level)) / math.log(2)) + 1
+        before, level = level, level + 100.0 / (ticks * 2**halves)
+        if level == before:
+            # Of more samples than a float tells apart, no further level is another one.
+            break
+    yield from (row(one) for one in more)
+    yield bins[-1].high, 100.0, count
+
+
+def _known(count: int) -> list[float]:
+    """The percentiles of every report that so many samples can tell."""
+    return [float(p) for p in PERCENTILES if count >= samples_needed(p)]
+
+
+def _fixed(value: float, places: int) -> str:
+    """Decimals as Java prints them: what lies in the middle goes up."""
+    return f"{decimal.Decimal(repr(value)).quantize(decimal.Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP):f}"
+
+
+def _footer(summary: HistogramSummary, bins: Sequence[Bin]) -> tuple[float, float, int]:
+    """Mean, standard deviation (of the counters' middles, around their own mean), maximum; 0 where there is nothing."""
+    count = sum(b.samples for b in bins)
+    if not count:
+        return 0.0, 0.0, 0
+    middles = [(low + high + 1) // 2 for low, high, _ in bins]
+    samples = [b.samples for b in bins]
+    mean = sum(map(operator.mul, middles, samples)) / count
+    deviation = math.sqrt(
+        sum((middle - mean) ** 2 * many for middle, many in zip(middles, samples, strict=True)) / count
+    )
+    exact = mean if summary.mean is None else summary.mean
+    return exact, deviation, bins[-1].high if summary.max is None else summary.max

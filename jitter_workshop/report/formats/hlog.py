@@ -1,0 +1,77 @@
+"""Histogram logs (``.hlog``, format 1.3 with V2 histograms) for HdrHistogram's own tools: every block, values in ns.
+
+One run: all its histograms, each with its name as tag. Several runs: the main histogram of each, with the run's name as
+tag; comments at the top say which run that is. Lines are those that were stored when the run was made. Every line has a
+tag, so ``HistogramLogProcessor`` wants ``-tag`` (it lists them with ``-listtags``).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import Run
+from jitter_workshop.report.formats.common import Files, as_shown, beyond_range, described, plain_line, run_names
+from jitter_workshop.session import hlog
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.stats.encoded import unwrap
+
+
+def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
+    """One file, whatever the number of runs. Raises SessionError where no run has a log that can be read."""
+    runs = as_shown(document, runs)
+    alone, names = len(runs) == 1, run_names(runs)
+    logs: list[tuple[Run, list[hlog.Interval]]] = []
+    for run in runs:
+        try:
+            logs.append((run, _intervals(session, run, "" if alone else names[run.id])))
+        except SessionError as error:
+            session.notices.append(f"run {run.id} is left out: {error.sentence()}")
+    if not logs:
+        raise SessionError("none of these runs has a log of histograms that can be read", "measure again")
+    # The library's reader stops at the first line beyond the range that it was asked for: time must not step back.
+    logs.sort(key=lambda log: log[1][0].start_s)
+    file = io.BytesIO()
+    everything = [interval for _, intervals in logs for interval in intervals]
+    hlog.write(file, everything, logs[0][1][0].start_s, _comments(document, [run for run, _ in logs], names))
+    return {name: file.getvalue()}
+
+
+def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
+    """The lines of a run: all under their own tags, or with ``tag`` only those of the main histogram, under that."""
+    try:
+        # Unpacking checks each histogram against its own checksum.
+        found = [
+            interval
+            for interval in hlog.read(session.blocks_file(run.id), run.main_histogram if tag else None)
+            if unwrap(interval.encoded)
+        ]
+    except FileNotFoundError as error:
+        raise SessionError("its histograms are missing") from error
+    except OSError as error:
+        raise SessionError(f"its histograms cannot be read: {(error.strerror or 'unreadable').lower()}") from error
+    except ValueError as error:
+        raise SessionError(f"its histograms are damaged ({plain_line(str(error), 120)})") from error
+    if not found:
+        raise SessionError("it has no block with histograms")
+    if not tag:
+        return found
+    return [hlog.Interval(tag, one.start_s, one.length_s, one.max_ns, one.encoded) for one in found]
+
+
+def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:
+    """What the file is, and each run in a line. The importer knows by the words ``jitter-workshop run`` that tags are
+    the names of histograms."""
+    # The unit comes first, because the first one that a file states counts, and labels may state anything.
+    units = "values in ns, Interval_Max in ms; HistogramLogProcessor wants -tag"
+    if len(runs) == 1:
+        said = [units, f"jitter-workshop {described(runs[0])}"]
+        more = [(name, beyond_range(runs[0], name)) for name in runs[0].histograms]
+    else:
+        session = plain_line(document.session_name or document.session_id, 60)
+        said = [units, f"jitter-workshop session {session}: {len(runs)} runs"]
+        said += [f"Tag={names[run.id]}: {described(run)}: {run.main_histogram}" for run in runs]
+        more = [(names[run.id], beyond_range(run, run.main_histogram)) for run in runs]
+    return said + [f"{plain_line(tag, 64)}: {text}" for tag, text in more if text]

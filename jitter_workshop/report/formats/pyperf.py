@@ -1,0 +1,247 @@
+"""pyperf's JSON (format 1.0), for ``pyperf show``, ``stats`` and ``compare_to``; written without pyperf.
+
+Two kinds of benchmarks, all in seconds:
+
+- of runs: p50, p99 and p99.9 of the main histogram, a value a *block*. Runs of the same label that were measured alike
+  are the runs of one benchmark. Blocks of a run are not independent of each other: what ``compare_to`` calls
+  significant says nothing about a change.
+- of proofs: p50, p99, p99.9 and the time stolen per second of each side, a value a *round*. Beside the file two more
+  for each proof, in which both sides' benchmarks have the same names, so that ``compare_to`` sets them against each
+  other. It takes rounds for unpaired and each line for itself; the verdict is the proof's own.
+
+With ``compare_to`` two files are set against each other by the names of their benchmarks: these carry a label only
+where a file holds runs of several.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import Block, HistogramSummary, Run
+from jitter_workshop.model.spec import PACED
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.formats.common import Files, as_shown, beside, plain_name
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.stats.comparison import differences
+
+VERSION = "1.0"
+ENDING = ".pyperf.json"
+BLOCKS = "blocks of a run, which depend on each other: no test of significance means anything here"
+ROUNDS = "rounds of a proof, a fresh run each; its own verdict pairs them and allows for all lines"
+
+Values = tuple[float, ...]
+
+
+def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
+    """The suite, and with a ``name`` the two sides of each proof beside it. Raises SessionError where nothing would be
+    in it: pyperf opens no empty suite."""
+    runs = as_shown(document, runs)
+    by_id = {run.id: run for run in runs}
+    whole = [proof for proof in document.proofs if _is_whole(proof, by_id)]
+    told = {ident for proof in whole for one in proof.rounds for ident in (one.without, one.with_it)}
+    benchmarks = _of_runs(document, [run for run in runs if run.id not in told])
+    sides: list[tuple[str, list[dict[str, Any]]]] = []
+    for proof, (subject, file) in zip(whole, _subjects(whole), strict=True):
+        measured = list(_measured(proof, by_id))
+        for side in ("without", "with"):
+            own = [_of_proof(document, proof, side, measure, by_id, values[side]) for measure, values in measured]
+            benchmarks += [_named(one, f"{subject} {side}: {one['metadata']['name']}") for one in own]
+            if own:
+                sides.append((f"{file}-{side}", own))
+    if not benchmarks:
+        raise SessionError("no block of these runs has a percentile above 0 ns", "measure for longer")
+    found = {name: _suite(document, benchmarks)}
+    if name:
+        ending = ENDING if name.endswith(ENDING) else ".json"
+        found |= {beside(name, side, ending): _suite(document, own) for side, own in sides}
+    return found
+
+
+def _suite(document: ReportDocument, benchmarks: Sequence[dict[str, Any]]) -> bytes:
+    common = _metadata(
+        {
+            "unit": "second",
+            "tool": f"jitter-workshop {document.tool_version}",
+            "session": document.session_name or document.session_id,
+            "exported": document.made_at,
+            "recorded_host": document.recorded,
+        }
+    )
+    value = {"version": VERSION, "metadata": common, "benchmarks": _apart(benchmarks)}
+    return (json.dumps(value, ensure_ascii=True, indent=1) + "\n").encode("ascii")
+
+
+def _apart(benchmarks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """No two under one name, whatever labels say: pyperf opens no file in which there are."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in benchmarks:
+        name, number = one["metadata"]["name"], 1
+        while name in found:
+            number += 1
+            name = f"{one['metadata']['name']} ({number})"
+        found[name] = _named(one, name)
+    return list(found.values())
+
+
+def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, Any]]:
+    groups = _groups(runs)
+    found: list[dict[str, Any]] = []
+    for label, members in groups.items():
+        of = members[0].main_histogram
+        for percentile, field in (("50", "p50"), ("99", "p99"), ("99.9", "p999")):
+            parts = []
+            for run in members:
+                values = _seconds(run.blocks, field)
+                if values:
+                    left = len(run.blocks) - len(values)
+                    more = {"blocks_left_out": left} if left else {}
+                    parts.append({"metadata": _of_run(document, run) | more, "values": list(values)})
+            if parts:
+                alone = len(groups) == 1
+                title = f"{of} p{percentile}" if alone else f"{label}: {of} p{percentile}"
+                metadata = {"name": title, "histogram": of, "percentile": percentile, "values_are": BLOCKS}
+                found.append({"metadata": _metadata(metadata), "runs": parts})
+    return found
+
+
+def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs by label, where they were measured alike; others of that label, and those without one, by label and id."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        label = _title(run.label)
+        fits = bool(label) and all(
+            not differences(one, run) and one.placement.mode == run.placement.mode for one in found.get(label, ())[:1]
+        )
+        found.setdefault(label if fits else f"{label} {run.id}".strip(), []).append(run)
+    return found
+
+
+def _seconds(blocks: Sequence[Block], field: str) -> Values:
+    """A percentile of each block; a block with too few samples for it has none, and pyperf knows no 0."""
+    return tuple(value / 1e9 for block in blocks if (value := getattr(block, field) or 0) > 0)
+
+
+def _is_whole(proof: Proof, runs: Mapping[str, Run]) -> bool:
+    return bool(proof.rounds) and all(one.without in runs and one.with_it in runs for one in proof.rounds)
+
+
+def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
+    """What each proof is about, and that as a part of a file's name; with its id where two are called alike."""
+    titles = [(_title(proof.subject), plain_name(proof.subject)) for proof in proofs]
+    files = [file.lower() for _, file in titles]
+    return [
+        (title, file) if file and files.count(file.lower()) == 1 else (f"{title} {p.id}", f"{file}-{p.id}".lstrip("-"))
+        for (title, file), p in zip(titles, proofs, strict=True)
+    ]
+
+
+def _measured(proof: Proof, runs: Mapping[str, Run]) -> Iterator[tuple[str, dict[str, Values]]]:
+    """Each measure that every run of a proof has above 0, in seconds (stolen: seconds in each second), by side: what is
+    left out of one side alone would make it look better or worse."""
+    for measure in ("p50", "p99", "p99.9", "stolen"):
+        without = [_of_side(runs[one.without], measure) for one in proof.rounds]
+        with_it = [_of_side(runs[one.with_it], measure) for one in proof.rounds]
+        if all(value > 0 for value in (*without, *with_it)):
+            yield measure, {"without": tuple(without), "with": tuple(with_it)}
+
+
+def _of_side(run: Run, measure: str) -> float:
+    """In seconds; 0 where there is none."""
+    if measure == "stolen":
+        return run.stalls.stolen_ns_per_second / 1e9
+    summary: HistogramSummary | None = run.histograms.get(run.main_histogram)
+    value = summary.percentiles.get(measure.removeprefix("p")) if summary else None
+    return 0.0 if value is None else value / 1e9
+
+
+def _of_proof(
+    document: ReportDocument, proof: Proof, side: str, measure: str, runs: Mapping[str, Run], values: Values
+) -> dict[str, Any]:
+    ids = [one.without if side == "without" else one.with_it for one in proof.rounds]
+    named = "stolen a second" if measure == "stolen" else f"{runs[ids[0]].main_histogram} {measure}"
+    about = {
+        "name": named,
+        "proof": proof.id,
+        "subject": proof.subject,
+        "side": side,
+        "orders": " ".join(one.order for one in proof.rounds),
+        "values_are": ROUNDS,
+    }
+    parts = [
+        {"metadata": _of_run(document, runs[ident]), "values": [value]}
+        for ident, value in zip(ids, values, strict=True)
+    ]
+    return {"metadata": _metadata(about), "runs": parts}
+
+
+def _named(benchmark: dict[str, Any], name: str) -> dict[str, Any]:
+    return {**benchmark, "metadata": {**benchmark["metadata"], "name": name}}
+
+
+def _of_run(document: ReportDocument, run: Run) -> dict[str, Any]:
+    """What pyperf shows of a run; ``date`` and ``duration`` are its own names."""
+    host = run.host
+    cpus = host.get("cpus_online")
+    return _metadata(
+        {
+            "date": _date(run.started_at),
+            "duration": run.duration_s if run.duration_s >= 0 else None,
+            "hostname": "" if document.private else host.get("name"),
+            "kernel": host.get("kernel"),
+            "architecture": host.get("architecture"),
+            "cpu_model_name": host.get("cpu_model"),
+            "hypervisor": host.get("hypervisor"),
+            "cpu_count": len(cpus) if isinstance(cpus, list | tuple) else None,
+            "run": run.id,
+            "label": run.label,
+            "workload": run.workload,
+            "pacing": run.pacing if run.workload == "ring" else "",
+            "interval_ns": run.interval_ns if run.workload in PACED else None,
+            "duty_percent": run.duty,
+            "preset": run.preset,
+            "scheduler": run.sched,
+            "placement": run.placement.mode,
+            "clock": run.clock.source,
+            "clock_resolution_ns": run.clock.resolution_ns,
+            "core_hz": run.core_hz,
+            "steal_ns": run.steal_ns,
+            "applied": " ".join(f"{one.get('id')}={one.get('value')}" for one in run.applied),
+            "noise": run.noise,
+            "proof": run.proof,
+            "disturbed": "yes" if run.disturbed else "",
+            "incomplete": "" if run.complete else "yes",
+        }
+    )
+
+
+def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What pyperf takes for metadata: numbers, and lines of text that are not empty."""
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        if isinstance(value, str):
+            value = clean(value, 200)
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
+            continue
+        if isinstance(value, str) or math.isfinite(value):
+            found[key] = value
+    return found
+
+
+def _date(text: str) -> str:
+    """As pyperf reads a date, in UTC; "" for what is none."""
+    try:
+        return f"{datetime.datetime.fromisoformat(text).astimezone(datetime.UTC):%Y-%m-%d %H:%M:%S.%f}"
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _title(text: str) -> str:
+    """A part of a benchmark's name, which pyperf's ``-b`` takes in a list with commas."""
+    return clean(text.replace(",", " "), 60)

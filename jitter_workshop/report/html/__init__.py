@@ -1,0 +1,1 @@
+"""Write a report as one web page that loads and runs nothing."""

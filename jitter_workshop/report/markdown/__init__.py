@@ -1,0 +1,1 @@
+"""Write a report as Markdown with its charts beside it."""

@@ -1,0 +1,1 @@
+"""Draw the chart as SVG and PNG."""

@@ -1,0 +1,71 @@
+"""Words in letters of many lines, for a projector: the pictures' own font, drawn into quarters of cells."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from PIL import Image, ImageDraw
+
+from jitter_workshop.report.pictures.png import font
+
+LEAST_ROWS = 4
+"""Letters of fewer lines cannot be read."""
+_QUARTERS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
+"""By the quarters that are filled: upper left 1, upper right 2, lower left 4, lower right 8."""
+_FINE = 8
+"""Each quarter is judged by so many points of its height."""
+_FILLED = 128
+"""Of 255: from this share on a quarter is filled."""
+_STEM = 0.09
+"""A stroke of this font, in heights of a letter; drawn thinner than a quarter is high it would fall through."""
+
+
+@lru_cache(maxsize=32)
+def big(text: str, width: int, rows: int) -> tuple[str, ...]:
+    """``text`` on one line of letters, or on two, at most ``width`` cells wide and ``rows`` lines high in all; a single
+    plain line where there is no room for letters that can be read. ``text``: clean already."""
+    if not text.strip() or width < 8:
+        return ()
+    for height in range(rows, LEAST_ROWS - 1, -1):
+        if _cells(text, height) <= width:
+            return _drawn(text, height)
+    for height in range(rows // 2, LEAST_ROWS - 1, -1):
+        for first, second in _halves(text):
+            if max(_cells(first, height), _cells(second, height)) <= width:
+                return (*_drawn(first, height), *_drawn(second, height))
+    return (text if len(text) <= width else text[: width - 1] + "…",)
+
+
+def _halves(text: str) -> list[tuple[str, str]]:
+    """A text broken between two words, the most even way first."""
+    words = text.split()
+    broken = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
+    return sorted(broken, key=lambda two: abs(len(two[0]) - len(two[1])))
+
+
+def _cells(text: str, rows: int) -> int:
+    # A cell is twice as high as wide.
+    return int(-(-font(2 * rows * _FINE).getlength(text) // _FINE)) + 1
+
+
+def _drawn(text: str, rows: int) -> tuple[str, ...]:
+    """Letters in ``rows`` lines, from the top of the tallest to the bottom of the lowest."""
+    face = font(2 * rows * _FINE)
+    ascent, descent = face.getmetrics()
+    fine = Image.new("L", (_cells(text, rows) * _FINE, ascent + descent))
+    bolder = max(round((1.25 * _FINE - _STEM * 2 * rows * _FINE) / 2), 0)
+    ImageDraw.Draw(fine).text((bolder, 0), text, 255, face, stroke_width=bolder)
+    # All letters of the alphabet need as much: two lines of the same size stand alike.
+    top, bottom = face.getbbox("Hgjl|")[1], face.getbbox("Hgjl|")[3]
+    fine = fine.crop((0, round(top), fine.width, round(bottom)))
+    sheet = fine.resize((2 * (fine.width // _FINE), 2 * rows), Image.Resampling.BOX)
+    filled = [point >= _FILLED for point in sheet.tobytes()]
+    found = []
+    for y in range(0, sheet.height, 2):
+        upper, lower = y * sheet.width, (y + 1) * sheet.width
+        line = ""
+        for x in range(0, sheet.width, 2):
+            quarters = (filled[upper + x], filled[upper + x + 1], filled[lower + x], filled[lower + x + 1])
+            line += _QUARTERS[sum(1 << place for place, full in enumerate(quarters) if full)]
+        found.append(line.rstrip())
+    return tuple(found)

@@ -1,0 +1,184 @@
+"""The chart as PNG, for where SVG cannot be shown: the same drawing, twice as fine as its pixels are counted.
+
+Lines are drawn larger and averaged down, band by band, so that a long legend costs no memory. Letters are those of the
+font in the assets: a bare server has none, and the picture is the same on every host. A character that the font lacks
+is a box.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+
+from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.report.pictures import drawing
+from jitter_workshop.report.pictures.drawing import (
+    PALETTES,
+    WIDTH,
+    Mark,
+    Palette,
+    Picture,
+    Rule,
+    Shape,
+    Stroke,
+    Theme,
+    Words,
+)
+from jitter_workshop.stats.view import Point, View
+
+FINE = 2
+"""Pixels of the file to one of the drawing's, each way."""
+
+_OVER = 4
+"""Points to a pixel of the file, each way, before they are averaged: 17 shades of an edge."""
+_SCALE = FINE * _OVER
+_BAND = 96
+_REACH = 8
+"""No stroke or mark reaches further from its points."""
+_DPI = 96 * FINE
+_BOLD = 0.6
+"""The font has one weight; a title is drawn so many pixels thicker."""
+_ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
+
+
+def render_png(
+    curves: Sequence[PercentileCurve], title: str = "", view: View | None = None, *, theme: Theme = "light"
+) -> bytes:
+    """The same as ``svg.render_svg`` as the bytes of a PNG file; it cannot follow its reader, so ``theme`` is chosen
+    here."""
+    drawn = drawing.picture(curves, title, view)
+    palette = PALETTES[theme]
+    sheet = Image.new("RGB", (WIDTH * FINE, drawn.height * FINE), palette.paper)
+    lines = [shape for shape in drawn.shapes if not isinstance(shape, Words)]
+    for top in range(0, drawn.height, _BAND):
+        sheet.paste(_band(lines, top, min(_BAND, drawn.height - top), palette), (0, top * FINE))
+    for shape in drawn.shapes:
+        if isinstance(shape, Words):
+            _write(sheet, shape, palette)
+    return _encoded(sheet, drawn)
+
+
+def _encoded(sheet: Image.Image, drawn: Picture) -> bytes:
+    about = PngImagePlugin.PngInfo()
+    about.add_itxt("Title", drawn.title)
+    about.add_itxt("Description", drawn.description)
+    file = io.BytesIO()
+    sheet.save(file, "PNG", optimize=True, dpi=(_DPI, _DPI), pnginfo=about)
+    return file.getvalue()
+
+
+def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> Image.Image:
+    """What of the lines lies between ``top`` and ``top + height``."""
+    large = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), palette.paper)
+    pen = ImageDraw.Draw(large)
+    for shape in shapes:
+        low, high = _extent(shape)
+        if high + _REACH < top or low - _REACH > top + height:
+            continue
+        if isinstance(shape, Rule):
+            _rule(pen, shape, top, palette)
+        elif isinstance(shape, Stroke):
+            _stroke(pen, shape, top, palette)
+        elif isinstance(shape, Mark):
+            _mark(pen, shape, top, palette)
+    return large.reduce(_OVER)
+
+
+def _extent(shape: Shape) -> tuple[float, float]:
+    """From which y to which."""
+    if isinstance(shape, Rule):
+        return min(shape.y1, shape.y2), max(shape.y1, shape.y2)
+    if isinstance(shape, Stroke):
+        ys = [y for _, y in shape.points]
+        return min(ys), max(ys)
+    return shape.y, shape.y
+
+
+def _rule(pen: ImageDraw.ImageDraw, rule: Rule, top: int, palette: Palette) -> None:
+    """On whole pixels of the file, so that it is as sharp as can be."""
+    x1, y1, x2, y2 = (
+        round(v * FINE) * _OVER for v in (rule.x1 - 0.5, rule.y1 - top - 0.5, rule.x2 + 0.5, rule.y2 - top + 0.5)
+    )
+    pen.rectangle((x1, y1, x2 - 1, y2 - 1), palette.dim if rule.axis else palette.grid)
+
+
+def _stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, top: int, palette: Palette) -> None:
+    width = (drawing.REFERENCE_PX if stroke.series.reference else drawing.CURVE_PX) * _SCALE
+    points = [(x * _SCALE, (y - top) * _SCALE) for x, y in stroke.points]
+    colour = palette.of(stroke.series)
+    if stroke.few:
+        for x, y in _dots(points, drawing.DOTS_PX * _SCALE):
+            _disc(pen, x, y, width / 2, colour)
+        return
+    pen.line(points, colour, round(width), joint="curve")
+    for x, y in (points[0], points[-1]):
+        _disc(pen, x, y, width / 2, colour)
+
+
+def _dots(points: Sequence[Point], step: float) -> Iterator[Point]:
+    """Points on a line, ``step`` apart along it, from its beginning."""
+    ahead = 0.0
+    for (x1, y1), (x2, y2) in itertools.pairwise(points):
+        length = math.hypot(x2 - x1, y2 - y1)
+        while ahead <= length and length:
+            share = ahead / length
+            yield x1 + (x2 - x1) * share, y1 + (y2 - y1) * share
+            ahead += step
+        ahead -= length
+
+
+def _mark(pen: ImageDraw.ImageDraw, mark: Mark, top: int, palette: Palette) -> None:
+    colour = palette.of(mark.series)
+    fill = palette.paper if mark.series.reference else colour
+    half = drawing.MARK_PX / 2
+    if not mark.outline:
+        x, y = mark.x * _SCALE, (mark.y - top) * _SCALE
+        _disc(pen, x, y, (drawing.CIRCLE_PX + half) * _SCALE, colour)
+        _disc(pen, x, y, (drawing.CIRCLE_PX - half) * _SCALE, fill)
+        return
+    corners = [(x * _SCALE, (y - top) * _SCALE) for x, y in mark.outline]
+    pen.polygon(corners, fill)
+    pen.line([*corners, *corners[:2]], colour, round(drawing.MARK_PX * _SCALE), joint="curve")
+
+
+def _disc(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: str) -> None:
+    pen.ellipse((x - radius, y - radius, x + radius, y + radius), colour)
+
+
+def _write(sheet: Image.Image, words: Words, palette: Palette) -> None:
+    title = words.role == "title"
+    face = font((drawing.TITLE_PX if title else drawing.TEXT_PX) * FINE)
+    colour = palette.dim if words.role == "dim" else palette.ink
+    x, y = words.x * FINE, words.y * FINE
+    if words.turned:
+        _write_upward(sheet, words.text, (x, y), face, colour)
+        return
+    pen = ImageDraw.Draw(sheet)
+    pen.text((x, y), words.text, colour, face, _ANCHORS[words.anchor], stroke_width=_BOLD if title else 0)
+    if words.tail:
+        pen.text((x + face.getlength(f"{words.text} "), y), words.tail, palette.dim, face, "ls")
+
+
+def _write_upward(
+    sheet: Image.Image, text: str, at: tuple[float, float], face: ImageFont.FreeTypeFont, colour: str
+) -> None:
+    """Turned by a quarter, centred on x's line and standing on it."""
+    ascent, descent = face.getmetrics()
+    mask = Image.new("L", (math.ceil(face.getlength(text)) + 2, ascent + descent))
+    ImageDraw.Draw(mask).text((1, ascent), text, 255, face, "ls")
+    mask = mask.transpose(Image.Transpose.ROTATE_90)
+    corner = (round(at[0] - ascent), round(at[1] - mask.height / 2))
+    sheet.paste(colour, (*corner, corner[0] + mask.width, corner[1] + mask.height), mask)
+
+
+@cache
+def font(pixels: int) -> ImageFont.FreeTypeFont:
+    """The pictures' font, so many pixels high."""
+    found = resources.files("jitter_workshop.assets").joinpath("fonts/DejaVuSans.ttf").read_bytes()
+    return ImageFont.truetype(io.BytesIO(found), pixels)

@@ -1,0 +1,137 @@
+"""The chart as a picture: one self-contained SVG, light or dark as the reader's system is, with no script in it.
+
+What it shows is ``report.pictures.drawing``'s. Every id and every rule of style carries the picture's own name
+(``scope``), so that several pictures, and the page around them, keep out of each other's way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.report.pictures import drawing
+from jitter_workshop.report.pictures.drawing import (
+    PALETTES,
+    WIDTH,
+    Mark,
+    Palette,
+    Rule,
+    Series,
+    Shape,
+    Stroke,
+    Theme,
+    Words,
+)
+from jitter_workshop.stats.view import View
+
+_SCOPE = re.compile(r"[a-z][a-z0-9-]*")
+
+_STYLE = f"""
+.paper {{ fill: var(--paper); }}
+text {{ font: {drawing.TEXT_PX}px system-ui, sans-serif; fill: var(--ink); }}
+.figure {{ font-variant-numeric: tabular-nums; }}
+.title {{ font-size: {drawing.TITLE_PX}px; font-weight: 600; }}
+.dim {{ fill: var(--dim); }}
+.grid {{ stroke: var(--grid); stroke-width: {drawing.RULE_PX}; }}
+.axis {{ stroke: var(--dim); stroke-width: {drawing.RULE_PX}; }}
+.line {{ fill: none; stroke-width: {drawing.CURVE_PX}; stroke-linejoin: round; stroke-linecap: round; }}
+.few {{ stroke-dasharray: 0.1 {drawing.DOTS_PX - 0.1:.0f}; }}
+.reference {{ stroke-width: {drawing.REFERENCE_PX}; }}
+.mark {{ stroke-width: {drawing.MARK_PX}; }}
+"""
+
+
+def render_svg(
+    curves: Sequence[PercentileCurve],
+    title: str = "",
+    view: View | None = None,
+    *,
+    scope: str = "chart",
+    theme: Theme | None = None,
+) -> str:
+    """The curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum.
+
+    ``view``: what to show of the curves, one path a curve; None = value by percentile. ``scope``: the picture's own id,
+    which must differ from that of every other one in a page. ``theme``: None follows the reader's system, and is light
+    on paper. Raises ValueError for a scope that is no plain word in lower case.
+    """
+    if not _SCOPE.fullmatch(scope):
+        raise ValueError(f"a picture's scope is lower-case letters, digits and dashes, not {scope!r}")
+    drawn = drawing.picture(curves, title, view)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{scope}" viewBox="0 0 {WIDTH} {drawn.height}" width="{WIDTH}" '
+        f'height="{drawn.height}" role="img" aria-labelledby="{scope}-title {scope}-description">',
+        f'<title id="{scope}-title">{escape(drawn.title)}</title>',
+        f'<desc id="{scope}-description">{escape(drawn.description)}</desc>',
+        f"<style>{_style(scope, drawn.series, theme)}</style>",
+        f'<rect class="paper" width="{WIDTH}" height="{drawn.height}"/>',
+        *map(_element, drawn.shapes),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _style(scope: str, series: Sequence[Series], theme: Theme | None) -> str:
+    own = "\n".join(f"#{scope} {rule}" if rule else "" for rule in _STYLE.split("\n"))
+    if theme is not None:
+        return own + _colours(scope, series, PALETTES[theme])
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_colours(scope, series, PALETTES['dark'])}}}\n"
+    return own + _colours(scope, series, PALETTES["light"]) + dark
+
+
+def _colours(scope: str, series: Sequence[Series], palette: Palette) -> str:
+    p = palette
+    rules = [f"#{scope} {{ --paper: {p.paper}; --ink: {p.ink}; --dim: {p.dim}; --grid: {p.grid}; }}"]
+    for one in series:
+        name, colour = f"#{scope} .{_class(one)}", palette.of(one)
+        fill = "var(--paper)" if one.reference else colour
+        rules.append(f"{name} {{ stroke: {colour}; }} {name}.mark {{ fill: {fill}; }}")
+    return "\n".join(rules) + "\n"
+
+
+def _class(series: Series) -> str:
+    """``c0``, ``c1``, … for measured curves, ``r0``, … for published ones."""
+    return f"{'r' if series.reference else 'c'}{series.number}"
+
+
+def _element(shape: Shape) -> str:
+    if isinstance(shape, Rule):
+        kind = "axis" if shape.axis else "grid"
+        return f'<line class="{kind}" x1="{shape.x1:.1f}" x2="{shape.x2:.1f}" y1="{shape.y1:.1f}" y2="{shape.y2:.1f}"/>'
+    if isinstance(shape, Words):
+        return _text(shape)
+    return _stroke(shape) if isinstance(shape, Stroke) else _mark(shape)
+
+
+def _text(words: Words) -> str:
+    classes = " ".join(filter(None, ("" if words.role == "plain" else words.role, "figure" if words.figure else "")))
+    where = f'x="{words.x:.1f}" y="{words.y:.1f}"'
+    if words.turned:
+        where += f' transform="rotate(-90 {words.x:.1f} {words.y:.1f})"'
+    if words.anchor != "start":
+        where += f' text-anchor="{words.anchor}"'
+    tail = f' <tspan class="dim">{escape(words.tail)}</tspan>' if words.tail else ""
+    kind = f'class="{classes}" ' if classes else ""
+    return f"<text {kind}{where}>{escape(words.text)}{tail}</text>"
+
+
+def _stroke(stroke: Stroke) -> str:
+    classes = f"line {_class(stroke.series)}"
+    classes += (" reference" if stroke.series.reference else "") + (" few" if stroke.few else "")
+    if stroke.sample:
+        (x1, y1), (x2, y2) = stroke.points
+        return f'<line class="{classes}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>'
+    return f'<polyline class="{classes}" points="{_points(stroke.points)}"/>'
+
+
+def _mark(mark: Mark) -> str:
+    where = f'class="mark {_class(mark.series)}"'
+    if not mark.outline:
+        return f'<circle {where} cx="{mark.x:.1f}" cy="{mark.y:.1f}" r="{drawing.CIRCLE_PX}"/>'
+    return f'<polygon {where} points="{_points(mark.outline)}"/>'
+
+
+def _points(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

@@ -1,0 +1,1 @@
+"""Write a plan as a POSIX shell script with its undo."""

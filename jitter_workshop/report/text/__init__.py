@@ -1,0 +1,1 @@
+"""Write results as text of at most 80 columns for a terminal, a file or a mail."""

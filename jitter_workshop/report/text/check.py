@@ -1,0 +1,127 @@
+"""``status --explain ID``: one check: why it matters, what stands, the risk, the undo, how to look by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.text.status import MARKS
+from jitter_workshop.report.text.terminal import Style, wrap
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
+from jitter_workshop.tuning.context import Host
+
+_LABEL = 14
+_FILES = 24
+"""Files that are listed; the pattern says the rest."""
+
+_RISKS = {"low": "low", "medium": "medium", "high": "high: know what you do"}
+_WHEN = {
+    "runtime": "at once, until it is given back or the host reboots",
+    "run": "for as long as a run lasts",
+    "boot": "from the next boot on, until it is given back; with 'apply --once' in the next boot alone",
+    "host": "only by the owner of the hypervisor",
+    "report": "it is reported, this tool does not change it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One check in full. ``facts``: (name, sentence), only those with something to say. ``files``: (path, what it says
+    now, "" where that is not read here); ``more_files``: how many are not listed. ``by_hand``: commands that show the
+    same."""
+
+    facts: tuple[tuple[str, str], ...]
+    files: tuple[tuple[str, str], ...]
+    more_files: int
+    by_hand: tuple[str, ...]
+
+
+def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
+    """All there is to say of a check, with its files read now. ``check``: what ``tunable`` says of ``host``."""
+    facts = [("why", tunable.why), ("what stands", _stands(check))]
+    if check.wanted is not None:
+        facts.append(("wanted", clean(check.wanted, 300)))
+    facts += [("it says", clean(check.reason, 600)), ("to do", clean(check.fix, 600))]
+    if tunable.values:
+        facts.append(("values", tunable.values + (f" (default: {tunable.default})" if tunable.default else "")))
+    facts += [("in effect", _WHEN[tunable.when])]
+    if tunable.changes_host:
+        facts += [("risk", _RISKS[tunable.risk]), ("danger", tunable.danger), ("undo", _undo(tunable))]
+    if tunable.culprits:
+        facts.append(("rewritten by", ", ".join(tunable.culprits)))
+    facts.append(("document", tunable.document))
+    settings = _settings(tunable, host)
+    owns = [pattern for pattern in tunable.owns if not _of_another_loader(pattern, host)]
+    files = [(clean(s.path, 200), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in owns]
+    paths = [s.path for s in settings[:4]] or list(check.paths[:4])
+    by_hand = _by_hand([clean(p, 200) for p in paths if p.startswith("/")], host)
+    return Explained(
+        tuple((name, text) for name, text in facts if text), tuple(files), max(len(settings) - _FILES, 0), by_hand
+    )
+
+
+def render(tunable: Tunable, check: Assessment, host: Host, style: Style) -> str:
+    """The page, ending with a line break. ``check``: what ``tunable`` says of ``host``."""
+    mark, word, colour = MARKS[check.state]
+    lines = [
+        style.paint(f"{tunable.title} ({tunable.id})", "strong"),
+        style.paint(f"{mark} {word}", colour) + (" · a recorded host" if host.root.recorded else ""),
+        "",
+    ]
+    page = explained(tunable, check, host)
+    for name, text in page.facts:
+        lines += _fact(name, text, style)
+    if page.files:
+        lines += ["", style.paint("files", "dim")]
+        wide = min(max(len(path) for path, _ in page.files), style.width // 2)
+        lines += [f"  {path.ljust(wide)}  {now}"[: style.width] if now else f"  {path}" for path, now in page.files]
+        lines += [f"  … {page.more_files} more"] if page.more_files else []
+    if page.by_hand:
+        lines += ["", style.paint("by hand", "dim"), *(f"  {command}" for command in page.by_hand)]
+    return "\n".join(lines) + "\n"
+
+
+def _of_another_loader(pattern: str, host: Host) -> bool:
+    """Whether a file is a boot loader's that this host has not."""
+    return pattern.startswith("/boot/") and not host.root.is_dir(pattern.rpartition("/")[0])
+
+
+def _stands(check: Assessment) -> str:
+    return clean(check.value, 300) if check.value is not None else "not known"
+
+
+def _undo(tunable: Tunable) -> str:
+    if tunable.when == "boot":
+        return f"jitter-workshop restore {tunable.id} takes out what was added; the boot after that is as before"
+    return f"jitter-workshop restore {tunable.id} writes back what stood there, unless somebody changed it since"
+
+
+def _fact(name: str, text: str, style: Style) -> list[str]:
+    body = wrap(text, style.width - _LABEL)
+    first = style.paint(name.ljust(_LABEL), "dim") + body[0]
+    return [first, *(" " * _LABEL + line for line in body[1:])]
+
+
+def _says(setting: Setting) -> str:
+    """What a file says now, or why that is not known."""
+    return clean(setting.current if setting.current is not None else setting.reason, 60) or "(empty)"
+
+
+def _by_hand(paths: Sequence[str], host: Host) -> tuple[str, ...]:
+    top = "" if not host.root.recorded else clean(str(host.root.root), 200).rstrip("/")
+    return tuple(f"{_look(host, path)} {top}{path}" for path in paths)
+
+
+def _look(host: Host, path: str) -> str:
+    return "ls" if host.root.is_dir(path) else "cat"
+
+
+def _settings(tunable: Tunable, host: Host) -> Sequence[Setting]:
+    if not isinstance(tunable, Settings):
+        return ()
+    try:
+        return tunable.settings(host, None)
+    except Unavailable:
+        return ()

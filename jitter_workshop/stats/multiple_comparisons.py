@@ -1,0 +1,95 @@
+"""All lines of a judgement as one family: which of them comes first, and what each one's p is worth beside the others.
+
+Every choice here depends on nothing but the sizes of the rounds' contributions, which no flip of a sign changes; so the
+tests stay exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jitter_workshop.model.verdict import SIGNIFICANCE
+from jitter_workshop.stats import signflip
+from jitter_workshop.stats.comparison import STALLS_PREFIX, stall_measure
+from jitter_workshop.stats.measures import Line
+from jitter_workshop.stats.multiplicity import holm
+
+_PRIMARY = stall_measure(100_000)
+_PRIMARY_EVENTS = 10
+"""So many stalls a round, both of its runs together, make a primary line."""
+
+
+def primary(shown: Sequence[Line]) -> int | None:
+    """The place of the line that is asked first: stalls over 100 µs; of a quiet host, where there are fewer than ten in
+    a round, those over the next shorter length that has as many. None where none has."""
+    stalls = [i for i, line in enumerate(shown) if line.measure.startswith(STALLS_PREFIX)]
+    first = next((at for at, i in enumerate(stalls) if shown[i].measure == _PRIMARY), 0)
+    return next((i for i in stalls[first:] if _enough(shown[i])), None)
+
+
+def usual(shown: Sequence[Line]) -> int:
+    """The place of the line to speak of first: the primary one, else stalls over 100 µs, else the first."""
+    first = primary(shown)
+    if first is None:
+        first = next((i for i, line in enumerate(shown) if line.measure == _PRIMARY), 0)
+    return first
+
+
+def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
+    """Holm's p of each line, the primary one with half of the doubt and the others with the other half between them.
+
+    A line that could not claim anything, whatever its signs (hardly an event in it), takes nothing from the others and
+    has 1.0 itself (Tarone, Biometrics 46, 1990). Lines that a gate keeps from a verdict count, because they are shown.
+    """
+    counted = [i for i, line in enumerate(shown) if can_claim(line)]
+    first = primary(shown)
+    others = sum(i != first for i in counted)
+    weights = [float(max(1, others)) if i == first else 1.0 for i in counted]
+    found = [1.0] * len(shown)
+    for i, p in zip(counted, holm([ps[i] for i in counted], weights), strict=True):
+        found[i] = p
+    return found
+
+
+def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
+    """Holm's p of each line for the claim that nothing changes, all alike. A family of its own: a line cannot be wrong
+    in both claims, because its ratio is either 1 or outside the band.
+
+    A line with events in too few rounds takes nothing from the others here, too; which rounds have any is all that this
+    goes by, because at the band's ends other sizes are flipped than at 1.
+    """
+    counted = [i for i, line in enumerate(shown) if _can_be_even(line)]
+    found = [1.0] * len(shown)
+    for i, p in zip(counted, holm([ps[i] for i in counted]), strict=True):
+        found[i] = p
+    return found
+
+
+def doubt_of_no_change(shown: Sequence[Line]) -> float:
+    """How small a line's own p for no change must be if all others stay silent."""
+    return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
+
+
+def can_claim(line: Line) -> bool:
+    """Whether any signs of its contributions could make a line significant."""
+    return signflip.smallest_p(line.pairs.contributions(0.0)) < SIGNIFICANCE
+
+
+def doubt(shown: Sequence[Line], index: int) -> float:
+    """How small a line's own p must be if all others stay silent: what reckoning with more rounds has to reach."""
+    first = primary(shown)
+    others = sum(1 for i in range(len(shown)) if i != first)
+    if first is None or not others:
+        return SIGNIFICANCE / max(1, others)
+    return SIGNIFICANCE / 2 if index == first else SIGNIFICANCE / 2 / others
+
+
+def _can_be_even(line: Line) -> bool:
+    events = [1.0 for x, y in zip(line.pairs.x, line.pairs.y, strict=True) if x or y]
+    return signflip.smallest_p(events) < SIGNIFICANCE
+
+
+def _enough(line: Line) -> bool:
+    pairs = line.pairs
+    return can_claim(line) and math.fsum((*pairs.x, *pairs.y)) >= _PRIMARY_EVENTS * len(pairs.x)

@@ -1,0 +1,1 @@
+"""Hold what all screens share: keys, themes, and background tasks."""

@@ -1,0 +1,1 @@
+"""Show a chapter's steps."""

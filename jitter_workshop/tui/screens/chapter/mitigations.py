@@ -1,0 +1,83 @@
+"""What can be done against a hidden noise, and on which CPU to measure once more with that in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+
+from jitter_workshop.presenter import hunt_words as words
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.choosing import ChoosingPage
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+MOST_CPUS = 8
+"""Other CPUs to choose from: a thread that steps aside needs one, not a list of hundreds."""
+_KEYS = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc does not"
+
+
+class CuresPage(ChoosingPage):
+    """``cpus``: those to which the measured thread can step aside. ``measure`` is told which of them was chosen, None
+    for the CPU of before."""
+
+    scope: ClassVar[Scope] = "cures"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("cures"))
+
+    def __init__(self, cpus: Sequence[int], measure: Callable[[int | None], None]) -> None:
+        super().__init__()
+        self._choices: tuple[int | None, ...] = (None, *cpus[:MOST_CPUS])
+        self._commands = words.cures(cpus[0] if cpus else None)
+        self._measure = measure
+        self._copied = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="frame"):
+            with Pane():
+                yield Sheet(self._lines, id="cures-sheet")
+            yield Sheet(self._key_lines, id="question-keys")
+
+    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield Text()
+        yield Text("Do something against it, then measure", style=f"bold {palette.text}")
+        yield Text()
+        yield from wrap(Text(words.ELSEWHERE, style=palette.text), width)
+        for command, what in self._commands:
+            yield from wrap(Text(f"$ {command}", style=palette.code), width, "  ", "    ")
+            yield from wrap(Text(what, style=palette.dim), width, "    ", "    ")
+        yield Text()
+        for index, cpu in enumerate(self._choices):
+            here = index == self._cursor
+            style = f"bold {palette.accent}" if here else palette.text
+            yield Text(f"{'▸' if here else ' '} {index + 1} {words.place(cpu)}", style=style)
+
+    def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        keys = _KEYS.format(numbers=words.numbers(len(self._choices)))
+        said = "The commands are in the clipboard, where this terminal allows it." if self._copied else keys
+        yield from wrap(Text(said, style=palette.dim), width)
+        yield Text()
+
+    def _redraw(self) -> None:
+        self.query_one("#cures-sheet", Sheet).show(self._lines)
+        self.query_one("#question-keys", Sheet).show(self._key_lines)
+
+    def _choose(self, index: int) -> None:
+        if 0 <= index < len(self._choices):
+            self._cursor = index
+            self._copied = False
+            self._redraw()
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard("\n".join(command for command, _ in self._commands))
+        self._copied = True
+        self._redraw()
+
+    def action_agree(self) -> None:
+        cpu = self._choices[self._cursor]
+        self.dismiss(None)
+        self._measure(cpu)

@@ -1,0 +1,344 @@
+"""What each step of a chapter shows, as lines of text. Pure functions of the walk's plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.host.summary import steal_words
+from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.observe import Progress
+from jitter_workshop.model.run import WORK_DONE, Block
+from jitter_workshop.model.spec import PRESETS
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact, PlanView, ThreadEvidence
+from jitter_workshop.presenter.figures import bar, table
+from jitter_workshop.presenter.prose import clean_code, styled, wrap
+from jitter_workshop.presenter.trace import now_told, trace_lines
+from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
+from jitter_workshop.stats.scale import nice_ns, nice_number, times
+from jitter_workshop.tui.core.theme import Palette
+
+Lines = list[Text]
+
+
+def heading(text: str, palette: Palette) -> Text:
+    """A small title."""
+    return Text(text, style=f"bold {palette.dim}")
+
+
+def facts(found: Sequence[Fact], width: int, palette: Palette, title: str = "ON THIS HOST") -> Lines:
+    """What was seen on a host: title, value, and what it means below."""
+    lines: Lines = [heading(title, palette)]
+    if not found:
+        return [*lines, Text("This host shows nothing of what this step looks at.", style=palette.dim)]
+    name_width = min(max((len(clean(f.title)) for f in found), default=8), max(width // 3, 10))
+    for fact in found:
+        value = wrap(Text(clean(fact.value, 200), style=f"bold {palette.text}"), max(width - name_width - 2, 10))
+        for number, part in enumerate(value):
+            name = clean(fact.title, name_width) if number == 0 else ""
+            lines.append(Text.assemble((f"{name:<{name_width}}  ", palette.cool), part))
+        if fact.meaning:
+            indent = " " * (name_width + 2) if width >= 60 else "  "
+            meaning = Text(clean(fact.meaning, 400), style=palette.dim)
+            lines += wrap(meaning, width, indent)
+        if fact.source and width >= 70:
+            lines.append(Text(" " * (name_width + 2) + clean(fact.source, 100), style=palette.faint))
+    return lines
+
+
+def host_column(host: HostSummary, width: int, palette: Palette) -> Lines:
+    """The host in a narrow column, for wide terminals."""
+    lines: Lines = [heading("THIS HOST", palette)]
+    pairs = [
+        ("host", clean(host.name, 40)),
+        ("kernel", clean(host.kernel, 60)),
+        ("CPU", clean(host.cpu_model, 60) if host.cpu_model else "not shown here"),
+        ("guest of", clean(host.hypervisor, 30) if host.hypervisor else "nobody seen"),
+        ("CPUs", f"{len(host.cpus_allowed)} of {len(host.cpus_online)} ours"),
+        ("isolated", str(CpuSet(host.isolated)) or "none"),
+        ("nohz_full", str(CpuSet(host.nohz_full)) or "none"),
+        ("governor", ", ".join(clean(g, 20) for g in host.governors) or "no cpufreq"),
+        ("idle driver", clean(host.cpuidle_driver, 30) if host.cpuidle_driver else "none"),
+        ("clock", clean(host.clocksource, 30) if host.clocksource else "not shown"),
+        ("steal", steal_words(host.steal_percent) if host.steal_percent is not None else "no steal clock"),
+        ("root", "yes" if host.is_root else "no"),
+    ]
+    for name, value in pairs:
+        for number, part in enumerate(wrap(Text(value, style=palette.text), max(width - 13, 8))):
+            lines.append(Text.assemble((f"{name if number == 0 else '':<12} ", palette.dim), part))
+    return lines
+
+
+def choices(task: PredictionTask, chosen: int, locked: str, width: int, palette: Palette) -> Lines:
+    """The question and its answers, one under the cursor. ``locked``: why it cannot be answered anew, or ""."""
+    lines = [*wrap(styled(task.question, palette, f"bold {palette.text}"), width), Text()]
+    for number, answer in enumerate(task.answers):
+        lines += _answer(answer, number, number == chosen, width, palette)
+    if locked:
+        lines += [Text(), *wrap(Text(locked, style=palette.dim), width)]
+    return lines
+
+
+def _answer(answer: Answer, number: int, under: bool, width: int, palette: Palette) -> Lines:
+    style = f"bold {palette.accent}" if under else palette.text
+    first = f"{'▸' if under else ' '} {number + 1}  "
+    return wrap(styled(answer.text, palette, style), width, first)
+
+
+def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int, palette: Palette) -> Lines:
+    """The question, and where the mark stands now."""
+    lines = wrap(styled(task.question, palette, f"bold {palette.text}"), width)
+    line = Text("× your mark: ", style=palette.dim)
+    line.append(f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}", f"bold {palette.accent}")
+    line.append("   measured already" if locked else "   ↑ ↓ move, ← → tenfold", palette.dim)
+    return [*lines, line]
+
+
+def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, palette: Palette, reach: str = "") -> Lines:
+    """What a run will do, before it is started. ``reach``: which percentiles it will know (``flow.measuring.run_length``)."""
+    preset = PRESETS.get(request.preset)
+    length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
+    cpus = (
+        ("producer", request.producer_cpu),
+        ("accumulator", request.accumulator_cpu),
+        ("journaller", request.journaller_cpu),
+        ("sampler", request.cpu),
+    )
+    where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
+    if not where:
+        where = (
+            "wherever the scheduler puts the threads" if request.placement == "none" else "CPUs that the workshop picks"
+        )
+    thief = "a hidden one" if request.hunted else f"{clean(request.noise, 20)} awake" if request.noise else "none woken"
+    rows = [
+        ("run", f"{clean(request.label, 40)} ({request.workload})"),
+        ("length", f"{length} ({clean(request.preset, 20)})"),
+        ("threads", where),
+        ("thief", thief),
+        *((("reach", reach),) if reach else ()),
+    ]
+    lines: Lines = [heading("THIS RUN", palette)]
+    for name, value in rows:
+        lines += [
+            Text.assemble((f"{name if n == 0 else '':<9}", palette.dim), part)
+            for n, part in enumerate(wrap(Text(value, style=palette.text), max(width - 9, 8)))
+        ]
+    if on_battery:
+        lines.append(Text())
+        warning = "On battery: the clock rate may be held down, and the curve with it. Plug in for a fair one."
+        lines += wrap(Text(warning, style=f"bold {palette.accent}"), width, "! ")
+    return lines
+
+
+def progress(now: Progress | None, waiting: str, stopping: bool, width: int, palette: Palette) -> Lines:
+    """A bar, the time left, and the block just measured; or behind whom the run waits."""
+    if stopping:
+        return [Text("Stopping…", style=palette.accent)]
+    if waiting:
+        return wrap(Text(f"{clean(waiting, 300)} Esc stops waiting.", style=palette.text), width)
+    if now is None:
+        return [Text("Calibrating the clock on the chosen CPUs…", style=palette.dim)]
+    count = f"  block {now.done} of {now.total}"
+    left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
+    room = max(width - max(len(count) + len(left), 32), 10)
+    drawn = bar(now.done, max(now.total, 1), room)
+    line = Text(drawn, style=palette.accent)
+    line.append("─" * max(room - len(drawn), 0), palette.faint)
+    line.append(count, palette.text)
+    line.append(left, palette.dim)
+    told = [line, Text(_block_told(now.block, width), style=palette.dim)]
+    if now.block.temperature_celsius is not None:
+        told.append(Text(now_told(now.block)[:width], style=palette.dim))
+    return told
+
+
+def _block_told(block: Block, width: int) -> str:
+    """The block just measured in a line; where the longest times would not fit, less is told of the usual ones."""
+    times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
+    parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
+    # As wide as the longest time, so that what is told does not change from block to block.
+    widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
+    stalls = f"{block.stalls:,} stalls"
+    lead = "this block  " if width >= 100 else ""
+    for name in ("p99", "p50", "p99.9"):
+        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len("9,999 stalls")) > width:
+            del parts[name]
+    return lead + " · ".join([*parts.values(), stalls])
+
+
+def plan(view: PlanView, width: int, palette: Palette) -> Lines:
+    """Exactly what would be written: path, before → after, and why."""
+    lines: Lines = [heading("WHAT WOULD CHANGE", palette)]
+    if not view.changes:
+        lines.append(Text("Nothing.", style=palette.text))
+    rows = [["#", "what", "before", "", "after", "for"]]
+    rows += [
+        [str(c.n), clean(c.path, 60), clean(c.before, 24), "→", clean(c.after, 24), clean(c.when, 12)]
+        for c in view.changes
+    ]
+    if view.changes:
+        lines += table(rows, palette, width=width)
+        for reason in dict.fromkeys(clean(c.why, 300) for c in view.changes if c.why):
+            lines += wrap(Text(reason, style=palette.dim), width, "   ")
+    lines.append(Text())
+    files = "none" if not view.host_files else str(view.host_files)
+    lines += wrap(styled(view.text, palette), width)
+    lines.append(Text(f"Files of this host that would be written: {files}.", style=palette.text))
+    return lines
+
+
+def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
+    """The rows of a comparison: first, second, and how many times."""
+    compared = view.comparison
+    lines: Lines = []
+    if not compared.comparable:
+        reason = "Not comparable: " + "; ".join(clean(d, 120) for d in compared.differences)
+        lines += wrap(Text(reason, style=f"bold {palette.bad}"), width, "! ")
+    rows = [["", "first", "second", "second ÷ first"]]
+    for row in compared.rows:
+        rows.append(
+            [measure_name(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)]
+        )
+    lines += table(rows, palette, right=(1, 2, 3), width=width) if compared.rows else []
+    if compared.text and compared.text != view.headline:
+        lines += [Text(), *wrap(styled(compared.text, palette), width)]
+    return lines
+
+
+def cured(view: CureView, width: int, palette: Palette) -> Lines:
+    """A hunt's three runs beside each other; what they come to is said above the keys."""
+    rows = [["", "quiet", "beside the noise", "with the cure"]]
+    rows += [[measure_name(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
+    return table(rows, palette, right=(1, 2, 3), width=width)
+
+
+def measure_name(measure: str) -> str:
+    """A comparison's measure in words."""
+    if measure.startswith(STALLS_PREFIX):
+        return f"stalls over {nice_ns(int(measure.removeprefix(STALLS_PREFIX).removesuffix('_ns')))}, a second"
+    if measure == STOLEN:
+        return "time stolen, a second"
+    return f"p{measure}" if measure[:1].isdigit() else clean(measure, 30)
+
+
+def amount(measure: str, value: float | None) -> str:
+    """A value of a comparison's row: a rate as it is, everything else as a time."""
+    if value is None:
+        return "–"
+    if measure.startswith(STALLS_PREFIX):
+        return nice_number(value)
+    return nice_ns(value)
+
+
+def explanation(
+    view: Explanation, runs: Sequence[Explanation], learnt: Sequence[str], width: int, palette: Palette
+) -> Lines:
+    """Who used the time: threads and where they ran, interrupts, the knee, and the same by hand. ``runs``: those whose
+    threads are shown, in the order in which a chapter has them; all else is of ``view``."""
+    several = len(runs) > 1
+    titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
+    lines: Lines = [heading("THREADS", palette)]
+    rows = [["", "switched out", "by force", "moved"]]
+    for shown, title in zip(runs, titles, strict=True):
+        rows += [[title, "", "", ""]] if several else []
+        rows += [
+            [clean(t.name, 20), *(_count(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
+            for t in shown.threads
+        ]
+    lines += table(rows, palette, right=(1, 2, 3), width=width)
+    lines += [Text(), heading(WORK_DONE.get(view.run.workload, WORK_DONE["ring"]).upper(), palette)]
+    # One scale for all bars.
+    digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
+    for shown, title in zip(runs, titles, strict=True):
+        lines += [Text(title, style=palette.text)] if several else []
+        for thread in shown.threads:
+            lines += residence(thread, digits, width, palette)
+    if several:
+        which = titles[list(runs).index(view)]
+        lines += [Text(), *wrap(Text(f"What follows is of the newest run ({which}).", style=palette.dim), width)]
+    for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
+        if rates:
+            lines += [Text(), heading(title, palette)]
+            lines += table(
+                [
+                    ["", "CPU", "count", "per second"],
+                    *([clean(n, 34), str(cpu), f"{count:,}", nice_number(rate)] for n, cpu, count, rate in rates[:8]),
+                ],
+                palette,
+                right=(1, 2, 3),
+                width=width,
+            )
+    traced = trace_lines(view.run.blocks, width)
+    if traced:
+        lines += [Text(), heading("THE CORE, BLOCK BY BLOCK", palette), *(Text(t, style=palette.text) for t in traced)]
+    if view.knee:
+        lines += [Text(), heading("READ THE KNEE", palette)]
+        for sentence in view.knee:
+            lines += wrap(styled(sentence, palette), width, " • ")
+    if view.foreign:
+        lines += [Text(), heading("OTHERS ON THESE CPUs", palette)]
+        for sentence in view.foreign:
+            lines += wrap(Text(clean(sentence, 200), style=palette.text), width, " • ")
+    return [*lines, *closing(view.by_hand, learnt, width, palette)]
+
+
+def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, palette: Palette) -> Lines:
+    """What every chapter ends with: the same by hand, and what to take along."""
+    lines: Lines = []
+    if by_hand:
+        lines += [Text(), heading("THE SAME BY HAND   (y copies)", palette)]
+        for command, why in by_hand:
+            lines += _command(command, width, palette)
+            lines += wrap(Text(clean(why, 300), style=palette.dim), width, "    ")
+    if learnt:
+        lines += [Text(), heading("WHAT YOU LEARNT", palette)]
+        for sentence in learnt:
+            lines += wrap(styled(sentence, palette), width, " ✓ ")
+    return lines
+
+
+def _command(command: str, width: int, palette: Palette) -> Iterable[Text]:
+    """A command as it can be typed: broken lines end with a backslash. A word that is longer than a line goes on at the
+    margin of the next, where no blank comes into it."""
+    room = max(width - 6, 10)
+    line, lead = "", "$ "
+    for word in clean_code(command).split(" "):
+        if line and len(line) + 1 + len(word) > room:
+            yield Text.assemble((lead, palette.dim), (f"{line} \\", palette.code))
+            line, lead = word, "    "
+        else:
+            line = f"{line} {word}" if line else word
+        while len(line) > room:
+            yield Text.assemble((lead, palette.dim), (f"{line[:room]}\\", palette.code))
+            line, lead = line[room:], ""
+    yield Text.assemble((lead, palette.dim), (line, palette.code))
+
+
+def residence(thread: ThreadEvidence, digits: int, width: int, palette: Palette) -> Lines:
+    """A bar for each CPU on which a thread did its work. ``digits``: how long its counts may be."""
+    name = clean(thread.name, 12)
+    if not thread.residence:
+        return [Text.assemble((f"{name:<12} ", palette.cool), ("not known here", palette.dim))]
+    lines: Lines = []
+    most = thread.residence[:8]
+    room = max(min(width - 31 - digits, 40), 4)
+    for number, (cpu, count, share) in enumerate(most):
+        line = Text(f"{name if number == 0 else '':<12} ", style=palette.cool)
+        line.append(f"CPU {cpu:<4}", palette.text)
+        drawn = bar(share, 1.0, room)
+        line.append(drawn, palette.accent)
+        line.append("·" * (room - len(drawn)), palette.faint)
+        line.append(f" {100 * share:5.1f} %  {count:>{digits},}", palette.dim)
+        lines.append(line)
+    if len(thread.residence) > len(most):
+        lines.append(Text(f"{'':<12} and {len(thread.residence) - len(most)} more CPUs", style=palette.dim))
+    return lines
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"

@@ -1,0 +1,1 @@
+"""Show a class: waiting for the turn, and the page for the projector."""

@@ -1,0 +1,164 @@
+"""``class present``: one page for the projector, in large letters and few colours, that follows the instructor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.classes.presenting import Presented, outermost, presented
+from jitter_workshop.model.text import many
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.report.pictures.bigtext import LEAST_ROWS, big
+from jitter_workshop.tui.core.theme import PALETTES, THEMES, Palette, textual_theme
+from jitter_workshop.tui.widgets.sheet import Sheet
+
+EVERY_S = 3.0
+_LOW = 20
+"""Below this height the curves need all the room."""
+_TALL = 36
+"""From this height on the instructor's words are in large letters, too."""
+
+
+class ClassChart(Widget):
+    """Everybody's curve, faint, and three of them named: the lowest, the middle, the highest."""
+
+    DEFAULT_CSS = "ClassChart { width: 1fr; height: 1fr; }"
+
+    def __init__(self, shown: Presented, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._shown = shown
+
+    def show(self, shown: Presented) -> None:
+        self._shown = shown
+        self.refresh()
+
+    def render(self) -> Text:
+        width, height = self.content_size
+        palette = PALETTES[self.app.theme.removeprefix("workshop-")]
+        if not self._shown.curves:
+            return Text(self._shown.told, style=palette.dim)
+        from jitter_workshop.chart import canvas
+
+        crowd, named = outermost([one.curve for one in self._shown.curves], self._shown.by)
+        legend = canvas.legend(named, theme=palette.chart, width=width)
+        chart = canvas.render(
+            [*crowd, *named], width, max(height - len(legend), canvas.LEAST_HEIGHT), palette.chart, crowd=len(crowd)
+        )
+        return Text("\n", no_wrap=True, end="").join([chart, *legend])
+
+
+class PresentApp(App[None]):
+    """One page; q leaves, ^t is the next theme."""
+
+    CSS = """
+    Screen { layout: vertical; background: $background; }
+    #present-head { height: auto; padding: 1 2; }
+    #present-chart { height: 1fr; padding: 0 2; }
+    #present-foot { height: auto; padding: 0 2 1 2; dock: bottom; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,escape", "quit", "leave"),
+        Binding("ctrl+t", "next_theme", "next theme"),
+    ]
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, first: Presented, titles: dict[str, str]) -> None:
+        super().__init__()
+        self._shown = first
+        self._titles = titles
+        self._error = ""
+        self.animation_level = "none"
+        for name in THEMES:
+            self.register_theme(textual_theme(name))
+        self.theme = "workshop-high-contrast"
+
+    @property
+    def palette(self) -> Palette:
+        """The colours in force."""
+        return PALETTES[self.theme.removeprefix("workshop-")]
+
+    def compose(self) -> ComposeResult:
+        yield Sheet(self._head, id="present-head")
+        yield ClassChart(self._shown, id="present-chart")
+        yield Sheet(self._foot, id="present-foot")
+
+    def on_mount(self) -> None:
+        self._show()
+        self.set_interval(EVERY_S, self._look)
+
+    def on_resize(self) -> None:
+        self._show()
+
+    def action_next_theme(self) -> None:
+        names = list(THEMES)
+        now = names.index(self.theme.removeprefix("workshop-"))
+        self.theme = f"workshop-{names[(now + 1) % len(names)]}"
+        self._show()
+
+    def _look(self) -> None:
+        self.run_worker(self._read, thread=True, exclusive=True)
+
+    def _read(self) -> None:
+        """On a thread: the board may take its time."""
+        try:
+            found = presented(self._titles)
+            error = ""
+        except WorkshopError as refusal:
+            found, error = self._shown, refusal.sentence()
+        if (found, error) != (self._shown, self._error):
+            self.call_from_thread(partial(self._now, found, error))
+
+    def _now(self, found: Presented, error: str) -> None:
+        self._shown, self._error = found, error
+        self._show()
+
+    def _show(self) -> None:
+        self.query_one("#present-head", Sheet).show(self._head)
+        self.query_one("#present-foot", Sheet).show(self._foot)
+        self.query_one(ClassChart).show(self._shown)
+
+    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+        """The chapter, or the class where it is at none; then the step and the instructor's words."""
+        shown = self._shown
+        for line in self._title(shown.title or shown.name, width):
+            yield Text(line, style=f"bold {palette.text}", no_wrap=True)
+        where = " · ".join(word for word in (shown.step, shown.text) if word)
+        if not where:
+            return
+        yield Text()
+        large = big(where, width, LEAST_ROWS) if self.size.height >= _TALL else ()
+        if len(large) > 1:
+            for line in large:
+                yield Text(line, style=palette.accent, no_wrap=True)
+        else:
+            yield from wrap(Text(where, style=f"bold {palette.accent}"), width)
+
+    def _title(self, title: str, width: int) -> tuple[str, ...]:
+        """A long name in two lines can be read from the last row; in one, of plain letters, it cannot."""
+        if self.size.height < _LOW:
+            return (title,)
+        large = big(title, width, max(self.size.height // 6, LEAST_ROWS))
+        return large if len(large) > 1 else big(title, width, 2 * LEAST_ROWS)
+
+    def _foot(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield from wrap(Text(self._shown.turn, style=palette.text), width)
+        count = many(len(self._shown.curves), "member")
+        told = self._error or (f"{count}: {self._shown.told}" if self._shown.curves else "")
+        if told:
+            yield from wrap(Text(told, style=palette.dim), width)
+
+
+def run_present() -> int:
+    """Show the page until its viewer leaves. Raises HostError where this is no class host, or the caller no
+    instructor."""
+    titles = {chapter.id: chapter.title for chapter in load_course(None).chapters}
+    PresentApp(presented(titles), titles).run()
+    return 0

@@ -1,0 +1,67 @@
+"""Waiting for the turn of a class host: who has it and who comes next. Esc closes the page and keeps the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+
+from jitter_workshop.presenter import class_words
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+_KEYS = "Esc reads on and keeps the place · x leaves the queue"
+
+
+class TurnPage(Page):
+    """The queue, followed. ``came``: whether the turn came while it was shown. The app waits; the page only shows."""
+
+    scope: ClassVar[Scope] = "queue"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("queue"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="frame"):
+            with Pane():
+                yield Sheet(self._lines, id="turn-sheet")
+            yield Sheet(self._key_lines, id="question-keys")
+
+    def show_class(self) -> None:
+        """Show the class as it was seen last."""
+        if self.is_mounted:
+            self.query_one("#turn-sheet", Sheet).show(self._lines)
+
+    def over(self, *, came: bool) -> None:
+        """The wait is over."""
+        self.came = came
+        self.dismiss(None)
+
+    def action_leave_queue(self) -> None:
+        """Give the place up; the page closes once that is done."""
+        self.workshop_app.leave_queue()
+
+    def action_up(self) -> None:
+        self.query_one(Pane).scroll_relative(y=-3, animate=False)
+
+    def action_down(self) -> None:
+        self.query_one(Pane).scroll_relative(y=3, animate=False)
+
+    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        view = self.workshop_app.workshop.class_view
+        yield Text()
+        if view is not None:
+            yield from class_words.waiting_lines(view, width, palette)
+
+    def _key_lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield from wrap(Text(_KEYS, style=palette.dim), width)
+        yield Text()

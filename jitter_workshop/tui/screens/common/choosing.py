@@ -1,0 +1,34 @@
+"""Pages on which one of a few numbered lines is chosen."""
+
+from __future__ import annotations
+
+from textual import events
+
+from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.widgets.sheet import Pane
+
+
+class ChoosingPage(Page):
+    """Up, down and the digits choose; what a choice does is :meth:`_choose`, which is told of lines that are not there,
+    too."""
+
+    _cursor = 0
+
+    def _choose(self, index: int) -> None:
+        raise NotImplementedError
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character is not None and event.character in "123456789":
+            self._choose(int(event.character) - 1)
+
+    def action_up(self) -> None:
+        self._choose(self._cursor - 1)
+
+    def action_down(self) -> None:
+        self._choose(self._cursor + 1)
+
+    def action_page_up(self) -> None:
+        self.query_one(Pane).scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self.query_one(Pane).scroll_page_down(animate=False)

@@ -1,0 +1,101 @@
+"""Help: every key with what it does, and the words that the workshop uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.core.actions import SCOPE_TITLES, Scope, bindings, of_scope
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+WORDS: tuple[tuple[str, str], ...] = (
+    ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The tail is what lies beyond."),
+    ("transit", "from the producer's stamp to the moment a consumer has read the message."),
+    ("producer", "the thread that publishes messages into the ring buffer."),
+    ("accumulator", "the consumer whose transit the charts show."),
+    ("journaller", "a second consumer that also writes each record to a journal."),
+    ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
+    ("knee", "where a curve leaves its floor. The rate of a thief decides at which percentile it sits."),
+    ("✓ ◌", "behind a step: done; seen on a recording, where nothing is measured or written."),
+    ("hot CPUs", "run the measured threads. Housekeeping CPUs run all the rest."),
+    ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
+    ("switched out", "a thread gave up its CPU; by force: the scheduler took it away although it wanted to go on."),
+    ("steal", "time in which the hypervisor ran somebody else on our CPU."),
+    ("a round", "of a proof: a fresh run without the change and one with it, in an order that chance draws."),
+    ("proven", "ten rounds or more say so, with all lines that are shown allowed for. Two single runs never do."),
+    ("dotted curve", "fewer than ten samples lie beyond: luck, more than the host, decides where it runs."),
+    ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
+    (
+        "by cyclictest …",
+        "imported: another tool measured these curves. They are for looking at, not for proof.",
+    ),
+    ("on a recording", "this host lacks what a chapter sets. Another one's recorded state is looked at instead."),
+    ("settings stand", "this tool wrote them as root. Leaving gives them back, unless you keep them; u does at once."),
+    (
+        "setting, curve, guess",
+        "of a chapter: the change was made; a run was kept; the prediction was near, or the noise named.",
+    ),
+    ("✓ ✗ · –", "of a chapter: yes; no; not yet; this chapter has none."),
+    ("✓ ▲ – ·", "of a check in the status: as it should be; can be better; not here; to know."),
+    ("÷ the first", "how many times a value is the same value of the course's first run; 1/57 is 57 times less."),
+)
+
+
+class HelpPage(Page):
+    """All keys, this screen's first; then the words."""
+
+    scope: ClassVar[Scope] = "dialog"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("dialog"))
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="frame", id="help-frame"), Pane():
+            yield Sheet(self._lines, id="help-sheet")
+
+    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        stack = self.app.screen_stack
+        below: Scope = getattr(stack[-2] if len(stack) > 1 else None, "scope", "home")
+        yield Text.assemble(("HELP", f"bold {palette.text}"), ("   ↑ ↓ scroll · Esc closes", palette.dim))
+        notices = [n for n in (*self.workshop_app.workshop.notices, self.workshop_app.settings_notice) if n]
+        if notices:
+            yield Text()
+            yield Text("NOTICES", style=f"bold {palette.dim}")
+            for notice in notices:
+                yield from wrap(Text(clean(notice, 600), style=palette.text), width, "! ")
+        order: list[Scope] = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
+        in_class = self.workshop_app.workshop.class_view is not None
+        for scope in order:
+            actions = of_scope(scope, in_class=in_class)
+            if not actions:
+                continue
+            yield Text()
+            yield Text(SCOPE_TITLES[scope], style=f"bold {palette.accent if scope == below else palette.dim}")
+            for action in actions:
+                first = f"{action.shown:>7}  "
+                lines = wrap(Text(action.tooltip, style=palette.text), width, first, " " * 9)
+                lines[0].stylize(f"bold {palette.cool}", 0, 7)
+                yield from lines
+        yield Text()
+        yield Text("WORDS", style=f"bold {palette.dim}")
+        for word, meaning in WORDS:
+            line = Text(style=palette.text)
+            line.append(f"{word}: ", f"bold {palette.cool}")
+            line.append(meaning)
+            yield from wrap(line, width, "  ", "    ")
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(self.query_one("#help-sheet", Sheet).plain())
+
+    def action_up(self) -> None:
+        self.query_one(Pane).scroll_relative(y=-4, animate=False)
+
+    def action_down(self) -> None:
+        self.query_one(Pane).scroll_relative(y=4, animate=False)

@@ -1,0 +1,105 @@
+"""Settings: three lines, changed in place and kept at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+
+from jitter_workshop import paths
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.preferences import CHOICES, TITLES
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+_NAME = 18
+"""So wide is the column of the settings' names."""
+
+
+class SettingsPage(Page):
+    """Every setting with its values; the one in force is marked."""
+
+    scope: ClassVar[Scope] = "settings"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("settings"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cursor = 0
+        self._rows: list[int | None] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="frame"), Pane():
+            yield Sheet(self._lines, id="settings-sheet")
+
+    def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
+        settings = self.workshop_app.settings
+        keys = Text("↑ ↓ choose · Enter changes · Esc closes", style=palette.dim)
+        lines = [*wrap(keys, width, "SETTINGS   "), Text()]
+        lines[0].stylize(f"bold {palette.text}", 0, len("SETTINGS"))
+        self._rows = [None] * len(lines)
+        for number, (key, choices) in enumerate(CHOICES.items()):
+            title, meaning = TITLES[key]
+            view = self.workshop_app.workshop.class_view
+            if key == "preset" and view is not None:
+                meaning = f"in this class each run is {view.host.described.preset}; yours is for elsewhere"
+            under = number == self._cursor
+            line = Text("▸ " if under else "  ", style=palette.accent)
+            line.append(f"{title:<{_NAME - 2}}", f"bold {palette.text}" if under else palette.text)
+            made = [line]
+            for choice in choices:
+                chosen = choice == getattr(settings, key)
+                shown = f"{'●' if chosen else '○'} {_word(choice)}  "
+                if line.cell_len + len(shown.rstrip()) > width:
+                    line = Text(" " * _NAME)
+                    made.append(line)
+                line.append(shown, palette.accent if chosen else palette.dim)
+            made += wrap(Text(meaning, style=palette.dim), width, "  ")
+            lines += [*made, Text()]
+            self._rows += [*[number] * len(made), None]
+        return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", style=palette.dim), width)]
+
+    def _change(self, by: int) -> None:
+        key = list(CHOICES)[self._cursor]
+        choices = CHOICES[key]
+        now = choices.index(getattr(self.workshop_app.settings, key))
+        value: Any = choices[(now + by) % len(choices)]
+        self.workshop_app.change_settings(**{key: value})
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self.query_one("#settings-sheet", Sheet).show(self._lines)
+
+    def action_change(self) -> None:
+        self._change(+1)
+
+    def action_change_back(self) -> None:
+        self._change(-1)
+
+    def action_up(self) -> None:
+        self._cursor = max(self._cursor - 1, 0)
+        self._redraw()
+
+    def action_down(self) -> None:
+        self._cursor = min(self._cursor + 1, len(CHOICES) - 1)
+        self._redraw()
+
+    def on_click(self, event: events.Click) -> None:
+        position = event.get_content_offset(self.query_one("#settings-sheet", Sheet))
+        if position is None:
+            return
+        row = self._rows[position.y] if 0 <= position.y < len(self._rows) else None
+        if row is not None:
+            self._cursor = row
+            self._change(+1)
+
+
+def _word(choice: object) -> str:
+    return {True: "yes", False: "no"}.get(choice, str(choice)) if isinstance(choice, bool) else str(choice)

@@ -1,0 +1,1 @@
+"""Show the path through the chapters, and the summary of the course."""

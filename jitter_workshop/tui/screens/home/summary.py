@@ -1,0 +1,238 @@
+"""The course from first to last: the stack of curves, what each step bought, what stands, what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.geometry import Region
+from textual.message import Message
+
+from jitter_workshop.chart.style import looks, theme_named
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter import summary_words as words
+from jitter_workshop.presenter.figures import table
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+_NAME = 34
+
+
+class SummaryScreen(WorkshopScreen):
+    """What the course came to so far. It is added up on a thread: runs, curves and the host are read for it."""
+
+    scope: ClassVar[Scope] = "summary"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("summary"))
+
+    @dataclass
+    class Added(Message):
+        """The sum, or why there is none."""
+
+        summary: CourseSummary | None
+        error: WorkshopError | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._summary: CourseSummary | None = None
+        self._error = ""
+        self._under = 0
+        self._numbers = False
+
+    def body(self) -> ComposeResult:
+        with Vertical(id="summary-main"):
+            with Vertical(id="summary-left"):
+                yield ChartView(id="summary-chart")
+                with Pane(id="summary-steps-pane"):
+                    yield Sheet(self._steps, id="summary-steps")
+            with Pane(id="summary-rest-pane"):
+                yield Sheet(self._rest, id="summary-rest")
+        yield Sheet(self._about, id="summary-about")
+
+    def heading(self) -> str:
+        return "The course from first to last"
+
+    def keys(self) -> Sequence[Shown]:
+        curves = (("summary.right", "curve"), ("summary.table", "chart" if self._numbers else "table"))
+        return (
+            *(curves if self._summary is not None and self._summary.steps else ()),
+            ("app.report", ""),
+            ("app.status", ""),
+            ("app.curves", ""),
+            ("app.help", ""),
+            ("summary.close", ""),
+        )
+
+    def on_mount(self) -> None:
+        self._redraw()
+        self.run_worker(self._read, thread=True, exclusive=True, group="sum")
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def _read(self) -> None:
+        """On the worker's thread."""
+        try:
+            self.post_message(self.Added(sum_up(self.workshop)))
+        except WorkshopError as error:
+            self.post_message(self.Added(None, error))
+
+    @on(Added)
+    def _added(self, message: Added) -> None:
+        self._summary = message.summary
+        self._error = message.error.sentence() if message.error is not None else ""
+        self._redraw()
+
+    # -- what stands where -----------------------------------------------------------------------------------------
+
+    @property
+    def _beside(self) -> bool:
+        """Is there room for the steps below the chart and all else beside it?"""
+        return self.size.width >= HUGE
+
+    def _redraw(self) -> None:
+        self.set_class(self._numbers, "-numbers")
+        summary = self._summary
+        steps = summary.steps if summary is not None else ()
+        shown = words.drawn(steps, self._under)
+        chart = self.query_one("#summary-chart", ChartView)
+        empty = words.NO_STEPS if summary is not None else "" if self._error else "Adding up…"
+        highlight = shown.index(self._under) if self._under in shown and len(shown) > 1 else None
+        chart.show_curves([steps[n].shown for n in shown], highlight=highlight, empty=empty, legend=False)
+        self.sheet("#summary-steps").show(self._steps)
+        self.sheet("#summary-rest").show(self._rest)
+        self.sheet("#summary-about").show(self._about)
+        self.sheet("#summary-about").set_class(not steps, "-empty")
+        self.refresh_keys()
+
+    def _steps(self, width: int, palette: Palette) -> Iterable[Text]:
+        """Each step's values and ratios, with its mark in the chart."""
+        steps = self._summary.steps if self._summary is not None else ()
+        if not steps:
+            return
+        shown = words.drawn(steps, self._under)
+        every = looks([steps[n].shown.curve for n in shown], theme_named(palette.chart), None)
+        glyphs = dict(zip(shown, every, strict=True))
+        rows: list[tuple[str, ...]] = [("WHAT EACH STEP BOUGHT", *words.HEAD[1:])]
+        owner: list[int] = [-1]
+        for number, step in enumerate(steps):
+            for row in words.rows_of(step, number + 1):
+                rows.append((clean_to(row[0], max(min(_NAME, width - 42), 16)), *row[1:]))
+                owner.append(number)
+        lines = table(rows, palette, right=range(1, len(words.HEAD)), width=width - 4)
+        for at, (line, number) in enumerate(zip(lines, owner, strict=True)):
+            first = at == 0 or owner[at - 1] != number
+            look = glyphs.get(number) if first else None
+            lead = Text("▸ " if first and number == self._under else "  ", style=palette.accent)
+            lead.append(f"{look.glyph} " if look is not None else "  ", look.point if look is not None else "")
+            if not first:
+                line.stylize(palette.dim)
+            if first and number == self._under:
+                line.stylize("bold")
+            whole = Text.assemble(lead, line)
+            if number == self._under:
+                whole.append(" " * max(width - whole.cell_len, 0))
+                whole.stylize(f"on {palette.panel}")
+            yield whole
+        if len(shown) < len(steps):
+            yield from wrap(Text("The chart draws those with a mark.", style=palette.dim), width)
+
+    def _about(self, width: int, palette: Palette) -> Iterable[Text]:
+        """How the step under the cursor was measured."""
+        steps = self._summary.steps if self._summary is not None else ()
+        if not steps:
+            return ()
+        return wrap(Text(words.about(steps[self._under]), style=palette.text), width, f"{self._under + 1}: ", "   ")
+
+    def _rest(self, width: int, palette: Palette) -> Iterable[Text]:
+        """All else; below the steps where they have no room beside it."""
+        summary = self._summary
+        if summary is None:
+            if self._error:
+                yield from wrap(Text(clean(self._error, 400), style=palette.text), width, "! ")
+            return
+        if not self._beside:
+            yield from self._steps(width, palette)
+            yield Text()
+        if summary.steps:
+            for line in (*words.not_finished(summary), words.NOTE):
+                yield from wrap(Text(line, style=palette.dim), width)
+            yield Text()
+        where = ", ON A RECORDING" if summary.recorded else ""
+        for title, told in (
+            ("WHAT STANDS ON THIS HOST NOW", words.standing(summary)),
+            (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE{where}", words.open_chapters(summary)),
+            ("WHAT COULD STILL BE BETTER", words.open_checks(summary)),
+            ("YOUR PREDICTIONS", words.predictions(summary)),
+        ):
+            yield Text(title, style=f"bold {palette.dim}")
+            for line in told:
+                yield from wrap(Text(line, style=palette.text), width, " • ")
+            yield Text()
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def _choose(self, by: int) -> None:
+        count = len(self._summary.steps) if self._summary is not None else 0
+        if not count:
+            return
+        self._under = (self._under + by) % count
+        self._redraw()
+        self.call_after_refresh(self._keep_in_sight)
+
+    def _keep_in_sight(self) -> None:
+        steps = self._summary.steps if self._summary is not None else ()
+        rows = [len(words.rows_of(step, n)) for n, step in enumerate(steps)]
+        region = Region(0, 1 + sum(rows[: self._under]), 1, rows[self._under])
+        pane = "#summary-steps-pane" if self._beside else "#summary-rest-pane"
+        self.query_one(pane, Pane).scroll_to_region(region, animate=False)
+
+    def action_left(self) -> None:
+        self._choose(-1)
+
+    def action_right(self) -> None:
+        self._choose(+1)
+
+    def action_table(self) -> None:
+        self._numbers = not self._numbers
+        self._redraw()
+
+    @property
+    def _pane(self) -> Pane:
+        return self.query_one("#summary-rest-pane", Pane)
+
+    def action_up(self) -> None:
+        self._pane.scroll_relative(y=-1, animate=False)
+
+    def action_down(self) -> None:
+        self._pane.scroll_relative(y=1, animate=False)
+
+    def action_page_up(self) -> None:
+        self._pane.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self._pane.scroll_page_down(animate=False)
+
+    def action_close(self) -> None:
+        self.app.pop_screen()
+
+
+def clean_to(text: str, width: int) -> str:
+    """A text cut to a width in cells, with … where something was left out."""
+    made = Text(text)
+    if cell_len(text) > width:
+        made.truncate(width, overflow="ellipsis")
+    return made.plain

@@ -1,0 +1,1 @@
+"""Show this host's status and settings, and apply or restore them."""

@@ -1,0 +1,179 @@
+"""The CPU picker: the machine's map, a cursor, and a line to type into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.topology import Topology
+from jitter_workshop.presenter.cpu_text import ROLES, parse_choice
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.walk import Walk
+
+
+class CpuPicker(Page):
+    """Choose the CPUs of the measured threads; the walk refuses what this host cannot do, and says why."""
+
+    scope: ClassVar[Scope] = "cpus"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("cpus"))
+
+    def __init__(self, walk: Walk, topology: Topology) -> None:
+        super().__init__()
+        self._walk = walk
+        self._topology = topology
+        self.chosen: dict[str, int] = self._now()
+        self._said = ""
+
+    def _now(self) -> dict[str, int]:
+        try:
+            request = self._walk.request("again")
+        except WorkshopError:
+            return {}
+        cpus = zip(ROLES, (request.producer_cpu, request.accumulator_cpu, request.journaller_cpu), strict=True)
+        return {role: cpu for role, cpu in cpus if cpu is not None}
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="frame"):
+            yield Sheet(self._head, id="cpus-head")
+            with Pane(id="cpus-map"):
+                yield CpuMap(self._topology, id="map")
+            yield Sheet(self._foot, id="cpus-foot")
+            # The cursor stands still: a blinking one is a timer.
+            yield Input(placeholder="2,4   or   producer=2 accumulator=4", id="typed", compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one(Input).cursor_blink = False
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self.query_one(CpuMap).show_chosen(self.chosen)
+        self.query_one("#cpus-head", Sheet).show(self._head)
+        self.query_one("#cpus-foot", Sheet).show(self._foot)
+
+    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield Text("CHOOSE CPUs", style=f"bold {palette.text}")
+        yield from wrap(
+            Text(
+                "p a j put a thread on the CPU under the cursor · / type · x automatic · Enter accept",
+                style=palette.dim,
+            ),
+            width,
+        )
+        yield Text()
+
+    def _foot(self, width: int, palette: Palette) -> Iterable[Text]:
+        yield Text()
+        line = Text()
+        for role in ROLES:
+            cpu = self.chosen.get(role)
+            line.append(f"{SIGNS[role]} ", f"bold {palette.accent}")
+            line.append(f"{role} {'auto' if cpu is None else f'CPU {cpu}'}   ", palette.text)
+        yield from wrap(line, width)
+        told = " · ".join(about(self._topology, self.query_one(CpuMap).cursor))
+        yield from wrap(Text(told, style=palette.dim), width)
+        yield Text("× not ours   – offline", style=palette.dim)
+        if self._said:
+            yield from wrap(Text(clean(self._said, 400), style=f"bold {palette.bad}"), width, "! ")
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def _put(self, role: str) -> None:
+        cpu = self.query_one(CpuMap).cursor
+        self.chosen = {r: c for r, c in self.chosen.items() if c != cpu and r != role} | {role: cpu}
+        self._said = ""
+        self._redraw()
+
+    def action_producer(self) -> None:
+        self._put("producer")
+
+    def action_accumulator(self) -> None:
+        self._put("accumulator")
+
+    def action_journaller(self) -> None:
+        self._put("journaller")
+
+    @on(CpuMap.Clicked)
+    def _clicked(self) -> None:
+        """A click puts the first thread there that has no place yet."""
+        cpu = self.query_one(CpuMap).cursor
+        sits = next((role for role, c in self.chosen.items() if c == cpu), None)
+        free = next((role for role in ROLES if role not in self.chosen), None)
+        if sits is not None:
+            del self.chosen[sits]
+            self._redraw()
+        elif free is not None:
+            self._put(free)
+
+    def action_auto(self) -> None:
+        self.chosen = {}
+        self._said = ""
+        self._redraw()
+
+    def action_type(self) -> None:
+        typed = self.query_one(Input)
+        typed.add_class("-on")
+        typed.value = ",".join(str(self.chosen[r]) for r in ROLES if r in self.chosen)
+        typed.focus()
+
+    @on(Input.Submitted)
+    def _typed(self, message: Input.Submitted) -> None:
+        message.stop()
+        try:
+            self.chosen = parse_choice(message.value)
+        except WorkshopError as error:
+            self._said = error.sentence()
+        else:
+            self._said = ""
+            self._stop_typing()
+        self._redraw()
+
+    def _stop_typing(self) -> None:
+        self.query_one(Input).remove_class("-on")
+        self.set_focus(None)
+
+    def action_accept(self) -> None:
+        try:
+            self._walk.choose_cpus(*(self.chosen.get(role) for role in ROLES))
+        except WorkshopError as error:
+            self._said = error.sentence()
+            self._redraw()
+        else:
+            self.dismiss(None)
+
+    def action_close(self) -> None:
+        if self.query_one(Input).has_class("-on"):
+            self._stop_typing()
+        else:
+            self.dismiss(None)
+
+    def action_up(self) -> None:
+        self._moved(0, -1)
+
+    def action_down(self) -> None:
+        self._moved(0, +1)
+
+    def action_left(self) -> None:
+        self._moved(-1, 0)
+
+    def action_right(self) -> None:
+        self._moved(+1, 0)
+
+    def _moved(self, across: int, down: int) -> None:
+        self.query_one(CpuMap).move(across, down)
+        self._redraw()

@@ -1,0 +1,244 @@
+"""What a chapter shows of a host's settings: the plan, what came of it, before and after. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.text import Text
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.predictions import answer_for_value
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.walk import ApplyView, Fact, PlanView, PredictionOutcome, RunCurve, SettingChange
+from jitter_workshop.presenter.figures import table
+from jitter_workshop.presenter.plan_overview import in_short
+from jitter_workshop.presenter.prose import styled, wrap
+from jitter_workshop.presenter.settings_words import apply_command, for_one_boot, script_command
+from jitter_workshop.report.text.plan import reason_of
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.chapter.views import Lines, facts, heading
+
+_LEFT_OUT = " Left out: "
+_VALUE = 400
+
+
+def recording_lines(reason: str, recording: str, width: int, palette: Palette) -> Lines:
+    """The banner of a chapter that is taught on a recording, at most two lines."""
+    line = Text(style=palette.text)
+    line.append("ON A RECORDING", f"bold {palette.accent}")
+    line.append(f" {clean(recording, 30)}:" if recording else ":", palette.dim)
+    line.append(f" {_sentence(reason)}")
+    return wrap(line, width, "", "  ")[:2]
+
+
+def plan(view: PlanView, words: Sequence[str], recorded: bool, width: int, palette: Palette) -> Lines:
+    """The writes under their tunable, path, before → after, and the reason once; what is left out; the way without
+    rights. Of many writes the first few, and below all that every one of them."""
+    count = len(view.changes)
+    files = f" in {view.host_files} {'file' if view.host_files == 1 else 'files'}" if view.host_files != count else ""
+    groups = _by_tunable(view.changes)
+    shortened = any(in_short(group)[1] for group in groups)
+    order = ". Every one of them stands below." if shortened else ", in this order."
+    what = f"{many(count, 'write')}{files}{order}" if count else "Nothing."
+    lines: Lines = [heading("WHAT WOULD BE WRITTEN", palette), *wrap(Text(what, style=palette.text), width)]
+    lines += writes(view.changes, width, palette)
+    said, *left_out = view.text.split(_LEFT_OUT)
+    lines += [Text(), *wrap(styled(said, palette), width)]
+    if left_out:
+        lines += [Text(), heading("LEFT OUT", palette)]
+        for one in left_out:
+            lines += wrap(styled(one, palette, palette.dim), width, "  ", "    ")
+    then = list(dict.fromkeys(change.then for change in view.changes if change.then))
+    lines += [Text(f"Then, once: {clean(command, 200)}", style=palette.text) for command in then]
+    if count and not recorded:
+        lines += [Text(), *no_rights(words, width, palette)]
+    return lines + every_write(view.changes, width, palette) if shortened else lines
+
+
+def writes(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """Writes under their tunable, an empty line before each; of many the first few."""
+    return [line for group in _by_tunable(changes) for line in (Text(), *_in_short(group, width, palette))]
+
+
+def every_write(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """Each one in its order, however many."""
+    lines: Lines = [Text(), heading("EVERY WRITE, IN ITS ORDER", palette)]
+    for group in _by_tunable(changes):
+        lines += [Text(), _head(group, palette), *_one_by_one(group, width, palette)]
+    return lines
+
+
+def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
+    return [list(group) for _, group in groupby(changes, key=lambda change: change.tunable)]
+
+
+def _in_short(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """A tunable's name and risk, its first writes, how many tasks it moves, and why."""
+    shown, said = in_short(changes)
+    if not said:
+        return [_head(changes, palette), *_every(changes, width, palette)]
+    head = _head(changes, palette)
+    head.append(f"   {many(len(changes), 'write')}", palette.dim)
+    lines: Lines = [head]
+    for change in shown:
+        lines += _change(change, width, palette)
+    for sentence in said:
+        lines += wrap(Text(sentence, style=palette.text), width, "    + ", "      ")
+    return [*lines, *wrap(Text(clean(reason_of(changes[0]), 600), style=palette.dim), width, "  ")]
+
+
+def _head(changes: Sequence[Change], palette: Palette) -> Text:
+    worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
+    colour = {"low": palette.dim, "medium": palette.accent, "high": palette.bad}[worst]
+    head = Text(clean(changes[0].tunable, 40), style=f"bold {palette.cool}")
+    head.append(f"   risk {worst}", colour)
+    if changes[0].when == "boot":
+        alone = " alone" if any(c.kind == "grub-once" for c in changes) else ""
+        head.append(f"   takes effect with the next boot{alone}", palette.accent)
+    return head
+
+
+def _every(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """Each reason of a tunable's writes once, and every write."""
+    lines: Lines = []
+    for reason in dict.fromkeys(clean(c.why, 400) for c in changes if c.why):
+        lines += wrap(Text(reason, style=palette.dim), width, "  ")
+    for change in changes:
+        lines += _change(change, width, palette)
+    return lines
+
+
+def _one_by_one(changes: Sequence[Change], width: int, palette: Palette) -> Lines:
+    """Every write, and below it its reason where that is another one than that of the write before."""
+    lines: Lines = []
+    told = ""
+    for change in changes:
+        lines += _change(change, width, palette)
+        if change.why != told:
+            told = change.why
+            lines += wrap(Text(clean(told, 400), style=palette.dim), width, " " * 8)
+    return lines
+
+
+def _change(change: Change, width: int, palette: Palette) -> Lines:
+    """``3  PATH  before → after`` in a line where that fits, else the values below the path."""
+    number = f"{change.n:>4}  "
+    path = Text(clean(change.path, 400), style=palette.text)
+    values = Text(f"{clean(change.before, _VALUE) or '(empty)'} → ", style=palette.dim)
+    values.append(clean(change.after, _VALUE) or "(empty)", f"bold {palette.text}")
+    if change.lease:
+        values.append("  (only as long as it is held)", palette.dim)
+    if len(number) + path.cell_len + 2 + values.cell_len <= width:
+        return [Text.assemble((number, palette.dim), path, "  ", values)]
+    indent = " " * (len(number) + 2)
+    return [*wrap(path, width, number, indent), *wrap(values, width, indent)]
+
+
+def no_rights(words: Sequence[str], width: int, palette: Palette) -> Lines:
+    """The way out for who is not root here."""
+    if for_one_boot(words):
+        once = f"No root's rights here? Somebody who has them does exactly this by `{apply_command(words)}`."
+        return wrap(styled(once, palette, palette.dim), width)
+    text = f"No root's rights here? `{script_command(words)}` makes a script of exactly this, with its undo, "
+    return wrap(styled(text + "for somebody who has them.", palette, palette.dim), width)
+
+
+def applied(view: ApplyView, checks: Sequence[Fact], width: int, palette: Palette) -> Lines:
+    """What was written and what the host says now. ``checks``: the chapter's tunables, read again."""
+    sign, colour = ("✓", palette.good) if view.settled and not view.refused else ("▸", palette.accent)
+    lines: Lines = [heading("WHAT CAME OF IT", palette)]
+    lines += wrap(Text(clean(view.text, 600), style=f"bold {colour}"), width, f"{sign} ", "  ")
+    if view.refused:
+        lines += [Text(), heading("REFUSED", palette)]
+        for where, reason in view.refused:
+            line = Text(f"{clean(where, 200)}: ", style=palette.text)
+            line.append(clean(reason, 400), palette.dim)
+            lines += wrap(line, width, " ✗ ", "   ")
+    if checks:
+        lines += [Text(), *facts(checks, width, palette, "READ AGAIN ON THIS HOST")]
+    return lines
+
+
+def not_applied(error: WorkshopError, words: Sequence[str], width: int, palette: Palette) -> Lines:
+    """An apply that came to nothing, calmly, with the way out."""
+    lines: Lines = [heading("NOT APPLIED", palette)]
+    lines += wrap(Text(_sentence(error.message), style=palette.text), width)
+    if error.advice and "plan --sh" not in error.advice:
+        lines += wrap(Text(_sentence(error.advice), style=palette.text), width, "→ ")
+    lines += [Text(), *wrap(styled("Somebody with root's rights can do it for you:", palette), width)]
+    by_apply = (
+        (apply_command(words), "shows the plan, asks, and makes the changes"),
+        ("sudo jitter-workshop restore", "gives them back"),
+    )
+    by_script = (
+        (script_command(words), "writes the plan down as a script; look at it"),
+        ("sudo sh plan.sh apply", "makes the changes, and says so where the host is no longer as planned"),
+        ("sudo sh plan.sh undo", "gives them back"),
+    )
+    for command, why in by_apply if for_one_boot(words) else by_script:
+        lines += wrap(Text(command, style=palette.code), width, "  $ ", "    ")
+        lines += wrap(Text(why, style=palette.dim), width, "    ")
+    tail = "Enter goes on without it: the second run then shows this host as it is. b and Enter come back here."
+    return [*lines, Text(), *wrap(Text(tail, style=palette.text), width)]
+
+
+def settings_compared(changes: Sequence[SettingChange], width: int, palette: Palette) -> Lines:
+    """A rehearsed chapter's tunables before and after, as the two recordings say."""
+    if not changes:
+        none = "This chapter sets nothing, so the recordings are alike, and nothing is measured on them."
+        return [heading("NO SETTINGS TO COMPARE", palette), *wrap(Text(none, style=palette.text), width)]
+    lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS", palette)]
+    rows = [["", "before", "", "after", ""]]
+    rows += [
+        [clean(c.title, 40), clean(c.before, 40), "→", clean(c.after, 40), "✓" if c.settled else "·"] for c in changes
+    ]
+    lines += table(rows, palette, width=width)
+    if any(c.settled for c in changes):
+        lines += [Text(), Text("✓  as this chapter wants it", style=palette.dim)]
+    return lines
+
+
+def answers_explained(task: PredictionTask, kept: Prediction | None, width: int, palette: Palette) -> Lines:
+    """What each answer to a question stands for that no run decides on a recording, the learner's own marked."""
+    lines: Lines = [Text(), heading("WHAT THE ANSWERS STAND FOR", palette)]
+    lines += wrap(styled(task.question, palette, f"bold {palette.text}"), width)
+    guess: Answer | None = None
+    if kept is not None and kept.value_ns is not None:
+        guess = answer_for_value(task, kept.value_ns)
+    elif kept is not None:
+        guess = next((answer for answer in task.answers if answer.id == kept.choice), None)
+    for answer in task.answers:
+        line = styled(answer.text, palette, f"bold {palette.text}")
+        line.append(" (your guess)" if answer is guess else "", palette.accent)
+        lines += [Text(), *wrap(line, width, "✓ " if answer.right else "• ", "  ")]
+        lines += wrap(styled(answer.explanation, palette, palette.text), width, "  ")
+    return lines
+
+
+def nothing_measured(shown: Sequence[RunCurve], width: int, palette: Palette) -> Lines:
+    """Instead of a run, in a rehearsed chapter."""
+    lines: Lines = [heading("NO RUN HERE", palette)]
+    none = ", and no run of this chapter on another machine comes with the course."
+    text = f"Nothing is measured on a recording{'. t turns to the curve of another machine.' if shown else none}"
+    return [*lines, *wrap(Text(text, style=palette.text), width)]
+
+
+def answered(task: PredictionTask, outcome: PredictionOutcome, width: int, palette: Palette) -> Lines:
+    """What became of an answer that no run decides: whether it is right, why, and why the right one is."""
+    colour = {True: palette.good, False: palette.bad, None: palette.text}[outcome.near]
+    sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
+    lines: Lines = [Text(), *wrap(styled(outcome.text, palette, f"bold {colour}"), width, sign)]
+    explained = [outcome.explanation]
+    explained += [a.explanation for a in task.answers if a.right and not outcome.near]
+    for text in dict.fromkeys(filter(None, explained)):
+        lines += [Text(), *wrap(styled(text, palette), width, "  ")]
+    return lines
+
+
+def _sentence(text: str) -> str:
+    said = clean(text, 600).rstrip(".")
+    return f"{said[:1].upper()}{said[1:]}."

@@ -1,0 +1,1 @@
+"""Plan, run and show a proof."""

@@ -1,0 +1,1 @@
+"""Preview a report before it is written."""

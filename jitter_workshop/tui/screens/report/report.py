@@ -1,0 +1,360 @@
+"""The report before it is written: a page that shows what it holds and whom it names, and the key that writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.attribution.causes import Stopped
+from jitter_workshop.flow.reporting.draft import RAW, Draft, formats, opened_with, places, write
+from jitter_workshop.flow.reporting.formats import Files
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.presenter import report_words as words
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.core.background_task import aside
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
+from jitter_workshop.tui.screens.report import report_views as views
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+MOST_DRAWN = 6
+"""More than six curves cannot be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where a report went: the file, how many lie beside it, bytes of all, and for what wish it was made."""
+
+    path: Path
+    beside: int
+    size: int
+    wish: tuple[str, bool]
+
+
+class ReportScreen(WorkshopScreen):
+    """The preview. The report is put together on a thread, and so is each format; closing stops that."""
+
+    scope: ClassVar[Scope] = "report"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("report"))
+
+    @dataclass
+    class Went(Message):
+        """What is being done, how much of it, of how much."""
+
+        what: str
+        done: int
+        total: int
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._draft: Draft | None = None
+        self._went: tuple[str, int, int] = ("putting the report together", 0, 0)
+        self._stopped = False
+        self._formats = formats()
+        self._format = 0
+        self._private = False
+        self._places = places()
+        self._place = 0
+        self._path: Path | None = None
+        self._files: Files | None = None
+        self._making: object = None
+        """What the making of the file that is under way goes by; None while none is."""
+        self._wanted = False
+        """Was it to be written before it was made? Then it is as soon as it is."""
+        self._said = ""
+        self._written: Written | None = None
+        self._overlay = 0
+
+    def body(self) -> ComposeResult:
+        yield Sheet(self._head, id="report-head")
+        with Horizontal(id="report-main"):
+            with Pane(id="report-page"):
+                yield Sheet(self._opening, id="report-opening")
+                yield Sheet(self._chart_title, id="report-chart-title")
+                yield ChartView(id="report-chart")
+                yield Sheet(self._rest, id="report-rest")
+            with Pane(id="report-side"):
+                yield Sheet(self._side, id="report-side-sheet")
+        yield Sheet(self._say, id="report-say")
+
+    def heading(self) -> str:
+        return "Report · preview"
+
+    def keys(self) -> Sequence[Shown]:
+        if self._draft is None:
+            return (("app.help", ""), ("report.close", "" if self._said else "stop"))
+        following = self._formats[(self._format + 1) % len(self._formats)].name
+        charts = self._draft.document.overlays
+        return (
+            ("report.write", f"write {self._formats[self._format].name}"),
+            ("report.format", f"as {following}"),
+            ("report.names", "with names" if self._private else "hide names"),
+            *((("report.copy", ""),) if self._written is not None else ()),
+            *((("report.right", ""),) if len(charts) > 1 else ()),
+            ("app.help", ""),
+            ("report.close", ""),
+        )
+
+    def on_mount(self) -> None:
+        self._redraw()
+        self.run_worker(self._build(), exclusive=True, group="report")
+
+    def on_unmount(self) -> None:
+        self._stopped = True
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    # -- building and rendering ------------------------------------------------------------------------------------
+
+    async def _build(self) -> None:
+        try:
+            self._draft = await aside(partial(Draft.of, self.workshop, self._told))
+        except WorkshopError as error:
+            self._said = error.sentence()
+        finally:
+            # Also when this screen is closed or the workshop is left: the thread ends at its next step.
+            self._stopped = self._draft is None
+        self._redraw()
+        if self._draft is not None:
+            await self._make()
+
+    def _told(self, what: str, done: int, total: int) -> None:
+        """On the thread."""
+        if self._stopped:
+            raise Stopped("the report was stopped")
+        self.post_message(self.Went(what, done, total))
+
+    @on(Went)
+    def _goes_on(self, message: Went) -> None:
+        self._went = (message.what, message.done, message.total)
+        if self._draft is None:
+            self.sheet("#report-head").show(self._head)
+
+    def _again(self) -> None:
+        """Make the file anew: the format, the names or the folder have changed."""
+        self._files = None
+        self._path = None
+        self._wanted = False
+        self._redraw()
+        self.run_worker(self._make(), exclusive=True, group="report")
+
+    async def _make(self) -> None:
+        """Make the file that would be written, so that its size is known and writing it takes no time."""
+        draft = self._draft
+        if draft is None or not self._places:
+            return
+        chosen, private, folder = self._formats[self._format], self._private, self._places[self._place]
+        ticket = self._making = object()
+
+        def make() -> tuple[Path, Files]:
+            path = draft.path(chosen, private, folder)
+            return path, draft.files(chosen, private, path)
+
+        try:
+            self._path, self._files = await aside(make)
+        except WorkshopError as error:
+            self._said = f"{error.sentence()}."
+        finally:
+            # One that was given up ends after the next one has begun.
+            if self._making is ticket:
+                self._making = None
+        wanted, self._wanted = self._wanted, False
+        if wanted and self._files is not None and self._path is not None:
+            await self._write(self._files, self._path, (chosen.name, private))
+        self._redraw()
+
+    # -- what stands where -----------------------------------------------------------------------------------------
+
+    @property
+    def _beside(self) -> bool:
+        """Is there room for what others see beside the page?"""
+        return self.size.width >= HUGE
+
+    def _redraw(self) -> None:
+        draft = self._draft
+        overlays = draft.shown(self._private).overlays if draft is not None else ()
+        self.set_class(draft is None, "-waiting")
+        chart = self.query_one("#report-chart", ChartView)
+        chart.display = bool(overlays)
+        if overlays:
+            drawn = overlays[self._overlay].curves[:MOST_DRAWN]
+            chart.show_curves([RunCurve(str(n), c.label, c, None) for n, c in enumerate(drawn)])
+        for selector, build in (
+            ("#report-head", self._head),
+            ("#report-opening", self._opening),
+            ("#report-chart-title", self._chart_title),
+            ("#report-rest", self._rest),
+            ("#report-side-sheet", self._side),
+            ("#report-say", self._say),
+        ):
+            self.sheet(selector).show(build)
+        self.sheet("#report-say").set_class(not self._said and self._written is None, "-empty")
+        self.refresh_keys()
+
+    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._draft is None:
+            if self._said:
+                return [Text("There is nothing to write yet.", style=palette.dim)]
+            return views.waiting(*self._went, width, palette)
+        chosen = self._formats[self._format]
+        facts = [chosen.name]
+        if self._files is not None and self._path is not None:
+            facts.append(words.size(sum(map(len, self._files.values()))))
+            facts.append(words.files(self._files))
+        elif self._making is not None:
+            facts.append("being made…")
+        others = words.others_in_short(self._draft.shown(self._private), chosen.name == RAW)
+        return views.head(facts, self._where(), others, width, palette)
+
+    def _where(self) -> str:
+        """The folder, and why it is not the working directory."""
+        if not self._places:
+            return "no folder can be written"
+        return f"into {clean(self._places[self._place], 200)}"
+
+    def _opening(self, width: int, palette: Palette) -> Iterable[Text]:
+        return views.opening(self._draft.shown(self._private), width, palette) if self._draft is not None else ()
+
+    def _chart_title(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._draft is None:
+            return ()
+        overlays = self._draft.shown(self._private).overlays
+        return views.chart_title(overlays, self._overlay, width, palette)
+
+    def _rest(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._draft is None:
+            return
+        yield from views.rest(self._draft.shown(self._private), width, palette)
+        if not self._beside:
+            yield from self._side(width, palette)
+
+    def _side(self, width: int, palette: Palette) -> Iterable[Text]:
+        """What this format is for, and what others may not be meant to see."""
+        if self._draft is None:
+            return
+        chosen = self._formats[self._format]
+        yield from views.about(self._formats, self._format, width, palette)
+        yield from views.for_others(self._draft.shown(self._private), chosen.name == RAW, width, palette)
+
+    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._written is not None:
+            written = self._written
+            more = f", and {words.beside(written.beside)}" if written.beside else ""
+            done = f"Written ({words.size(written.size)}{more}): {clean(written.path, 400)}"
+            yield from wrap(Text(done, style=f"bold {palette.good}"), width, "✓ ")
+            for line in self._lines(written):
+                yield from wrap(Text(line, style=palette.code), width, "  ")
+        if self._said:
+            yield from wrap(Text(clean(self._said, 400), style=palette.text), width, "▸ ")
+
+    def _lines(self, written: Written) -> tuple[str, str]:
+        here, there = opened_with(written.path, self.workshop.host.name)
+        return clean(here, 400), clean(there, 400)
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def action_write(self) -> None:
+        chosen = self._formats[self._format]
+        wish = (chosen.name, self._private)
+        if self._draft is None:
+            return
+        if self._written is not None and self._written.wish == wish:
+            self._said = "It is written already; f and n make another one of it."
+        elif self._files is None or self._path is None:
+            self._wanted = self._making is not None
+            self._said = "It is written as soon as it is made." if self._wanted else "There is no file to write."
+        else:
+            self.run_worker(self._write(self._files, self._path, wish), exclusive=True, group="report")
+            return
+        self._redraw()
+
+    async def _write(self, files: Files, path: Path, wish: tuple[str, bool]) -> None:
+        try:
+            made = await aside(partial(write, files, path.parent))
+        except WorkshopError as error:
+            self._refused(error)
+            return
+        self._said = ""
+        self._written = Written(made[0], len(made) - 1, sum(map(len, files.values())), wish)
+        self._redraw()
+
+    def _refused(self, error: WorkshopError) -> None:
+        """Say why, and offer the next folder, or the next name where only that was taken."""
+        self._said = f"{error.message}."
+        taken = self._path is not None and self._path.exists()
+        if not taken and len(self._places) > 1:
+            self._place = (self._place + 1) % len(self._places)
+            self._said += f" Enter tries {clean(self._places[self._place], 200)}."
+        elif taken:
+            self._said += " Enter takes another name."
+        self._again()
+
+    def action_format(self) -> None:
+        if self._draft is not None:
+            self._format = (self._format + 1) % len(self._formats)
+            self._said = ""
+            self._again()
+
+    def action_names(self) -> None:
+        if self._draft is not None:
+            self._private = not self._private
+            self._said = ""
+            self._again()
+
+    def _turn(self, by: int) -> None:
+        count = len(self._draft.document.overlays) if self._draft is not None else 0
+        if count:
+            self._overlay = (self._overlay + by) % count
+            self._redraw()
+
+    def action_left(self) -> None:
+        self._turn(-1)
+
+    def action_right(self) -> None:
+        self._turn(+1)
+
+    def action_copy(self) -> None:
+        if self._draft is None:
+            return
+        if self._written is None:
+            self._said = "Nothing is written yet: Enter writes it."
+        else:
+            self.app.copy_to_clipboard("\n".join(self._lines(self._written)))
+            self._said = "The lines that open it are in the clipboard, where this terminal allows it."
+        self._redraw()
+
+    @property
+    def _page(self) -> Pane:
+        return self.query_one("#report-page", Pane)
+
+    def action_up(self) -> None:
+        self._page.scroll_relative(y=-1, animate=False)
+
+    def action_down(self) -> None:
+        self._page.scroll_relative(y=1, animate=False)
+
+    def action_page_up(self) -> None:
+        self._page.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self._page.scroll_page_down(animate=False)
+
+    def action_close(self) -> None:
+        self._stopped = True
+        self.app.pop_screen()

@@ -1,0 +1,1 @@
+"""List runs, and show one run's causes."""

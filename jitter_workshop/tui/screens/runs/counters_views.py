@@ -1,0 +1,63 @@
+"""What the screen of a run's causes shows where there is no trace: counters, and what may be done by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.run import AT
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.report.text import counters as words
+from jitter_workshop.report.text.terminal import Style
+from jitter_workshop.tui.core.theme import Palette
+
+
+def head(report: CounterReport, width: int, palette: Palette) -> Iterator[Text]:
+    """How many stalls, and why nothing but counters is known."""
+    yield from wrap(Text(words.headline(report), style=palette.dim), width)
+
+
+def counters(report: CounterReport, width: int, palette: Palette) -> Iterator[Text]:
+    """What the counters say in sentences, then each of them."""
+    yield Text("WHAT WAS COUNTED", style=f"bold {palette.dim}")
+    for said in words.verdict(report):
+        yield from wrap(Text(said, style=palette.text), width)
+    style = Style(width)
+    for rows in (words.threads, words.cpus, words.interruptions):
+        for number, line in enumerate(rows(report, style)):
+            if not number:
+                yield Text()
+            yield Text(line, style=palette.text if number else palette.dim)
+    for number, said in enumerate(words.others(report)):
+        if not number:
+            yield Text()
+        yield from wrap(Text(said, style=palette.text), width)
+
+
+def stalls(report: CounterReport, cursor: int, width: int, palette: Palette) -> Iterator[Text]:
+    """The longest stalls: when and where, and no cause."""
+    yield Text("THE LONGEST STALLS, WITHOUT A CAUSE", style=f"bold {palette.dim}")
+    for index, stall in enumerate(report.worst):
+        under = index == cursor
+        said = words.stall_line(index + 1, stall)[: width - 2]
+        line = Text("▸ " if under else "  ", palette.accent)
+        line.append(f"{said:<{width - 2}}", f"bold {palette.text}" if under else palette.text)
+        if under:
+            line.stylize(f"on {palette.panel}")
+        yield line
+    if report.worst:
+        yield from wrap(Text(AT, style=palette.faint), width)
+
+
+def by_hand(report: CounterReport, width: int, palette: Palette) -> Iterator[Text]:
+    """What this user may look at without a trace, and what an administrator can allow."""
+    yield Text("BY HAND", style=f"bold {palette.dim}")
+    for kind, line in words.hand_lines(report, width):
+        yield Text(line, style=palette.dim if kind == "dim" else palette.text)
+
+
+def commands(report: CounterReport) -> tuple[str, ...]:
+    """What to copy: the commands that need no more rights."""
+    return tuple(one.command for one in words.by_hand(report))

@@ -1,0 +1,236 @@
+"""Who took a run's time: causes, the worst stalls as bars of time, and who else was on the measured CPUs. Without a
+trace: what was counted, the longest stalls, and what may be done by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Literal
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.geometry import Region
+from textual.message import Message
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.attribution.causes import Stopped
+from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.figures import bar
+from jitter_workshop.presenter.focus_words import focused
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.report.text.evidence import by_hand
+from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.core.background_task import aside
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.base import WorkshopScreen
+from jitter_workshop.tui.screens.runs import counters_views
+from jitter_workshop.tui.screens.runs import evidence_views as views
+from jitter_workshop.tui.screens.runs.residence_views import others
+from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+Page = Literal["causes", "stalls", "others"]
+PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
+_NEXT: dict[Page, str] = {"causes": "stalls", "stalls": "who else ran", "others": "causes"}
+_NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "others": "counters"}
+
+
+_WAITING_BAR = 60
+
+
+class EvidenceScreen(WorkshopScreen):
+    """A run's causes. They are found on a thread, block by block: a noisy run takes seconds. Closing stops it."""
+
+    scope: ClassVar[Scope] = "causes"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
+
+    @dataclass
+    class Went(Message):
+        """How many blocks are explained, of how many."""
+
+        done: int
+        total: int
+
+    def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
+        """``focus``: words of a chapter's ``evidence``, which it then begins with."""
+        super().__init__()
+        self.shown_run = run
+        self._focus = focus
+        self._report: EvidenceReport | CounterReport | None = None
+        self._page: Page = "others" if focused(focus) else "causes"
+        self._cursor = 0
+        self._said = ""
+        self._went = (0, 0)
+        self._stopped = False
+
+    def body(self) -> ComposeResult:
+        yield Sheet(self._head, id="causes-head")
+        with Horizontal(id="causes-main"):
+            with Pane(id="causes-list"):
+                yield Sheet(self._causes, id="causes-sheet")
+            with Vertical(id="causes-stalls"):
+                with Pane(id="causes-stalls-list"):
+                    yield Sheet(self._stalls, id="causes-stalls-sheet")
+                with Pane(id="causes-stall-page"):
+                    yield Sheet(self._stall, id="causes-stall")
+            with Pane(id="causes-others"):
+                yield Sheet(self._others, id="causes-others-sheet")
+        yield Sheet(self._say, id="say")
+
+    def heading(self) -> str:
+        return f"Who took the time · {clean(self.shown_run.label or self.shown_run.id, 40)}"
+
+    def keys(self) -> Sequence[Shown]:
+        turns = _NEXT_COUNTED if isinstance(self._report, CounterReport) else _NEXT
+        return (("causes.turn", turns[self._page]), ("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
+
+    def on_mount(self) -> None:
+        self._redraw()
+        self.run_worker(self._explain(), exclusive=True, group="explain")
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    async def _explain(self) -> None:
+        try:
+            self._report = await aside(partial(self.workshop.causes, self.shown_run, self._told))
+        except WorkshopError as error:
+            self._said = error.sentence()
+        finally:
+            # Also when this screen is closed or the workshop is left: the thread ends at its next block.
+            self._stopped = True
+        if isinstance(self._report, CounterReport):
+            self._page = "causes"
+        self._redraw()
+
+    def _told(self, done: int, total: int) -> None:
+        """On the thread."""
+        if self._stopped:
+            raise Stopped("explaining was stopped")
+        self.post_message(self.Went(done, total))
+
+    @on(Went)
+    def _goes_on(self, message: Went) -> None:
+        self._went = (message.done, message.total)
+        if self._report is None:
+            self.sheet("#causes-head").show(self._head)
+
+    # -- what stands where -----------------------------------------------------------------------------------------
+
+    def _redraw(self) -> None:
+        for page in PAGES:
+            self.set_class(self._page == page, f"-{page}")
+        for selector, build in (
+            ("#causes-head", self._head),
+            ("#causes-sheet", self._causes),
+            ("#causes-stalls-sheet", self._stalls),
+            ("#causes-stall", self._stall),
+            ("#causes-others-sheet", self._others),
+            ("#say", self._say),
+        ):
+            self.sheet(selector).show(build)
+        self.sheet("#say").set_class(not self._said, "-empty")
+        self.refresh_keys()
+
+    def _head(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._report is None:
+            return [Text("Nothing is known.", style=palette.dim)] if self._said else self._waiting(width, palette)
+        if isinstance(self._report, CounterReport):
+            return counters_views.head(self._report, width, palette)
+        return views.head(self._report, width, palette)
+
+    def _waiting(self, width: int, palette: Palette) -> Iterable[Text]:
+        """How far it is."""
+        done, total = self._went
+        if not total:
+            return [Text("Reading the trace…", style=palette.dim)]
+        length = max(1, min(width, _WAITING_BAR))
+        full = bar(done, total, length)
+        return [
+            Text(f"Explaining: block {min(done + 1, total)} of {total}. Esc stops it.", style=palette.dim),
+            Text(full, style=palette.accent).append("░" * (length - len(full)), style=palette.faint),
+        ]
+
+    def _causes(self, width: int, palette: Palette) -> Iterable[Text]:
+        if isinstance(self._report, CounterReport):
+            return counters_views.counters(self._report, width, palette)
+        return views.causes(self._report, width, palette) if self._report is not None else ()
+
+    def _stalls(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._report is None:
+            return
+        if isinstance(self._report, CounterReport):
+            yield from counters_views.stalls(self._report, self._cursor, width, palette)
+            return
+        yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", style=f"bold {palette.dim}")
+        for index, stall in enumerate(self._report.worst):
+            yield views.stall_line(index + 1, stall, index == self._cursor, width, palette)
+
+    def _stall(self, width: int, palette: Palette) -> Iterable[Text]:
+        """The stall under the cursor, in full."""
+        if not isinstance(self._report, EvidenceReport) or not self._report.worst:
+            return
+        yield from views.stall_page(self._report.worst[self._cursor], width, palette)
+
+    def _others(self, width: int, palette: Palette) -> Iterable[Text]:
+        if isinstance(self._report, CounterReport):
+            return counters_views.by_hand(self._report, width, palette)
+        return others(self._report, self._focus, width, palette) if self._report is not None else ()
+
+    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._said:
+            yield from wrap(Text(clean(self._said, 400), style=palette.text), width, "▸ ")
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def _pane(self) -> Pane:
+        return self.query_one(
+            {"causes": "#causes-list", "others": "#causes-others"}.get(self._page, "#causes-stalls-list"), Pane
+        )
+
+    def _vertical(self, by: int) -> None:
+        if self._page != "stalls":
+            self._pane().scroll_relative(y=by, animate=False)
+        elif self._report is not None and self._report.worst:
+            self._cursor = max(0, min(self._cursor + by, len(self._report.worst) - 1))
+            self._redraw()
+            self._pane().scroll_to_region(Region(0, self._cursor, 1, 3), animate=False)
+
+    def action_up(self) -> None:
+        self._vertical(-1)
+
+    def action_down(self) -> None:
+        self._vertical(+1)
+
+    def action_page_up(self) -> None:
+        self._pane().scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self._pane().scroll_page_down(animate=False)
+
+    def action_turn(self) -> None:
+        self._page = PAGES[(PAGES.index(self._page) + 1) % len(PAGES)]
+        self._redraw()
+
+    def action_copy(self) -> None:
+        commands = self._commands()
+        if commands:
+            self.app.copy_to_clipboard("\n".join(commands))
+            self._said = "The commands that show it by hand are in the clipboard, where this terminal allows it."
+            self._redraw()
+
+    def _commands(self) -> tuple[str, ...]:
+        if isinstance(self._report, CounterReport):
+            return counters_views.commands(self._report)
+        present = self._report.residence if self._report is not None else None
+        return by_hand(present.proof.cpus) if present is not None else ()
+
+    def action_close(self) -> None:
+        self.app.pop_screen()

@@ -1,0 +1,159 @@
+"""What the screen of a run's causes shows, as lines of text. Pure functions of the report; names are made plain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
+from jitter_workshop.model.run import AT, made_late
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.figures import log_bar
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.report.text.evidence import (
+    ITEM,
+    REST,
+    SHADES,
+    bar,
+    cause_words,
+    deeds,
+    explanations,
+    named,
+    stalls,
+)
+from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.core.theme import Palette
+
+MOST_CAUSES = 24
+NOBODY = ("no_event", "around")
+"""Kinds that name nobody."""
+_NUMBERS = 34
+_BAR = 16
+_STALL_BAR = 24
+
+
+def head(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
+    """How many stalls, by what trace, and whether anything but the measured threads ran there."""
+    said = (
+        f"{stalls(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)} of measuring · "
+        f"{report.events:,} events, {report.lost_events:,} lost"
+    )
+    yield from wrap(Text(said, style=palette.dim), width)
+    if report.residence is not None:
+        yield from wrap(Text(clean(report.residence.proof.sentence, 300), style=palette.text), width)
+    if report.lost_events:
+        lost = "The buffer was full: what came after the last event of a block is blamed on nobody."
+        yield from wrap(Text(lost, style=palette.bad), width, "▲ ")
+    if report.unbalanced:
+        events = "1 event" if report.unbalanced == 1 else f"{report.unbalanced:,} events"
+        unfit = f"{events} did not fit what went before; that time is called not known."
+        yield from wrap(Text(unfit, style=palette.bad), width, "▲ ")
+
+
+def causes(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
+    """The causes, the largest first, each with what it took in all (a logarithmic bar where there is room)."""
+    yield Text("WHO TOOK THE TIME", style=f"bold {palette.dim}")
+    if not report.causes:
+        yield Text("No stall to explain.", style=palette.text)
+        return
+    bars = width >= _NUMBERS + _BAR + 30
+    name = width - _NUMBERS - (_BAR + 1 if bars else 0)
+    yield Text(f"{'':<{name}}{'stalls':>8}{'in all':>9}{'worst':>8}{'a second':>9}", style=palette.dim)
+    largest = report.causes[0].total_ns
+    for cause in report.causes[:MOST_CAUSES]:
+        yield _cause(cause, name, largest if bars else 0, palette)
+    hidden = report.causes[MOST_CAUSES:]
+    if hidden:
+        rest = f"{len(hidden)} others, together {nice_ns(sum(c.total_ns for c in hidden))}"
+        yield Text(rest, style=palette.dim)
+    yield Text()
+    for text in explanations(report):
+        item = text.startswith(ITEM)
+        first, rest = ("  - ", "    ") if item else ("", "")
+        yield from wrap(Text(text.removeprefix(ITEM), style=palette.dim), width, first, rest)
+
+
+def _cause(cause: Cause, name: int, largest: int, palette: Palette) -> Text:
+    nobody = cause.kind in NOBODY
+    line = Text(f"{named(cause, name - 1):<{name}}", palette.dim if nobody else palette.text)
+    line.append(f"{cause.count:>8,}{nice_ns(cause.total_ns):>9}{nice_ns(cause.worst_ns):>8}", palette.text)
+    line.append(f"{nice_ns(cause.ns_per_second):>9}", palette.text)
+    if largest:
+        line.append(f" {log_bar(cause.total_ns, largest, _BAR, 100.0)}", palette.faint if nobody else palette.accent)
+    return line
+
+
+def stall_line(number: int, stall: ExplainedStall, under: bool, width: int, palette: Palette) -> Text:
+    """A stall in one line: its length, when it was, what took most of it, and its time as a bar where there is room."""
+    line = Text("▸ " if under else "  ", palette.accent)
+    line.append(f"{number:>2} {nice_ns(stall.duration_ns):>8} ", f"bold {palette.text}" if under else palette.text)
+    line.append(f"at {nice_ns(stall.at_ns):<8} ", palette.dim)
+    if width >= line.cell_len + _STALL_BAR + 24:
+        line.append_text(coloured(bar(stall, _STALL_BAR)[0], stall, palette))
+        line.append(" ")
+    if stall.parts:
+        most = stall.parts[0]
+        share = f"{100 * most.ns / stall.duration_ns:.0f} %" if stall.duration_ns else ""
+        line.append(f"{share:>5} ", palette.dim)
+        line.append(cause_words(most.kind, most.name, max(width - line.cell_len, 8)), palette.text)
+    line.append(" " * max(width - line.cell_len, 0))
+    if under:
+        line.stylize(f"on {palette.panel}")
+    return line
+
+
+def coloured(drawn: str, stall: ExplainedStall, palette: Palette) -> Text:
+    """A stall's bar: each cause has a character and a colour of its own. What is nobody's by evidence stays pale, so
+    that the eye goes to who is named."""
+    colours = dict(zip(SHADES, (palette.accent, palette.cool, palette.good, palette.bad), strict=True))
+    for character, part in zip(SHADES, stall.parts, strict=False):
+        if part.kind in NOBODY:
+            colours[character] = palette.faint
+    made = Text()
+    for character in drawn:
+        made.append(character, colours.get(character, palette.dim))
+    return made
+
+
+def stall_page(stall: ExplainedStall, width: int, palette: Palette) -> Iterator[Text]:
+    """One stall in full: where, its parts, who sent and woke, and where in the kernel."""
+    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
+    late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
+    said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
+    yield from wrap(Text(said, f"bold {palette.text}"), width)
+    yield from wrap(Text(AT, palette.faint), width)
+    drawn, legend = bar(stall, width)
+    yield coloured(drawn, stall, palette)
+    name = max(width - 22, 12)
+    for character, cause, ns in legend:
+        share = 100 * ns / stall.duration_ns if stall.duration_ns else 0.0
+        line = coloured(character, stall, palette)
+        line.append(f" {clean(cause, name - 1):<{name}}", palette.dim if character == REST else palette.text)
+        line.append(f"{nice_ns(ns):>10}", palette.text)
+        line.append((f"{share:.0f} %" if share >= 1 else "<1 %").rjust(7), palette.dim)
+        yield line
+    for note in stall.notes[:4]:
+        yield from wrap(Text(clean(note, 160), style=palette.dim), width, "· ", "  ")
+    for stack in stall.stacks[:1]:
+        chain = " ← ".join(clean(function, 40) for function in stack.functions[:8])
+        text = f"in the kernel at {nice_ns(stack.offset_ns)}: {chain}"
+        yield from wrap(Text(text, style=palette.dim), width, "· ", "  ")
+
+
+def visitors(report: EvidenceReport, width: int, palette: Palette) -> Iterator[Text]:
+    """Who else was on the measured CPUs, and who sent, moved and woke."""
+    present = report.residence
+    if present is None:
+        return
+    yield Text("WHO ELSE RAN THERE", style=f"bold {palette.dim}")
+    name = width - 35
+    yield Text(f"{'':<{name}}{'CPU':>5}{'times':>10}{'in all':>10}{'longest':>10}", style=palette.dim)
+    for v in present.visitors[:MOST_CAUSES]:
+        cells = f"{v.cpu:>5}{v.count:>10,}{nice_ns(v.total_ns):>10}{nice_ns(v.worst_ns):>10}"
+        yield Text(f"{named(v, name - 1):<{name}}{cells}", style=palette.text)
+    told = list(deeds(present))
+    if told:
+        yield Text()
+        for text in told:
+            yield from wrap(Text(text, style=palette.dim), width)

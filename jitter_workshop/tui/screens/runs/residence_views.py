@@ -1,0 +1,74 @@
+"""The third page of a run's causes: who was where, with what the run's chapter is about on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.model.evidence import EvidenceReport, Residence, Visitor
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.report.text.evidence import cause_words, frequencies
+from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.runs import evidence_views as views
+
+MOST_ROWS = 12
+WORK = ("workqueue", "softirq", "timer", "irq", "vector")
+
+
+def others(report: EvidenceReport, focus: Sequence[str], width: int, palette: Palette) -> Iterator[Text]:
+    """``focus``: words of a chapter's ``evidence``; those that are no sections here are left out."""
+    present = report.residence
+    if present is None:
+        return
+    if "frequency" in focus:
+        yield from _frequency(present, width, palette)
+    if "residence" in focus:
+        yield from _threads(present, width, palette)
+    if "work" in focus:
+        yield from _work(present, width, palette)
+    yield from views.visitors(report, width, palette)
+    if "residence" not in focus:
+        yield Text()
+        yield from _threads(present, width, palette)
+
+
+def _threads(present: Residence, width: int, palette: Palette) -> Iterator[Text]:
+    yield Text("WHERE THE MEASURED THREADS RAN", style=f"bold {palette.dim}")
+    name = width - 41
+    yield Text(f"{'':<{name}}{'CPU':>5}{'ran':>12}{'kept off':>12}{'preempted':>12}", style=palette.dim)
+    for t in present.threads[:MOST_ROWS]:
+        cells = f"{t.cpu:>5}{nice_ns(t.ran_ns):>12}{nice_ns(t.kept_waiting_ns):>12}{t.times_preempted:>12,}"
+        yield Text(f"{clean(t.thread, name - 1):<{name}}{cells}", style=palette.text)
+    if len(present.threads) > MOST_ROWS:
+        yield Text(f"and {len(present.threads) - MOST_ROWS} more", style=palette.dim)
+    yield Text()
+
+
+def _frequency(present: Residence, width: int, palette: Palette) -> Iterator[Text]:
+    yield Text("FREQUENCY", style=f"bold {palette.dim}")
+    told = list(frequencies(present)) or ["No other frequency was asked for during the blocks, by what Linux traces."]
+    for text in told:
+        yield from wrap(Text(text, style=palette.text), width)
+    yield Text()
+
+
+def _work(present: Residence, width: int, palette: Palette) -> Iterator[Text]:
+    """By function or vector; the average is what one of them took, without what interrupted it."""
+    yield Text("WORK, SOFTIRQS AND INTERRUPTS", style=f"bold {palette.dim}")
+    rows = sorted((v for v in present.visitors if v.kind in WORK), key=_rank)[:MOST_ROWS]
+    name = width - 45
+    yield Text(f"{'':<{name}}{'CPU':>5}{'times':>10}{'each':>10}{'longest':>10}{'in all':>10}", style=palette.dim)
+    for v in rows:
+        each = nice_ns(v.total_ns / v.count) if v.count else "–"
+        cells = f"{v.cpu:>5}{v.count:>10,}{each:>10}{nice_ns(v.worst_ns):>10}{nice_ns(v.total_ns):>10}"
+        yield Text(f"{cause_words(v.kind, v.name, name - 1):<{name}}{cells}", style=palette.text)
+    if not rows:
+        yield Text("None of them came to these CPUs.", style=palette.text)
+    yield Text()
+
+
+def _rank(visitor: Visitor) -> tuple[int, int]:
+    return WORK.index(visitor.kind), -visitor.total_ns

@@ -1,0 +1,294 @@
+"""All curves: every run of the session in a list, drawn together as one likes."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.geometry import Region
+from textual.message import Message
+
+from jitter_workshop.model.run import Run, apart_from_proofs
+from jitter_workshop.model.spec import PACED
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.presenter import imported_words
+from jitter_workshop.presenter.figures import percentile_table
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.tui.core.actions import Scope, bindings
+from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.tui.screens.common.base import WorkshopScreen
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+MOST_DRAWN = 6
+"""More than six curves cannot be told apart."""
+
+
+class RunList(Sheet):
+    """The list; a click on a row toggles it."""
+
+    class Clicked(Message):
+        """A row was clicked (0 is the newest run)."""
+
+        def __init__(self, row: int) -> None:
+            super().__init__()
+            self.row = row
+
+    def on_click(self, event: events.Click) -> None:
+        position = event.get_content_offset(self)
+        if position is not None and position.y >= 1:
+            event.stop()
+            self.post_message(self.Clicked(position.y - 1))
+
+
+class RunsScreen(WorkshopScreen):
+    """Chart and table of the session's runs, newest first."""
+
+    scope: ClassVar[Scope] = "runs"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("runs"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs: tuple[Run, ...] = ()
+        self._of_proofs = 0
+        """How many runs proofs have, which are not listed."""
+        self._shown: set[str] = set()
+        self._cursor = 0
+        self._published: bool | None = None
+        self._imports: tuple[RunCurve, ...] = ()
+        self._with_imports = True
+        self._table = False
+        self._said = ""
+
+    def body(self) -> ComposeResult:
+        with Vertical(id="runs-main"):
+            with Vertical(id="runs-chart"):
+                yield ChartView(id="chart-of-runs")
+                with Pane(id="runs-data"):
+                    yield Sheet(self._numbers, id="runs-table")
+            with Pane(id="runs-list"):
+                yield RunList(self._list, id="runs-sheet")
+                yield Sheet(self._detail, id="run-detail")
+        yield Sheet(self._say, id="say")
+
+    def heading(self) -> str:
+        return "All curves of this session"
+
+    def on_mount(self) -> None:
+        every = self.workshop.runs()
+        self._runs = tuple(reversed(apart_from_proofs(every)))
+        self._of_proofs = len(every) - len(self._runs)
+        self._shown = {run.id for run in self._runs[:MOST_DRAWN]}
+        self._imports = self.workshop.imported()[-MOST_DRAWN:]
+        self._redraw()
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def keys(self) -> Sequence[Shown]:
+        return (
+            ("runs.toggle", ""),
+            ("runs.table", "chart" if self._table else "table"),
+            ("runs.published", "hide 2015" if self._with_published else "show 2015"),
+            ("runs.imported", "hide imported" if self._with_imports else "show imported")
+            if self._imports
+            else ("runs.all", ""),
+            *((("runs.causes", ""),) if self._under_is_traced else ()),
+            ("app.help", ""),
+            ("runs.close", ""),
+        )
+
+    @property
+    def _under_is_traced(self) -> bool:
+        return bool(self._runs) and self.workshop.traced(self._runs[self._cursor])
+
+    @property
+    def _with_published(self) -> bool:
+        return self.workshop_app.settings.show_published if self._published is None else self._published
+
+    def curves(self) -> list[RunCurve]:
+        """What is drawn now: the published and the imported ones first, then the chosen runs, oldest first."""
+        ids = tuple(run.id for run in reversed(self._runs) if run.id in self._shown)
+        published = list(self.workshop.published()) if self._with_published else []
+        imported = self._imports if self._with_imports else ()
+        return [*published, *imported, *(self.workshop.curves(ids) if ids else ())]
+
+    def _redraw(self) -> None:
+        curves = self.curves()
+        under = self._runs[self._cursor].id if self._runs else ""
+        highlight = next((i for i, c in enumerate(curves) if c.run is not None and c.run.id == under), None)
+        chart = self.query_one("#chart-of-runs", ChartView)
+        chart.show_curves(curves, highlight=highlight, empty="Nothing is chosen: Space draws the run under the cursor.")
+        chart.display = not self._table
+        self.query_one("#runs-data", Pane).display = self._table
+        self.sheet("#runs-table").show(self._numbers)
+        self.sheet("#runs-sheet").show(self._list)
+        self.sheet("#run-detail").show(self._detail)
+        self.sheet("#say").show(self._say)
+        self.sheet("#say").set_class(not self._said, "-empty")
+        self.refresh_keys()
+
+    def _numbers(self, width: int, palette: Palette) -> Iterable[Text]:
+        return percentile_table(self.curves(), palette, width)
+
+    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+        if self._said:
+            yield Text(f"▸ {self._said}", style=palette.text)
+
+    def _list(self, width: int, palette: Palette) -> Iterable[Text]:
+        if not self._runs:
+            yield Text("No run yet: go home and press m.", style=palette.dim)
+            return
+        name_width = max(width - 42, 10)
+        yield Text(f"    {'RUN':<{name_width}} {'p50':>8} {'p99.9':>8} {'max':>8}  AT", style=palette.dim)
+        for number, run in enumerate(self._runs):
+            summary = run.histograms.get(run.main_histogram)
+            p50, p999 = (summary.percentiles.get(p) if summary else None for p in ("50", "99.9"))
+            under = number == self._cursor
+            line = Text()
+            line.append("▸" if under else " ", palette.accent)
+            line.append("■ " if run.id in self._shown else "□ ", palette.good if run.id in self._shown else palette.dim)
+            aside = "" if run.complete else " (stopped)"
+            aside += " (disturbed)" if run.disturbed else ""
+            label = clean(run.label or run.id, max(name_width - len(aside), 4)) + aside
+            line.append(f" {clean(label, name_width):<{name_width}}", f"bold {palette.text}" if under else palette.text)
+            worst = summary.max if summary else None
+            line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", palette.text)
+            line.append(f"  {_clock_time(run.started_at)}", palette.dim)
+            if under:
+                line.stylize(f"on {palette.panel}")
+            yield line
+        if self._of_proofs:
+            told = f"Proofs have {many(self._of_proofs, 'run')} more: p at a chapter's compare step tells of them."
+            yield from wrap(Text(told, style=palette.dim), width, "    ")
+
+    def _detail(self, width: int, palette: Palette) -> Iterable[Text]:
+        """More about the run under the cursor, where there is room."""
+        if not self._runs:
+            return
+        run = self._runs[self._cursor]
+        placed = run.placement
+        cpus = [(n, getattr(placed, n)) for n in ("producer", "accumulator", "journaller", "sampler")]
+        where = ", ".join(f"{name} {cpu}" for name, cpu in cpus if cpu is not None)
+        yield Text()
+        yield Text("THIS RUN", style=f"bold {palette.dim}")
+        facts = [
+            ("id", clean(run.id, 60)),
+            (
+                "workload",
+                _how(run),
+            ),
+            (
+                "length",
+                f"{len(run.blocks)} blocks, {run.duration_s:.1f} s" + ("" if run.complete else ", stopped early"),
+            ),
+            ("CPUs", where or "the scheduler was free"),
+            ("clock", f"{clean(run.clock.source, 20)}, steps of {run.clock.resolution_ns} ns"),
+            ("thief", clean(run.noise, 30) if run.noise else "none woken"),
+        ]
+        for rate in run.stalls.rates:
+            stolen = nice_ns(rate.stolen_ns_per_second)
+            facts.append(
+                (
+                    f"over {nice_ns(rate.threshold_ns)}",
+                    f"{nice_number(rate.per_second)} stalls a second, {stolen} stolen",
+                )
+            )
+        for other in run.disturbed[:4]:
+            facts.append(("beside us", f"{called(other.name, 24)}, {other.cpu_percent:.0f} % of a CPU"))
+        for name, value in facts:
+            for number, part in enumerate(wrap(Text(value, style=palette.text), max(width - 13, 10))):
+                yield Text.assemble((f"{name if number == 0 else '':<12} ", palette.dim), part)
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def _move(self, by: int) -> None:
+        if self._runs:
+            self._cursor = max(0, min(self._cursor + by, len(self._runs) - 1))
+            self._redraw()
+            self.query_one("#runs-list", Pane).scroll_to_region(Region(0, self._cursor, 1, 2), animate=False)
+
+    def action_up(self) -> None:
+        self._move(-1)
+
+    def action_down(self) -> None:
+        self._move(+1)
+
+    def action_draw(self) -> None:
+        if not self._runs:
+            return
+        ident = self._runs[self._cursor].id
+        self._said = ""
+        if ident in self._shown:
+            self._shown.discard(ident)
+        elif len(self._shown) >= MOST_DRAWN:
+            self._said = f"Six curves are drawn already; more than {MOST_DRAWN} cannot be told apart. Hide one first."
+        else:
+            self._shown.add(ident)
+        self._redraw()
+
+    @on(RunList.Clicked)
+    def _clicked(self, message: RunList.Clicked) -> None:
+        if 0 <= message.row < len(self._runs):
+            self._cursor = message.row
+            self.action_draw()
+
+    def action_all(self) -> None:
+        newest = {run.id for run in self._runs[:MOST_DRAWN]}
+        self._shown = set() if self._shown else newest
+        self._redraw()
+
+    def action_table(self) -> None:
+        self._table = not self._table
+        self._redraw()
+
+    def action_published(self) -> None:
+        self._published = not self._with_published
+        self._redraw()
+
+    def action_imported(self) -> None:
+        if self._imports:
+            self._with_imports = not self._with_imports
+            self._said = ""
+        else:
+            self._said = imported_words.NOTHING
+        self._redraw()
+
+    def action_causes(self) -> None:
+        if not self._runs:
+            return
+        run = self._runs[self._cursor]
+        if self.workshop.traced(run):
+            self.workshop_app.show_causes(run)
+        else:
+            self._said = "This run has no trace: 'v' in a chapter's explain step, or measure --evidence, makes one."
+            self._redraw()
+
+    def action_close(self) -> None:
+        self.app.pop_screen()
+
+
+def _how(run: Run) -> str:
+    """Its workload, and at what pace."""
+    name = clean(run.workload, 20)
+    if run.workload not in PACED:
+        return name if run.duty == 100 else f"{name}, busy {run.duty} %"
+    paced = f", pacing {clean(run.pacing, 20)}" if run.workload == "ring" else ""
+    return f"{name}{paced}, every {nice_ns(run.interval_ns)}"
+
+
+def _clock_time(started_at: str) -> str:
+    """Hours and minutes of this place for the UTC time that a run keeps."""
+    try:
+        return f"{datetime.datetime.fromisoformat(started_at).astimezone():%H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return "–"

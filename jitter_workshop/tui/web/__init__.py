@@ -1,0 +1,1 @@
+"""Serve the workshop in a browser on loopback."""

@@ -1,0 +1,268 @@
+"""The workshop in a browser: textual-serve's terminal on loopback, behind a random token, an Origin check and a limit
+on sessions.
+
+Everybody on this machine can reach a loopback port, and every page that a browser shows can try to. So whatever is
+asked for has to name the token: the first page in its query, all that this page then loads in its path. A cookie would
+be sent to every other port of this machine, also to one where another user listens. A request has to name a loopback
+host (else a foreign name could be pointed here), and a session has to come from a page of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import html
+import secrets
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import resources
+from pathlib import Path
+from string import Template
+from urllib.parse import urlsplit
+
+import textual_serve
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from jitter_workshop.presenter import preferences
+from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.tui.web.session import PATIENCE_S, PageSession
+
+HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+ADDRESS = "127.0.0.1"
+"""By number: what ``localhost`` means to a browser first, [::1], somebody else may listen on."""
+TITLE = "Jitter Workshop"
+HEARTBEAT_S = 15.0
+"""So often a page has to show that it is there; a machine that sleeps has left."""
+LARGEST_MESSAGE = 1 << 20
+SLOT_WAIT_S = 2.0
+"""So long a page waits for one of the sessions to become free."""
+_SIZES = range(1, 1001)
+_SECURITY = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_FILES = (("normal", "RobotoMono-VariableFont_wght"), ("italic", "RobotoMono-Italic-VariableFont_wght"))
+_FONT = (
+    '  @font-face {{ font-family: "Roboto Mono"; font-style: {style}; font-weight: 100 700; '
+    'src: url("{base}/static/fonts/{file}.ttf"); }}'
+)
+_FACES = '<p class="faces">x<em>x</em></p>'
+"""Seen by nobody: a page has loaded once the fonts have that it uses, and only then textual.js measures them."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def loopback(host: str | None) -> bool:
+    """Whether a Host header, or an origin's, names this machine by a loopback name."""
+    try:
+        parts = urlsplit(f"//{host or ''}")
+        name, _ = parts.hostname or "", parts.port
+    except ValueError:
+        return False
+    return (f"[{name}]" if ":" in name else name) in HOSTS and parts.username is None
+
+
+def of_ours(origin: str | None, host: str | None) -> bool:
+    """Whether a page of this very address asks: a browser's own word in Origin, no script's (RFC 6454)."""
+    if origin is None:
+        return False
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme == "http" and parts.netloc == host and loopback(host)
+
+
+def given(path: str, query: str) -> str:
+    """The token that a request names: the first page in its query, everything else in its path."""
+    return query if path == "/" else path.split("/")[1]
+
+
+def listen(port: int) -> socket.socket:
+    """A socket that listens on loopback; 0: on any port that is free. Raises OSError."""
+    return socket.create_server((ADDRESS, port))
+
+
+class WebServer:
+    """``words``: what each session's workshop is started with. ``token``: what a visitor has to know. ``most``:
+    sessions at a time. ``told``: called with a sentence for who serves."""
+
+    def __init__(self, words: Sequence[str], token: str, most: int, told: Callable[[str], None]) -> None:
+        self._words = tuple(words)
+        self._token = token.encode()
+        self._most = most
+        self._told = told
+        self._slots = asyncio.Semaphore(most)
+        self._open: set[web.WebSocketResponse] = set()
+        self._base = f"/{token}"
+
+    async def serve(self, listening: socket.socket) -> int:
+        """Until a signal comes: its number. Every session has ended then."""
+        runner = web.AppRunner(self._app(), access_log=None, handle_signals=False, shutdown_timeout=PATIENCE_S + 5)
+        await runner.setup()
+        try:
+            await web.SockSite(runner, listening).start()
+            return await _signal()
+        finally:
+            await runner.cleanup()
+
+    def _app(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard])
+        app.router.add_get("/", self._page)
+        app.router.add_get(f"{self._base}/ws", self._session)
+        app.router.add_static(f"{self._base}/static", Path(textual_serve.__file__).with_name("static"))
+        app.on_shutdown.append(self._close_pages)
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not loopback(request.headers.get("Host")):
+            return _refusal(403, "This is served on loopback only.")
+        named = given(request.path, request.query.get("token", ""))
+        if not hmac.compare_digest(named.encode("utf-8", "replace"), self._token):
+            return _refusal(403, "Open the address that 'jitter-workshop serve' printed, with its token.")
+        try:
+            answer = await handler(request)
+        except web.HTTPException as refusal:
+            return _refusal(refusal.status, refusal.reason)
+        except Exception as error:
+            self._told(f"a page was not served: {type(error).__name__}: {error}")
+            return _refusal(500, "This went wrong; the terminal where it is served says more.")
+        if not answer.prepared:
+            answer.headers.update(_SECURITY)
+        return answer
+
+    async def _page(self, _: web.Request) -> web.StreamResponse:
+        if not await self._slot():
+            return _refusal(503, self._full())
+        self._slots.release()  # to say it here is kind: a page is not told why its session is refused
+        link = f'<link rel="stylesheet" href="{self._base}/static/css/xterm.css">'
+        script = f'<script src="{self._base}/static/js/textual.js"></script>'
+        body = f'{_FACES}\n<div id="terminal" class="textual-terminal" data-font-size="16"></div>'
+        again = 'This session has ended; what was measured is kept. <a href="/">Start again</a>'
+        return _answer(200, again, f"{link}\n{script}", body, self._base)
+
+    async def _slot(self) -> bool:
+        """Have one of the sessions; a page that is loaded again waits for its own workshop to leave."""
+        try:
+            async with asyncio.timeout(SLOT_WAIT_S):
+                return await self._slots.acquire()
+        except TimeoutError:
+            return False
+
+    def _full(self) -> str:
+        sessions = "1 session is" if self._most == 1 else f"{self._most} sessions are"
+        return f"{sessions} open already, and no more are allowed; 'serve --sessions N' allows more."
+
+    async def _session(self, request: web.Request) -> web.StreamResponse:
+        if not of_ours(request.headers.get("Origin"), request.headers.get("Host")):
+            return _refusal(403, "A page of another address may not open a session.")
+        if not await self._slot():
+            return _refusal(503, self._full())
+        try:
+            return await self._workshop(request)
+        finally:
+            self._slots.release()
+
+    async def _workshop(self, request: web.Request) -> web.StreamResponse:
+        page = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=LARGEST_MESSAGE)
+        await page.prepare(request)
+        session = PageSession(self._words, page.send_bytes, page.close)
+        self._open.add(page)
+        try:
+            await session.start(size(request.query.get("width"), 80), size(request.query.get("height"), 24))
+            async for message in page:
+                if message.type is WSMsgType.TEXT:
+                    await _pass_on(session, page, message.json())
+        except ValueError:
+            await page.close(code=WSCloseCode.UNSUPPORTED_DATA)
+        except OSError as error:
+            self._told(f"no session could be started: {error.strerror or error}")
+        finally:
+            self._open.discard(page)
+            await session.stop()
+            await page.close()
+        return page
+
+    async def _close_pages(self, _: web.Application) -> None:
+        await asyncio.gather(*(page.close(code=WSCloseCode.GOING_AWAY) for page in set(self._open)))
+
+
+async def _pass_on(session: PageSession, page: web.WebSocketResponse, message: object) -> None:
+    """What textual.js says: keys, the size, whether the page is looked at."""
+    kind, value = (*message, None)[:2] if isinstance(message, list) else (None, None)
+    if kind == "stdin" and isinstance(value, str):
+        await session.send_bytes(value.encode("utf-8", "replace"))
+    elif kind == "resize" and isinstance(value, dict):
+        await session.set_terminal_size(size(value.get("width"), 80), size(value.get("height"), 24))
+    elif kind == "ping":
+        await page.send_json(["pong", value])
+    elif kind == "blur":
+        await session.blur()
+    elif kind == "focus":
+        await session.focus()
+
+
+def size(said: object, otherwise: int) -> int:
+    """Columns or rows; a page that says nonsense gets ``otherwise``."""
+    try:
+        value = int(said) if isinstance(said, int | str) else otherwise
+    except ValueError:
+        return otherwise
+    return value if value in _SIZES else otherwise
+
+
+def _refusal(status: int, words: str) -> web.Response:
+    """A page that says why, and opens again with the token that its tab knows."""
+    return _answer(status, html.escape(words), "", "", "")
+
+
+def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Response:
+    """A page of ours. ``base``: what the paths of its parts begin with, "" for a page without any."""
+    palette = PALETTES[preferences.load()[0].theme]
+    nonce = secrets.token_urlsafe(16)
+    text = Template(resources.files(__package__).joinpath("page.html").read_text("utf-8")).substitute(
+        title=TITLE,
+        head=head,
+        base=base,
+        fonts="\n".join(_FONT.format(base=base, style=style, file=file) for style, file in _FILES) if base else "",
+        nonce=nonce,
+        state="-open" if base else "-alone",
+        right="false" if status == 403 else "true",
+        body=body,
+        note=note,
+        background=palette.background,
+        text=palette.text,
+        panel=palette.panel,
+        accent=palette.accent,
+    )
+    # textual.js puts its styles into the page by itself.
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; "
+        f"font-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self' 'nonce-{nonce}'"
+    )
+    headers = {**_SECURITY, "Content-Security-Policy": policy}
+    return web.Response(status=status, text=text, content_type="text/html", headers=headers)
+
+
+async def _signal() -> int:
+    """The signal that ends serving; one that was ignored (nohup) stays so."""
+    loop = asyncio.get_running_loop()
+    came: asyncio.Future[int] = loop.create_future()
+    wanted = [one for one in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]
+
+    def heed(number: int) -> None:
+        if not came.done():
+            came.set_result(number)
+
+    for number in wanted:
+        loop.add_signal_handler(number, heed, number)
+    try:
+        return await came
+    finally:
+        for number in wanted:
+            loop.remove_signal_handler(number)

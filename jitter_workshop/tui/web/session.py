@@ -1,0 +1,123 @@
+"""One page's workshop: a process of its own, which ends with the page, and of which nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
+
+from jitter_workshop.bench.launch import command
+from jitter_workshop.model.text import clean
+from jitter_workshop.tui.terminal.served import SERVED
+
+PATIENCE_S = 30.0
+"""How long a workshop may take to leave: a run is stopped, and what is held is given back. What it held is given back
+by the agent, too, where it has to be killed."""
+_LAST_WORDS = 4096
+CLEAR = "\x1b[?1049l\x1b[?1000l\x1b[?1003l\x1b[0m\x1b[2J\x1b[H"
+
+
+class PageSession(AppService):
+    """``words``: the workshop's own, as ``--session NAME``. ``send``: bytes to the page's terminal; ``close``: of the
+    page's connection, once the workshop has ended by itself."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        send: Callable[[bytes], Awaitable[None]],
+        close: Callable[[], Awaitable[object]],
+    ) -> None:
+        async def nothing(_: str) -> None:
+            """The workshop opens no other page and hands out no file."""
+
+        async def closed() -> None:
+            await close()
+
+        super().__init__("", write_bytes=send, write_str=nothing, close=closed, download_manager=DownloadManager())
+        self._words = tuple(words)
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        # No shell between, and a session of its own: Ctrl-C in the server's terminal is the server's to pass on.
+        self._process = await asyncio.create_subprocess_exec(
+            *command("jitter_workshop", *self._words),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=self._build_environment(width, height) | {SERVED: "1"},
+            start_new_session=True,
+        )
+        self._stdin = self._process.stdin
+        return self._process
+
+    async def run(self) -> None:
+        """Pass on what the workshop draws until it has ended; then what it said at its end, and close the page."""
+        process = self._process
+        assert process is not None
+        assert process.stderr is not None
+        said = asyncio.create_task(_tail(process.stderr))
+        # A page that is gone takes nothing any more; its workshop hears of that by ``stop``.
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, RuntimeError):
+            await self._draw(process)
+        if process.stdout is not None:
+            with contextlib.suppress(OSError):
+                while await process.stdout.read(1 << 16):
+                    """Whatever it writes has to go somewhere, or it could not end."""
+        await process.wait()
+        with contextlib.suppress(ConnectionError, RuntimeError):
+            words = last_words(await said)
+            if words:
+                await self.remote_write_bytes(words)
+            await self.remote_close()
+
+    async def _draw(self, process: Process) -> None:
+        out = process.stdout
+        assert out is not None
+        if await out.readline() != b"__GANGLION__\n":
+            return
+        while True:
+            head = await out.readexactly(5)
+            payload = await out.readexactly(int.from_bytes(head[1:], "big"))
+            if head[:1] == b"D":
+                await self.on_data(payload)
+
+    async def stop(self) -> None:
+        """End the workshop, and wait until it has ended; one that cannot end is killed."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self.send_meta({"type": "quit"})
+                await asyncio.shield(task)
+        except TimeoutError:
+            self._kill()
+            await task
+        except asyncio.CancelledError:
+            self._kill()
+            raise
+
+    def _kill(self) -> None:
+        process = self._process
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def last_words(said: bytes) -> bytes:
+    """For the page's terminal: what a workshop said at its end, on a clean screen; b"" for nothing."""
+    lines = [clean(line, 400) for line in said.decode("utf-8", "replace").splitlines()]
+    text = "\r\n".join(line for line in lines if line)
+    return f"{CLEAR}{text}\r\n".encode() if text else b""
+
+
+async def _tail(stream: asyncio.StreamReader) -> bytes:
+    said = b""
+    while data := await stream.read(_LAST_WORDS):
+        said = (said + data)[-_LAST_WORDS:]
+    return said

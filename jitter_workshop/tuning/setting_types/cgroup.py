@@ -1,0 +1,225 @@
+"""Kinds for control groups: a group that is there or not, a controller that is handed down, a partition, and the masks
+of workqueues that isolated partitions narrow.
+
+Documentation/admin-guide/cgroup-v2.rst, Documentation/admin-guide/cgroup-v1/cpusets.rst,
+Documentation/core-api/workqueue.rst.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from jitter_workshop.host.root import HostRoot, TextReading, printable
+from jitter_workshop.model.cpuset import CpuSet, parse_partition
+from jitter_workshop.tuning.setting_types.kinds import CpuList, CpuMask, Kind
+from jitter_workshop.tuning.writer import HostWriter
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
+
+OWN = "jitter-workshop"
+"""What the names of our own groups begin with."""
+ABSENT = "absent"
+PRESENT = "present"
+CONTROLLER = "cpuset"
+
+_EMPTYING_ROUNDS = 5
+_LIST_BYTES = 16 << 20
+
+
+class CgroupFolder(Kind):
+    """A version 2 group: ``absent`` or ``present``. Removing it moves the tasks that are in it to its parent first."""
+
+    name = "cgroup"
+    members = "cgroup.procs"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        return TextReading(PRESENT if root.is_dir(path) else ABSENT)
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        if value == PRESENT:
+            with contextlib.suppress(FileExistsError):
+                writer.make_folder(path)
+        elif value == ABSENT:
+            self._remove(writer, path)
+        else:
+            raise OSError(errno.EINVAL, "a group is present or absent")
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        return root.is_dir(path)
+
+    def _remove(self, writer: HostWriter, path: str) -> None:
+        if writer.reader.is_dir(path):
+            when_empty(writer, path, self.members, lambda: writer.remove_folder(path))
+
+
+class GroupCpus(CpuList):
+    """``cpuset.cpus`` of an own version 2 group. The kernel takes no empty list while tasks are inside (ENOSPC), so
+    they go to the parent first."""
+
+    name = "cgroup-cpus"
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        if value.strip():
+            writer.write(path, value)
+        else:
+            when_empty(writer, path.rpartition("/")[0], "cgroup.procs", lambda: writer.write(path, ""))
+
+
+def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[], None]) -> None:
+    """Move all tasks of a group to its parent, then do what asks for an empty group. Tasks that fork meanwhile are met
+    in the next round. Raises OSError (EBUSY) where they keep coming."""
+    parent = folder.rpartition("/")[0]
+    for _ in range(_EMPTYING_ROUNDS):
+        for member in (writer.reader.text(f"{folder}/{members}", _LIST_BYTES) or "").split():
+            with contextlib.suppress(ProcessLookupError):
+                writer.write(f"{parent}/{members}", member)
+        try:
+            then()
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.ENOSPC):
+                raise
+        else:
+            return
+    raise OSError(errno.EBUSY, "tasks keep coming into the group")
+
+
+class CpusetFolder(CgroupFolder):
+    """A version 1 set with what it needs before it takes a task: ``absent`` or ``cpus 0-2 mems 0``, one Change, because
+    neither list can be emptied again while tasks are inside."""
+
+    name = "cpuset"
+    members = "tasks"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        if not root.is_dir(path):
+            return TextReading(ABSENT)
+        return TextReading(cpuset_text(*(root.text(f"{path}/cpuset.{part}") or "" for part in ("cpus", "mems"))))
+
+    def same(self, a: str, b: str) -> bool:
+        try:
+            return parse_cpuset_text(a) == parse_cpuset_text(b)
+        except ValueError:
+            return super().same(a, b)
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        try:
+            parts = parse_cpuset_text(value)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, str(error)) from None
+        if parts is None:
+            self._remove(writer, path)
+            return
+        with contextlib.suppress(FileExistsError):
+            writer.make_folder(path)
+        writer.write(f"{path}/cpuset.cpus", str(parts[0]))
+        writer.write(f"{path}/cpuset.mems", str(parts[1]))
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """A version 1 set loses a CPU that leaves. A set of our own is ours whatever its lists say by now."""
+        if path.rpartition("/")[2].startswith(OWN):
+            return True
+        try:
+            now, values = parse_cpuset_text(found), [parse_cpuset_text(text) for text in known]
+        except ValueError:
+            return False
+        lost = {one[0] & online for one in values if one is not None for online in switched.online}
+        return switched.cpus and now is not None and now[0] in lost
+
+    def halfway(self, found: str, after: str) -> bool:
+        try:
+            parts, wanted = parse_cpuset_text(found), parse_cpuset_text(after)
+        except ValueError:
+            return False
+        return parts is not None and wanted is not None and parts[0] in (CpuSet(), wanted[0]) and not parts[1]
+
+
+def cpuset_text(cpus: str, mems: str) -> str:
+    """``cpus 0-2 mems 0``; ``none`` stands for an empty list."""
+    return f"cpus {cpus or 'none'} mems {mems or 'none'}"
+
+
+def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
+    """CPUs and memory nodes, None for ``absent``. Raises ValueError for anything else."""
+    if text == ABSENT:
+        return None
+    words = text.split(" ")
+    if len(words) != 4 or words[0] != "cpus" or words[2] != "mems":
+        raise ValueError(f"not a cpuset: {text[:60]!r}")
+    cpus, mems = (CpuSet() if word == "none" else CpuSet.parse_list(word) for word in (words[1], words[3]))
+    return cpus, mems
+
+
+class Controllers(Kind):
+    """Whether ``cgroup.subtree_control`` hands the cpuset controller down: ``cpuset`` or nothing. Other controllers in
+    the file are somebody else's and not looked at."""
+
+    name = "controllers"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        reading = root.reading(path)
+        if reading.text is None:
+            return reading
+        return TextReading(CONTROLLER if CONTROLLER in reading.text.split() else "")
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        if value not in ("", CONTROLLER):
+            raise OSError(errno.EINVAL, "only the cpuset controller is switched")
+        user = "" if value else self._user(writer.reader, path.rpartition("/")[0])
+        if user:
+            raise OSError(errno.EBUSY, f"the control group '{user}' has CPUs of its own by now, and would lose them")
+        writer.write(path, f"{'+' if value else '-'}{CONTROLLER}")
+
+    def _user(self, root: HostRoot, top: str) -> str:
+        """A group of somebody else's that the controller does something for, "" for none."""
+        for name in root.folders(top):
+            cpus = root.text(f"{top}/{name}/cpuset.cpus")
+            kind = (root.text(f"{top}/{name}/cpuset.cpus.partition") or "member").split(" ")[0]
+            if not name.startswith(OWN) and (cpus or kind != "member"):
+                return printable(name, 60)
+        return ""
+
+
+class Partition(Kind):
+    """``cpuset.cpus.partition``. The kernel takes a wish that it cannot fulfil and then says so in the same file: that
+    counts as refused, with its reason."""
+
+    name = "partition"
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.write(path, value)
+        answer = writer.reader.text(path) or ""
+        try:
+            state = parse_partition(answer)
+        except ValueError:
+            raise OSError(errno.EINVAL, f"the kernel answers '{printable(answer, 80)}'") from None
+        if not state.valid:
+            reason = printable(state.reason) or "it gives no reason"
+            raise OSError(errno.EBUSY, f"the kernel keeps no such partition: {reason}")
+
+    def halfway(self, found: str, after: str) -> bool:
+        return found.startswith(f"{after} invalid")
+
+
+class WorkqueueMask(CpuMask):
+    """The limit of all unbound workqueues. Kernels from 6.7 take isolated partitions out of what ``cpumask`` shows, so
+    there the wish is read, which is what a write sets."""
+
+    name = "workqueue-mask"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        wish = root.reading(f"{path}_requested")
+        return wish if wish.text is not None else root.reading(path)
+
+
+KINDS: tuple[Kind, ...] = (
+    CgroupFolder(),
+    GroupCpus(),
+    CpusetFolder(),
+    Controllers(),
+    Partition(),
+    WorkqueueMask(),
+)

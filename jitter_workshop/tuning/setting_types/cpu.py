@@ -1,0 +1,251 @@
+"""Kinds of settings of CPUs that are no plain file: a CPU taken offline and back, a state's own bit, a held device."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
+from jitter_workshop.host.tasks.listing import each_kernel_thread, read_allowed_cpus
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.setting_types.kinds import CpuList, CpuMask, Kind, Number
+from jitter_workshop.tuning.writer import HostWriter
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
+
+CYCLED = "0, then 1"
+BOUND, OPENED = "bound", "opened"
+SCHEDUTIL = "schedutil"
+NOT_HELD = "not held"
+
+
+class CpuCycle(Kind):
+    """A CPU that is taken offline and brought back (``cpuN/online``; Documentation/core-api/cpu_hotplug.rst).
+
+    What that did to the CPU cannot be read off the host, so this process remembers it: ``read`` says CYCLED of a CPU
+    that is online and was cycled here, and what the file says of all others. Undoing is writing ``1``. An offline CPU
+    is what only our own interrupted cycle leaves.
+    """
+
+    name = "cpu-cycle"
+    fleeting = True
+
+    def __init__(self) -> None:
+        self._cycled: set[tuple[str, str]] = set()
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        reading = root.reading(path)
+        cycled = reading.text == "1" and (str(root.root), path) in self._cycled
+        return TextReading(CYCLED) if cycled else reading
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        place = (str(writer.reader.root), path)
+        if value == CYCLED:
+            writer.write(path, "0")
+        writer.write(path, "1")
+        (self._cycled.add if value == CYCLED else self._cycled.discard)(place)
+
+    def halfway(self, found: str, after: str) -> bool:
+        return found == "0" and after == CYCLED
+
+
+class IdleDisable(Number):
+    """``cpuidle/stateM/disable``: older kernels show bit 1 too, which says that the driver left the state off; only
+    bit 0 is a user's (Documentation/admin-guide/pm/cpuidle.rst)."""
+
+    name = "idle-disable"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        reading = root.reading(path)
+        number = parse_integer(reading.text)
+        if reading.text is None:
+            return reading
+        return TextReading(None, "does not hold a number") if number is None else TextReading(str(number & 1))
+
+
+class FrequencyLimit(Number):
+    """``policyN/scaling_min_freq``: the write hands a request to a worker of the kernel, and the file tells the
+    limit in force (``freq_qos_update_request``, ``handle_update`` in drivers/cpufreq/cpufreq.c). ``write`` waits.
+    """
+
+    name = "frequency-limit"
+    patience_s = 0.1
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.write(path, value)
+        until = time.monotonic() + self.patience_s
+        while time.monotonic() < until:
+            time.sleep(0.001)
+            if self.same(writer.reader.text(path) or "", value):
+                return
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        # An earlier request may only now be taken up: asked for again, the last word counts.
+        self.write(writer, path, value)
+
+
+NO_LIMIT_US = 2_000_000_000
+"""What the device says while nobody asks for anything (PM_QOS_CPU_LATENCY_DEFAULT_VALUE)."""
+
+
+class IrqAcross(CpuList):
+    """An interrupt's affinity that its driver sets anew whenever a CPU comes or goes: noted before that, and therefore
+    given back after it."""
+
+    name = "irq-across"
+    always = True
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        return switched.cpus
+
+
+class MaskAcross(CpuMask):
+    """A mask that a driver sets anew whenever a CPU comes or goes (see IrqAcross)."""
+
+    name = "mask-across"
+    always = True
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        return switched.cpus
+
+
+class GovernorThread(Kind):
+    """``bound`` or ``opened``: the thread of the governor schedutil of ``sugov(policyN)``.
+
+    The kernel binds it to its policy's CPUs and lets nobody bind it again; before 6.2 it opens it when a partition
+    comes or goes. A new thread is bound: the policy takes another governor for a moment, and then schedutil again
+    (kernel/sched/cpufreq_schedutil.c).
+    """
+
+    name = "governor-thread"
+    always = True
+    of_task = True
+    _OTHERS = ("powersave", "ondemand", "conservative", "userspace", "performance")
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        folder = policy_folder(path)
+        governor = root.reading(f"{folder}/scaling_governor")
+        if governor.text is None:
+            return governor
+        if governor.text != SCHEDUTIL:
+            return TextReading(f"governor {governor.text}")
+        name = f"sugov:{folder.rpartition('policy')[2]}"
+        thread = next((task for task in each_kernel_thread(root) if task.name == name), None)
+        allowed = None if thread is None else read_allowed_cpus(root, thread)
+        if allowed is None:
+            return TextReading(None, "no such file")
+        return TextReading(OPENED if allowed - CpuSet.parse_words(root.text(f"{folder}/related_cpus") or "") else BOUND)
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        file = f"{policy_folder(path)}/scaling_governor"
+        if value != BOUND:
+            raise OSError(errno.EINVAL, "a governor's thread is only bound")
+        if writer.reader.text(file) == SCHEDUTIL:
+            offered = (writer.reader.text(f"{policy_folder(path)}/scaling_available_governors") or "").split()
+            other = next((name for name in self._OTHERS if name in offered), None)
+            if other is None:
+                raise OSError(errno.ENOTSUP, "the policy has no other governor to take meanwhile")
+            writer.write(file, other)
+        writer.write(file, SCHEDUTIL)
+
+    def halfway(self, found: str, after: str) -> bool:
+        return found in {f"governor {name}" for name in self._OTHERS[:-1]}
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        return switched.sets and found == OPENED
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        found = self.read(root, path)
+        return found.reason != "no such file" and found.text != "governor performance"
+
+
+def governor_threads(root: HostRoot) -> list[str]:
+    """Return ``sugov(policyN)`` for each frequency policy."""
+    return [f"sugov(policy{number})" for number, _ in root.numbered(f"{CPU_DIR}/cpufreq", "policy")]
+
+
+def policy_folder(path: str) -> str:
+    """The folder of the policy that ``sugov(policyN)`` names."""
+    return f"{CPU_DIR}/cpufreq/{path.removeprefix('sugov(').removesuffix(')')}"
+
+
+class Held(Kind):
+    """A latency limit that stands as long as a process holds the device open
+    (Documentation/power/pm_qos_interface.rst). ``read`` tells what *this* process holds: any other holder's limit ends
+    by itself when that process does, so there is never anything to undo for it.
+
+    Nothing is held on a made host.
+    """
+
+    name = "held"
+    fleeting = True
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[int, str]] = {}
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        held = self._held.get(path)
+        return TextReading(NOT_HELD if held is None else held[1])
+
+    def same(self, a: str, b: str) -> bool:
+        one, two = parse_integer(a), parse_integer(b)
+        return one == two if one is not None and two is not None else a == b
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        """A number of µs takes hold, or takes the place of what is held; NOT_HELD lets go."""
+        held = self._held.get(path)
+        if value == NOT_HELD:
+            if held is not None:
+                del self._held[path]
+                os.close(held[0])
+            return
+        limit = parse_integer(value)
+        if limit is None or not 0 <= limit < 1 << 31:
+            raise OSError(errno.EINVAL, "not a latency in microseconds")
+        if not writer.real:
+            raise OSError(errno.ENODEV, "a made host has no device to hold")
+        file = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY) if held is None else held[0]
+        try:
+            os.write(file, limit.to_bytes(4, sys.byteorder, signed=True))
+        except OSError:
+            if held is None:
+                os.close(file)
+            raise
+        self._held[path] = (file, value)
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        return path in self._held
+
+
+def effective_limit(path: str) -> int | None:
+    """The limit in µs that all holders together set, NO_LIMIT_US where there is none; None where it cannot be read
+    (only root may). Opening the device asks for nothing until something is written."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        data = os.read(file, 4)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    limit = int.from_bytes(data, sys.byteorder, signed=True) if len(data) == 4 else -1
+    return limit if limit >= 0 else None
+
+
+KINDS: tuple[Kind, ...] = (
+    CpuCycle(),
+    IdleDisable(),
+    FrequencyLimit(),
+    IrqAcross(),
+    MaskAcross(),
+    GovernorThread(),
+    Held(),
+)

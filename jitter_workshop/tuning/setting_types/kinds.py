@@ -1,0 +1,197 @@
+"""How a setting is read, compared and written: one Kind for each form that the kernel gives its files.
+
+A Change names its kind. Values are compared as what they mean, not as text: ``3`` and ``00000003`` are one mask,
+``0-1`` and ``0,1`` one list. Undoing a Change is writing its ``before``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.writer import HostWriter
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
+
+
+class Kind:
+    """A plain value in a file; the base of the other kinds.
+
+    ``survives_boot``: what was written is still there after a reboot (files, boot parameters); everything else is void
+    then. ``effect_after_boot``: it takes effect only after a reboot. ``always``: the planner keeps it even where it
+    would change nothing, because another write of the same plan displaces it and its ``before`` has to be known.
+    ``self_moving``: the kernel changes it by itself at any time, so no other value is somebody's.
+    ``fleeting``: only the process that wrote it can tell whether it still stands, so nobody else speaks of drift.
+    ``of_task``: it belongs to one task; tasks come and go between a plan and the writes, which is no fault.
+    """
+
+    name = "value"
+    always = False
+    self_moving = False
+    fleeting = False
+    of_task = False
+    survives_boot = False
+    effect_after_boot = False
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        """What stands there now, in the form of ``before`` and ``after``; None with the reason where it cannot be
+        read."""
+        return root.reading(path)
+
+    def same(self, a: str, b: str) -> bool:
+        """Whether two values mean the same."""
+        return a.split() == b.split()
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        """Make it ``value``. Raises OSError as the kernel gives it."""
+        writer.write(path, value)
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """Tell whether the kernel itself may have made the setting ``found``, from one of the values ``known``, when
+        CPUs or sets that we switched came or went."""
+        return False
+
+    def waits_for(self, root: HostRoot, path: str, value: str) -> str:
+        """Say what has to happen before the host can keep ``value``, "" where nothing is known to be in the way."""
+        return ""
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        """Where ``value`` stands (again) after a write that may have been cut short, or may not have reached the disk:
+        see that nothing of that write is still to come or left beside it, and that what stands there lasts. Raises
+        OSError."""
+
+    def halfway(self, found: str, after: str) -> bool:
+        """Whether ``found`` is what only our own interrupted write of ``after`` leaves behind."""
+        return False
+
+    def between(self, found: str, before: str, after: str) -> bool:
+        """Whether ``found`` is what only our own interrupted write of one of these over the other leaves behind."""
+        return False
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        """Of what takes effect after a boot: whether the running kernel still has it; most of it lasts."""
+        return True
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        """Whether what the path names is still there: a task that ended, a device that left need no undoing."""
+        return root.reading(path).reason != "no such file"
+
+
+class Number(Kind):
+    """A whole decimal number."""
+
+    name = "number"
+
+    def same(self, a: str, b: str) -> bool:
+        one, two = parse_integer(a.strip()), parse_integer(b.strip())
+        return one == two if one is not None and two is not None else super().same(a, b)
+
+
+class Choice(Kind):
+    """``always [madvise] never``: read as the bracketed word, written as a word."""
+
+    name = "choice"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        reading = root.reading(path)
+        if reading.text is None:
+            return reading
+        chosen = chosen_word(reading.text)
+        return TextReading(chosen) if chosen is not None else TextReading(None, "none of its words is chosen")
+
+
+class CpuList(Kind):
+    """A CPU list, compared as a set."""
+
+    name = "cpu-list"
+
+    def same(self, a: str, b: str) -> bool:
+        try:
+            return CpuSet.parse_list(a) == CpuSet.parse_list(b)
+        except ValueError:
+            return super().same(a, b)
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """A list loses the CPU that leaves; an interrupt is opened to every online CPU when its last one leaves."""
+        if "/cgroup/" in path and "/jitter-workshop" in path:
+            return bool(switched)
+        if not switched.cpus:
+            return False
+        lost = {cpus & online for cpus in _lists(known) for online in switched.online}
+        opened = set(switched.online) if path.startswith("/proc/irq/") else set()
+        return _lists([found]) <= lost | opened
+
+    def waits_for(self, root: HostRoot, path: str, value: str) -> str:
+        return offline_among(root, _lists([value]))
+
+
+class CpuMask(Kind):
+    """A hex mask, compared as a set."""
+
+    name = "cpu-mask"
+
+    def same(self, a: str, b: str) -> bool:
+        try:
+            return CpuSet.parse_mask(a) == CpuSet.parse_mask(b)
+        except ValueError:
+            return super().same(a, b)
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """A mask loses the CPU that leaves."""
+        try:
+            now, values = CpuSet.parse_mask(found), [CpuSet.parse_mask(text) for text in known]
+        except ValueError:
+            return False
+        return switched.cpus and now in {cpus & online for cpus in values for online in switched.online}
+
+
+def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
+    """Name the CPUs of these lists that are there and offline, "" for none."""
+    from jitter_workshop.host.cpu.topology import CPU_DIR
+
+    wanted = CpuSet.of(cpu for cpus in lists for cpu in cpus)
+    present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
+    away = (wanted & present) - online if present and online else CpuSet()
+    return f"CPU {away} {'are' if len(away) > 1 else 'is'} offline" if away else ""
+
+
+def _lists(texts: Collection[str]) -> set[CpuSet]:
+    """The CPU lists among these texts."""
+    found = set()
+    for text in texts:
+        with contextlib.suppress(ValueError):
+            found.add(CpuSet.parse_list(text))
+    return found
+
+
+def chosen_word(text: str) -> str | None:
+    """The word in brackets of a sysfs choice, None where there is none."""
+    for word in text.split():
+        if len(word) > 2 and word.startswith("[") and word.endswith("]"):
+            return word[1:-1]
+    return None
+
+
+_PLAIN: tuple[Kind, ...] = (Kind(), Number(), Choice(), CpuList(), CpuMask())
+_FURTHER = ("tasks", "cgroup", "cpu", "system", "next_boot")
+"""Modules whose ``KINDS`` are added; loaded when a kind is asked for that is not among the plain ones."""
+
+_known: dict[str, Kind] = {kind.name: kind for kind in _PLAIN}
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of this name. Raises ValueError for a name that no kind has (a damaged or newer journal)."""
+    if name not in _known:
+        from importlib import import_module
+
+        for module in _FURTHER:
+            for kind in import_module(f"jitter_workshop.tuning.setting_types.{module}").KINDS:
+                _known[kind.name] = kind
+    try:
+        return _known[name]
+    except KeyError:
+        raise ValueError(f"no kind of setting is called '{name[:40]}'") from None

@@ -1,0 +1,162 @@
+"""Kinds of what makes up a menu entry for one boot: the entry, its parameters, and that GRUB boots it next.
+
+All three name their file first, ``/boot/grub/custom.cfg(nohz_full)``: what of the file is meant stands in parentheses.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from jitter_workshop.host.boot.grubcfg import NotUnderstood
+from jitter_workshop.host.boot.grubenv import torn_by_a_cut, variables, with_variable
+from jitter_workshop.host.boot.next_boot import ENTRY_ID, OwnEntry, next_entry, one_boot, own_entry, render
+from jitter_workshop.host.root import HostRoot, TextReading
+from jitter_workshop.tuning.setting_types.kinds import Kind
+from jitter_workshop.tuning.setting_types.system import checked_parameters, runs_with
+from jitter_workshop.tuning.writer import HostWriter
+
+NEXT = "next_entry"
+
+
+class _OneBoot(Kind):
+    survives_boot = True
+    effect_after_boot = True
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        return False
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.remove_unfinished(file_of(path))
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        return True
+
+
+class GrubEntry(_OneBoot):
+    """Our entry in ``custom.cfg``: the value says of which entry it is a copy, "" where there is no such file. Written
+    only where there is none, and removed only once it holds no parameters any more."""
+
+    name = "grub-entry"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        try:
+            own = _own(root, path)
+        except NotUnderstood as foreign:
+            return TextReading(None, str(foreign))
+        return TextReading(own.summary if own is not None else "")
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        own = _own_or_refuse(writer, path)
+        if not value:
+            if own is not None and own.added:
+                raise OSError(
+                    errno.ENOTEMPTY, f"the entry still has {' '.join(own.added)}{_chosen(writer.reader, path)}"
+                )
+            writer.replace_file(path, None)
+            return
+        offer = one_boot(writer.reader)
+        if offer.entry is None:
+            raise OSError(errno.EINVAL, offer.reason)
+        if own is not None or offer.entry.summary != value:
+            raise OSError(errno.EEXIST, "GRUB's default entry is another one by now, or ours is there already")
+        writer.replace_file(path, render(offer.entry, (), value))
+
+
+class GrubOnce(_OneBoot):
+    """Kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``: "" where it has none of
+    these. In effect where the running kernel has them: whether it was that boot."""
+
+    name = "grub-once"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        try:
+            own = _own(root, path)
+        except NotUnderstood as foreign:
+            return TextReading(None, str(foreign))
+        names = _names(path)
+        return TextReading(" ".join(word for word in (own.added if own else ()) if word.partition("=")[0] in names))
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        own = _own_or_refuse(writer, path)
+        if own is None:
+            if not value:
+                return
+            raise OSError(errno.ENOENT, "our entry is not there")
+        names = _names(path)
+        kept = tuple(word for word in own.added if word.partition("=")[0] not in names)
+        added = (*kept, *(checked_parameters(value).split(" ") if value else ()))
+        writer.replace_file(file_of(path), render(own.copy, added, own.summary))
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        return runs_with(root, value)
+
+
+class GrubNext(_OneBoot):
+    """``/boot/grub/grubenv(next_entry)``: our entry's id where GRUB boots it next, "" where nothing is chosen. GRUB
+    itself forgets it, so that nobody drifted where it is gone."""
+
+    name = "grub-next"
+    fleeting = True
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        block = root.raw(file_of(path), 65_536)
+        if block is None:
+            return TextReading(None, root.reading(file_of(path)).reason or "it is too large")
+        try:
+            return TextReading(variables(block).get(NEXT, ""))
+        except ValueError as error:
+            return TextReading(None, str(error))
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        file = file_of(path)
+        if value not in ("", ENTRY_ID):
+            raise OSError(errno.EINVAL, "only our own entry is chosen")
+        if value:
+            own = _own_or_refuse(writer, f"{file.rpartition('/')[0]}/custom.cfg")
+            if own is None or not own.added:
+                # GRUB would boot its first entry instead, which need not be the default.
+                raise OSError(errno.ENOENT, "our entry is not there")
+        block = writer.reader.raw(file, 65_536)
+        try:
+            data = with_variable(block or b"", NEXT, value)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, str(error)) from error
+        if value and torn_by_a_cut(block or b"", data):
+            raise OSError(errno.ENOSPC, "GRUB's environment block holds so much that a power cut could tear it in two")
+        writer.overwrite(file, data)
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        """A block is written in one go; nothing is left beside it."""
+        writer.sync_file(file_of(path))
+
+
+def file_of(path: str) -> str:
+    """``/boot/grub/custom.cfg`` of ``/boot/grub/custom.cfg(nohz_full)``."""
+    return path.partition("(")[0]
+
+
+def _chosen(root: HostRoot, path: str) -> str:
+    """What is to be said of an entry that stays, where GRUB does not boot it next any more."""
+    try:
+        chosen = next_entry(root, file_of(path).rpartition("/")[0]) == ENTRY_ID
+    except NotUnderstood:
+        return ""
+    return "" if chosen else ", and is not chosen for the next boot any more: 'apply --once' chooses it again"
+
+
+def _names(path: str) -> list[str]:
+    return path.partition("(")[2].removesuffix(")").split("+")
+
+
+def _own(root: HostRoot, path: str) -> OwnEntry | None:
+    return own_entry(root, file_of(path).rpartition("/")[0])
+
+
+def _own_or_refuse(writer: HostWriter, path: str) -> OwnEntry | None:
+    try:
+        return _own(writer.reader, path)
+    except NotUnderstood as foreign:
+        raise OSError(errno.EEXIST, str(foreign)) from foreign
+
+
+KINDS: tuple[Kind, ...] = (GrubEntry(), GrubOnce(), GrubNext())

@@ -1,0 +1,296 @@
+"""Kinds of settings of the whole system: switches that hang together, systemd units, boot parameters."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+
+from jitter_workshop.host.boot.bootloader import BLS_ENTRIES, GRUB_SETTINGS
+from jitter_workshop.host.boot.cmdline import parse_command_line, read_command_line, split_words
+from jitter_workshop.host.root import HostRoot, TextReading, printable
+from jitter_workshop.host.services import active_units, runs_systemd
+from jitter_workshop.host.shellfile import parse_assignments
+from jitter_workshop.tuning.post_apply_commands import sync_written
+from jitter_workshop.tuning.setting_types.kinds import Kind
+from jitter_workshop.tuning.writer import HostWriter
+
+_KERNEL = "/proc/sys/kernel"
+_PARAMETER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,=:-")
+_UNIT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:@-")
+_APPEND = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX '
+_GRUBENV = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
+
+
+class Preempt(Kind):
+    """``none voluntary (full)``: read as the word in parentheses, written as a word."""
+
+    name = "preempt"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        reading = root.reading(path)
+        if reading.text is None:
+            return reading
+        words = [w[1:-1] for w in reading.text.split() if w.startswith("(") and w.endswith(")") and len(w) > 2]
+        if not words and len(reading.text.split()) == 1:
+            return reading
+        return TextReading(words[0]) if len(words) == 1 else TextReading(None, "none of its words is chosen")
+
+
+class WatchdogSwitches(Kind):
+    """``soft=1 nmi=0``: both lockup detectors, by ``kernel.watchdog`` and the two switches beside it.
+
+    They are one setting, because on kernels before 6.13 reading one of the three while all is off makes the kernel
+    forget what ``kernel.watchdog`` = 1 shall bring back (``proc_watchdog_common``): all three are written in one go,
+    with no reading in between.
+    """
+
+    name = "watchdog"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        switch = root.reading(path)
+        if switch.text is None:
+            return switch
+        on = switch.text != "0"
+        soft, nmi = (on and root.integer(f"{_KERNEL}/{name}") == 1 for name in ("soft_watchdog", "nmi_watchdog"))
+        return TextReading(f"soft={int(soft)} nmi={int(nmi)}")
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        soft, nmi = "soft=1" in value.split(), "nmi=1" in value.split()
+        for name, on in (("soft_watchdog", soft), ("nmi_watchdog", nmi)):
+            # A kernel that has no such detector refuses even to be told that it shall stay off.
+            with contextlib.nullcontext() if on else contextlib.suppress(OSError):
+                writer.write(f"{_KERNEL}/{name}", str(int(on)))
+        writer.write(path, str(int(soft or nmi)))
+
+
+class DirtyLimit(Kind):
+    """``20%`` or a number of bytes: ``vm.dirty_ratio`` and ``vm.dirty_bytes`` (or the background pair), of which the
+    kernel keeps one and sets the other to 0. The path is the ratio's; 0 bytes cannot be written."""
+
+    name = "dirty-limit"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        size = root.integer(_bytes_of(path))
+        if size is not None and size > 0:
+            return TextReading(str(size))
+        share = root.reading(path)
+        return share if share.text is None else TextReading(f"{share.text}%")
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        if value.endswith("%"):
+            writer.write(path, value[:-1])
+        else:
+            writer.write(_bytes_of(path), value)
+
+
+class Unit(Kind):
+    """``active`` or ``inactive``: a systemd unit, ``systemd(NAME.service)``. Read by the links that systemd keeps for
+    what is active, written by systemctl. Whether it is enabled at boot is not touched."""
+
+    name = "unit"
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        if not runs_systemd(root, root.text("/proc/1/comm")):
+            return TextReading(None, "systemd does not run this host")
+        return TextReading("active" if unit_name(path) in active_units(root) else "inactive")
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        verb = {"active": "start", "inactive": "stop"}.get(value)
+        if verb is None:
+            raise OSError(errno.EINVAL, "a unit is made active or inactive")
+        writer.run("/usr/bin/systemctl", ("--no-ask-password", verb, "--", unit_name(path)))
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        return True
+
+
+class Folder(Kind):
+    """``present`` or ``absent``: a folder of settings files. Only an empty one can be made absent again."""
+
+    name = "folder"
+    survives_boot = True
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        return TextReading("present" if root.is_dir(path) else "absent")
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        if value == "present":
+            with contextlib.suppress(FileExistsError):
+                writer.make_folder(path)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                writer.remove_folder(path)
+        self.make_sure(writer, path, value)
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.sync_folder(path.rpartition("/")[0] or "/")
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        return True
+
+
+class GrubDropIn(Kind):
+    """Kernel parameters in a file of our own under /etc/default/grub.d, which GRUB's settings read after their own
+    (Debian and its family): the value is the parameters, "" where there is no such file. The file appends to what
+    GRUB_CMDLINE_LINUX holds, so nothing of the host's is replaced."""
+
+    name = "grub"
+    survives_boot = True
+    effect_after_boot = True
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        reading = root.reading(path, 65_536)
+        if reading.text is None:
+            return TextReading("") if reading.reason == "no such file" else reading
+        return TextReading(parse_drop_in(reading.text))
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        writer.replace_file(path, drop_in(value) if value else None)
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        with contextlib.suppress(FileNotFoundError):  # the folder has gone again, with all that was in it
+            writer.remove_unfinished(path)
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        return runs_with(root, value)
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        return True
+
+
+class Grubby(Kind):
+    """Kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)`` for some that go
+    together; the value is the parameters, "" where no entry has them. Where the entries differ it says what they have,
+    with a reason: grubby writes one after the other, so a cut leaves some with the old value and some with the new
+    one. Newer versions of it change GRUB's settings first, from which entries of new kernels are made: these count
+    where they give something."""
+
+    name = "grubby"
+    survives_boot = True
+    effect_after_boot = True
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        names = parameter_names(path)
+        files = [n for n in root.list_dir(BLS_ENTRIES) if n.endswith(".conf")]
+        if not files:
+            return TextReading(None, "the boot entries are not shown (only root can list them on many hosts)")
+        found = {_entry_parameters(root, f"{BLS_ENTRIES}/{file}", names) for file in files[:64]}
+        if None in found:
+            return TextReading(None, "a boot entry cannot be read")
+        told = {text for text in found if text is not None}
+        settings = parse_assignments(root.text(GRUB_SETTINGS) or "").get("GRUB_CMDLINE_LINUX", "")
+        if (there := of_names(settings, names)) and there not in told:
+            return TextReading(_differing({*told, there}), f"the boot entries and {GRUB_SETTINGS} differ in it")
+        if len(told) > 1:
+            return TextReading(_differing(told), "the boot entries differ in it")
+        return TextReading(told.pop())
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        names = parameter_names(path)
+        arguments = ["--update-kernel=ALL", f"--remove-args={' '.join(names)}"]
+        if value:
+            arguments.append(f"--args={checked_parameters(value)}")
+        try:
+            writer.run("/usr/sbin/grubby", tuple(arguments))
+        except FileNotFoundError:
+            writer.run("/usr/bin/grubby", tuple(arguments))
+        sync_written(writer)
+
+    def between(self, found: str, before: str, after: str) -> bool:
+        return self.same(found, _differing({before, after}))
+
+    def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
+        sync_written(writer)
+
+    def in_effect(self, root: HostRoot, value: str) -> bool:
+        return runs_with(root, value)
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        return True
+
+
+def drop_in(parameters: str) -> str:
+    """The text of a drop-in file. Raises OSError (EINVAL) for what is no plain list of parameters."""
+    return (
+        "# Written by jitter-workshop, whose restore removes it and runs update-grub.\n"
+        f'{_APPEND}{checked_parameters(parameters)}"\n'
+    )
+
+
+def parse_drop_in(text: str) -> str:
+    """The parameters of a drop-in as ``drop_in`` writes it; anything else as text that is no parameter of ours."""
+    lines = [line.strip() for line in text.split("\n")]
+    told = [line for line in lines if line and not line.startswith("#")]
+    if len(told) == 1 and told[0].startswith(_APPEND) and told[0].endswith('"'):
+        inner = told[0][len(_APPEND) : -1].strip()
+        if inner and _PARAMETER.issuperset(inner.replace(" ", "")):
+            return " ".join(inner.split())
+    return f"(changed by hand) {printable(' '.join(told), 200)}".rstrip()
+
+
+def checked_parameters(text: str) -> str:
+    """``text`` if it holds only parameters in characters that mean nothing to a shell or to GRUB. Raises OSError."""
+    words = text.split(" ")
+    if not all(word and _PARAMETER.issuperset(word) and word[0] not in "-=" for word in words) or len(text) > 1_024:
+        raise OSError(errno.EINVAL, "not plain kernel parameters")
+    return text
+
+
+def unit_name(path: str) -> str:
+    """``tuned.service`` of ``systemd(tuned.service)``. Raises OSError (EINVAL) for anything else."""
+    name = path.removeprefix("systemd(").removesuffix(")")
+    if path != f"systemd({name})" or not name or not _UNIT.issuperset(name) or name.startswith("-"):
+        raise OSError(errno.EINVAL, "not the name of a unit")
+    return name
+
+
+def parameter_names(path: str) -> list[str]:
+    """``a`` and ``b`` of ``grubby(a+b)``. Raises OSError (EINVAL) for anything else."""
+    inner = path.removeprefix("grubby(").removesuffix(")")
+    names = inner.split("+")
+    if path != f"grubby({inner})" or not all(n and _PARAMETER.issuperset(n) and n[0] not in "-=" for n in names):
+        raise OSError(errno.EINVAL, "not names of kernel parameters")
+    return names
+
+
+def runs_with(root: HostRoot, parameters: str) -> bool:
+    """Whether the running kernel was started with all of these parameters."""
+    return bool(parameters) and set(parse_command_line(parameters)) <= set(read_command_line(root).parameters)
+
+
+def of_names(line: str, names: list[str]) -> str:
+    """The words of a command line that are parameters of these names."""
+    return " ".join(word for word in split_words(line) if word.partition("=")[0] in names)
+
+
+def _differing(texts: set[str]) -> str:
+    return f"(differing) {' | '.join(sorted(text or 'nothing' for text in texts))}"
+
+
+def _entry_parameters(root: HostRoot, path: str, names: list[str]) -> str | None:
+    """Those parameters of a boot entry that have one of ``names``; None where it cannot be read."""
+    text = root.text(path, 65_536)
+    if text is None:
+        return None
+    options = " ".join(line[7:].strip() for line in text.split("\n") if line[:8].rstrip() == "options")
+    words = split_words(options)
+    if "$kernelopts" in words:
+        block = next((found for place in _GRUBENV if (found := root.text(place, 65_536)) is not None), "")
+        kept = (line.removeprefix("kernelopts=") for line in block.split("\n") if line.startswith("kernelopts="))
+        words = [*split_words(next(kept, "")), *words]
+    return of_names(" ".join(words), names)
+
+
+def _bytes_of(path: str) -> str:
+    return path.removesuffix("_ratio") + "_bytes"
+
+
+KINDS: tuple[Kind, ...] = (
+    Preempt(),
+    WatchdogSwitches(),
+    DirtyLimit(),
+    Unit(),
+    Folder(),
+    GrubDropIn(),
+    Grubby(),
+)

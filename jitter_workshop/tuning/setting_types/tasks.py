@@ -1,0 +1,232 @@
+"""Kinds for what belongs to one task. A task is named by its number and its start time (field 22 of ``stat``, clock
+ticks since boot), so that a number that was given away again is never touched (proc_pid_stat(5))."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from jitter_workshop.host.kernel.release import version_of
+from jitter_workshop.host.root import HostRoot, TextReading
+from jitter_workshop.host.tasks.listing import parse_allowed, parse_stat, read_task
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.setting_types.kinds import CpuList, Kind, offline_among
+from jitter_workshop.tuning.writer import HostWriter
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
+
+GONE = "no such file"
+"""The reason that stands for what is not there any more (as ``HostRoot`` says it)."""
+
+NODE_THREADS = ("kswapd", "kcompactd")
+"""Kernel threads that the kernel binds to their memory node's CPUs, again whenever one of these returns."""
+
+_STAT_BYTES = 4_096
+_STATUS_BYTES = 16_384
+
+
+def affinity_call(tid: int, start_ticks: int) -> str:
+    """The ``path`` of a task's affinity."""
+    return f"sched_setaffinity({tid}@{start_ticks})"
+
+
+def remembers_wishes(release: str) -> bool:
+    """Whether a kernel of this release keeps the mask that a user asked for beside the one in force: from 6.2 on
+    (``user_cpus_ptr``, kernel/sched/core.c)."""
+    return version_of(release) >= (6, 2)
+
+
+def cgroup_call(tid: int, start_ticks: int) -> str:
+    """The ``path`` of a task's place among the version 1 cpusets."""
+    return f"cgroup({tid}@{start_ticks})"
+
+
+def parse_call(path: str, call: str) -> tuple[int, int]:
+    """Number and start time of ``CALL(TID@START)``. Raises ValueError for anything else."""
+    inside = path.removeprefix(f"{call}(").removesuffix(")")
+    tid, at, start = inside.partition("@")
+    if path != f"{call}({inside})" or not at or not all(_is_number(word) for word in (tid, start)) or int(tid) < 1:
+        raise ValueError(f"not a task's {call}: {path[:60]!r}")
+    return int(tid), int(start)
+
+
+def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
+    """Whether the task of this number is still the one that began then. One that has ended, and that nobody has asked
+    for, is none: the kernel takes writes for it and does nothing."""
+    task = parse_stat(root.text(f"/proc/{tid}/stat", _STAT_BYTES))
+    return task is not None and task.start_ticks == start_ticks and not task.ended
+
+
+class _OfTask(Kind):
+    """Reads and writes only while the task is still the same."""
+
+    of_task = True
+    call = ""
+
+    def read(self, root: HostRoot, path: str) -> TextReading:
+        try:
+            tid, start = parse_call(path, self.call)
+        except ValueError as error:
+            return TextReading(None, str(error))
+        if not same_task(root, tid, start):
+            return TextReading(None, GONE)
+        return self._read(root, tid)
+
+    def write(self, writer: HostWriter, path: str, value: str) -> None:
+        try:
+            tid, start = parse_call(path, self.call)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, str(error)) from None
+        if not same_task(writer.reader, tid, start):
+            raise ProcessLookupError(errno.ESRCH, "the task has ended")
+        self._write(writer, tid, value)
+
+    def exists(self, root: HostRoot, path: str) -> bool:
+        try:
+            return same_task(root, *parse_call(path, self.call))
+        except ValueError:
+            return True
+
+    def _read(self, root: HostRoot, tid: int) -> TextReading:
+        raise NotImplementedError
+
+    def _write(self, writer: HostWriter, tid: int, value: str) -> None:
+        raise NotImplementedError
+
+
+class Affinity(_OfTask, CpuList):
+    """The CPUs that a task may use, as a list (``sched_setaffinity(2)``)."""
+
+    name = "affinity"
+    call = "sched_setaffinity"
+
+    def _read(self, root: HostRoot, tid: int) -> TextReading:
+        reading = root.reading(f"/proc/{tid}/status", _STATUS_BYTES)
+        if reading.text is None:
+            return reading
+        allowed = parse_allowed(reading.text)
+        return TextReading(str(allowed)) if allowed is not None else TextReading(None, "it shows no affinity")
+
+    def _write(self, writer: HostWriter, tid: int, value: str) -> None:
+        try:
+            cpus = CpuSet.parse_list(value)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, str(error)) from None
+        writer.set_affinity(tid, cpus)
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        values: set[CpuSet] = set()
+        for text in known:
+            with contextlib.suppress(ValueError):
+                values |= alternatives(text)
+        try:
+            now, (tid, _) = CpuSet.parse_list(found), parse_call(path, self.call)
+        except ValueError:
+            return False
+        online = root.cpu_list("/sys/devices/system/cpu/online")
+        if online and any(now == value & online for value in values):
+            return True  # what a kernel before 6.2 makes of a mask with CPUs that are offline
+        if not switched:
+            return False
+        nodes: tuple[CpuSet, ...] = ()
+        if switched.cpus and (task := read_task(root, tid)) is not None:
+            from jitter_workshop.tuning.switched import node_cpus
+
+            nodes = node_cpus(root) if task.kernel and task.name.startswith(NODE_THREADS) else ()
+        return now in switched.masks(values, nodes)
+
+    def waits_for(self, root: HostRoot, path: str, value: str) -> str:
+        from jitter_workshop.host.tasks.cpusets import find_cpusets, isolated_at_run_time, limited_by
+
+        try:
+            wanted, (tid, _) = alternatives(value), parse_call(path, self.call)
+        except ValueError:
+            return ""
+        away = offline_among(root, wanted)
+        sets = None if away else find_cpusets(root)
+        group = None if sets is None else limited_by(root, sets, tid)
+        if group is not None and not any(cpus - group.effective == CpuSet() for cpus in wanted):
+            return f"the control group '{group.name}', where the task is, has only CPU {group.effective or group.cpus}"
+        held = isolated_at_run_time(root, sets) if sets is not None and sets.version == 2 else CpuSet()
+        inside = CpuSet.of(cpu for cpus in wanted for cpu in cpus) & held
+        return away or (f"CPU {inside} {'are' if len(inside) > 1 else 'is'} in an isolated set" if inside else "")
+
+
+class AffinityAcross(Affinity):
+    """An affinity that is noted because another write of the plan displaces it: kernels before 6.2 replace the mask of
+    every task outside a partition when it is made or dissolved, newer ones those that no user set
+    (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``). It is written once more behind that.
+
+    Journals of earlier versions hold several outcomes in ``after``: ``0 or 0-2 or 0-3``, the first one written.
+    """
+
+    name = "affinity-across"
+    always = True
+
+    def same(self, a: str, b: str) -> bool:
+        try:
+            return not alternatives(a).isdisjoint(alternatives(b))
+        except ValueError:
+            return super().same(a, b)
+
+    def _write(self, writer: HostWriter, tid: int, value: str) -> None:
+        super()._write(writer, tid, value.partition(" or ")[0])
+
+
+class IrqThread(AffinityAcross):
+    """The affinity of an interrupt's thread, which the kernel sets anew whenever the interrupt has moved
+    (kernel/irq/manage.c, ``irq_thread_check_affinity``): it is given back, and may follow its interrupt elsewhere."""
+
+    name = "irq-thread"
+    self_moving = True
+
+    def _write(self, writer: HostWriter, tid: int, value: str) -> None:
+        """Leave the thread alone where its interrupt may not use these CPUs any more: it belongs to the interrupt."""
+        task = read_task(writer.reader, tid)
+        number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
+        interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None
+        if interrupt is None or not CpuSet.parse_list(value.partition(" or ")[0]) - interrupt:
+            super()._write(writer, tid, value)
+
+
+def alternatives(text: str) -> set[CpuSet]:
+    """``0 or 0-2`` as two sets. Raises ValueError where one is no list."""
+    return {CpuSet.parse_list(part) for part in text.split(" or ")}
+
+
+class TaskCgroup(_OfTask):
+    """The version 1 cpuset that a task is in: ``/`` or ``/name`` (Documentation/admin-guide/cgroup-v1/cpusets.rst)."""
+
+    name = "task-cgroup"
+    call = "cgroup"
+
+    def _read(self, root: HostRoot, tid: int) -> TextReading:
+        from jitter_workshop.host.tasks.cgroup import parse_memberships
+
+        reading = root.reading(f"/proc/{tid}/cgroup")
+        for member in parse_memberships(reading.text or ""):
+            if "cpuset" in member.controllers:
+                return TextReading(member.path)
+        return TextReading(None, reading.reason or "it is in no version 1 cpuset")
+
+    def _write(self, writer: HostWriter, tid: int, value: str) -> None:
+        from jitter_workshop.host.tasks.cpusets import find_cpusets
+
+        found = find_cpusets(writer.reader)
+        if found is None or found.version != 1:
+            raise OSError(errno.ENODEV, "no version 1 cpuset is mounted")
+        writer.write(f"{found.where}{value.rstrip('/')}/tasks", str(tid))
+
+    def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
+        """A task in either of our own sets was put there with this tool, or for it."""
+        return found.startswith("/jitter-workshop")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 20
+
+
+KINDS: tuple[Kind, ...] = (Affinity(), AffinityAcross(), IrqThread(), TaskCgroup())

@@ -1,0 +1,1 @@
+"""Hold one class for each tunable: how it is assessed, and which writes would improve it."""

@@ -1,0 +1,351 @@
+"""Boot parameters: what the running kernel was booted with, and what the next boot should have."""
+
+from __future__ import annotations
+
+from jitter_workshop.host.cpu.isolation import NOHZ_FULL, last_cpu
+from jitter_workshop.host.cpu.smt import read_smt
+from jitter_workshop.host.kernel.release import preemption
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Unavailable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.boot_parameters import BootParameter
+from jitter_workshop.tuning.tunables.single import whole_number
+
+_DEFAULT_IRQ_MASK = "/proc/irq/default_smp_affinity"
+_MANY_CPUS = 8
+
+
+class IsolCpus(BootParameter):
+    id = "isolcpus"
+    names = ("isolcpus",)
+    title = "CPUs isolated at boot"
+    why = (
+        "The load balancer never puts a task on these CPUs, and new managed interrupts stay away from them, from the "
+        "first instant on."
+    )
+    danger = "only a reboot undoes it; threads placed there without an affinity of their own pile up on one CPU"
+    risk = "medium"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        return f"isolcpus=managed_irq,domain,{self.hot_list(host)}"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        now = host.isolation
+        if len(host.hot) and not set(host.hot) - set(now.isolated):
+            asked = host.boot_isolation.isolcpus
+            if asked is not None and "managed_irq" not in asked.flags:
+                said = "; without managed_irq, interrupts that drivers place for good may still arrive there"
+                return True, f"the load balancer leaves the hot CPUs alone{said}"
+            return True, "the load balancer leaves the hot CPUs alone"
+        asked = host.boot_isolation.isolcpus
+        if asked is not None and asked.cpus is None:
+            return False, "the kernel dropped its isolcpus=: it is not flags and a list"
+        left = host.hot - now.isolated
+        are = "is" if len(left) == 1 else "are"
+        return False, f"CPU {left} {are} not isolated; a cgroup partition (isolation) does it without a reboot"
+
+
+class NohzFull(BootParameter):
+    id = "nohz-full"
+    names = ("nohz_full",)
+    title = "Tickless CPUs"
+    why = (
+        "A CPU with one runnable task need not be interrupted 100 to 1,000 times a second to account for it: its timer "
+        "tick stops."
+    )
+    danger = "each system call and interrupt becomes dearer; of little use without isolation"
+    risk = "medium"
+    document = "Documentation/timers/no_hz.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        if host.root.text(NOHZ_FULL) is None:
+            raise Unavailable("this kernel was built without CONFIG_NO_HZ_FULL and would ignore nohz_full=")
+        return f"nohz_full={self.hot_list(host)}"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        now = host.isolation.nohz_full or CpuSet()
+        asked = host.boot_isolation.nohz_full
+        if len(host.hot) and not set(host.hot) - set(now):
+            return True, "the tick stops on the hot CPUs while each runs one task"
+        if asked is not None and set(host.hot) <= set(asked):
+            return False, "nohz_full= was given and dropped: this kernel cannot do it, or not there; its log says why"
+        return False, f"the tick goes on on CPU {host.hot - now}"
+
+
+class RcuNocbs(BootParameter):
+    id = "rcu-nocbs"
+    names = ("rcu_nocbs",)
+    title = "RCU callbacks elsewhere"
+    why = (
+        "Memory that the kernel frees after a grace period is freed by a softirq on the CPU that dropped it; with "
+        "rcu_nocbs threads that may run on any other CPU do it."
+    )
+    danger = "a little more work in all"
+    document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        if host.kernel_config.lacks("RCU_NOCB_CPU"):
+            raise Unavailable("this kernel was built without CONFIG_RCU_NOCB_CPU and ignores rcu_nocbs=")
+        return f"rcu_nocbs={self.hot_list(host)}"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        asked = host.boot_isolation
+        tickless = host.isolation.nohz_full or CpuSet()
+        away = CpuSet() if host.kernel_config.lacks("RCU_NOCB_CPU") else (asked.rcu_nocbs or CpuSet()) | tickless
+        if len(host.hot) and not set(host.hot) - set(away):
+            said = (
+                "nohz_full implies it"
+                if not set(host.hot) - set(tickless)
+                else "callbacks of the hot CPUs run elsewhere"
+            )
+            return True, said
+        return False, f"callbacks of CPU {host.hot - away} run there, as softirqs"
+
+
+class IrqAffinityAtBoot(BootParameter):
+    id = "irqaffinity"
+    names = ("irqaffinity",)
+    title = "CPUs for interrupts from boot on"
+    why = "Interrupts that drivers ask for later, too, start out on these CPUs, before anything could move them."
+    danger = "the housekeeping CPUs carry all interrupts"
+    document = "Documentation/core-api/irq/irq-affinity.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        return f"irqaffinity={self.housekeeping_list(host)}"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        asked = host.command_line.cpus("irqaffinity", last_cpu(host.root))
+        if asked is not None and not asked & host.kept_clear:
+            return True, "new interrupts start on housekeeping CPUs"
+        mask = host.root.text(_DEFAULT_IRQ_MASK)
+        try:
+            allowed = CpuSet.parse_mask(mask) if mask is not None else None
+        except ValueError:
+            allowed = None
+        if allowed is not None and not allowed & host.kept_clear:
+            return True, "new interrupts start on housekeeping CPUs (set since boot)"
+        return False, f"new interrupts may start on {host.clear_words}; irq-affinity moves them at run time"
+
+
+class SkewTick(BootParameter):
+    id = "skew-tick"
+    names = ("skew_tick",)
+    title = "Ticks at different instants"
+    why = (
+        "All CPUs tick at the same instant and then wait for the same locks; with skew_tick=1 each has its own instant."
+    )
+    danger = "idle CPUs of one package wake up apart from each other: a little more power"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        if value is None and len(host.online) < _MANY_CPUS:
+            raise Unavailable(f"with {len(host.online)} CPUs their ticks hardly meet", info=True)
+        return "skew_tick=1"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        if host.command_line.value("skew_tick") == "1":
+            return True, "each CPU ticks at its own instant"
+        return False, f"{len(host.online)} CPUs tick at the same instant"
+
+
+class MaxCstate(BootParameter):
+    id = "max-cstate"
+    names = ("processor.max_cstate", "intel_idle.max_cstate")
+    title = "Deepest idle state from boot on"
+    why = "The driver then offers no deeper state, on any CPU: nothing has to wake up from one."
+    danger = "power and heat of all CPUs, and with it less turbo"
+    risk = "medium"
+    contested = True
+    x86_only = True
+    values = "0 to 9"
+    document = "Documentation/admin-guide/pm/intel_idle.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        if value is None:
+            raise Unavailable(
+                "it is changed only by name: say max-cstate=1; idle-states does it at run time", info=True
+            )
+        if host.guest:
+            raise Unavailable("a guest does not choose the states that its CPUs sleep in", only_host=True)
+        state = whole_number(self, value, 0, 9)
+        return f"processor.max_cstate={state} intel_idle.max_cstate={state}"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        given = self.given(host.command_line)
+        if given is not None:
+            return True, "the deepest state is limited at boot"
+        return False, "not limited at boot; idle-states limits the hot CPUs alone, at run time, and gives it back"
+
+
+class NoSmt(BootParameter):
+    id = "nosmt"
+    names = ("nosmt",)
+    title = "One thread a core from boot on"
+    why = "Two threads of one core share its units and caches: the sibling of a hot CPU slows it down."
+    danger = "half of the CPUs are gone"
+    risk = "medium"
+    contested = True
+    document = "Documentation/admin-guide/hw-vuln/l1tf.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        return "nosmt"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        if host.command_line.has("nosmt"):
+            return True, "one thread a core"
+        if read_smt(host.root).active is not True:
+            return True, "no core runs two threads"
+        return False, "cores run two threads; smt takes the siblings of hot CPUs alone, at run time"
+
+
+class IdlePoll(BootParameter):
+    id = "idle-poll"
+    names = ("idle",)
+    title = "Idle CPUs that poll"
+    why = "With idle=poll no CPU ever halts: there is nothing to wake up from."
+    danger = "full power always, less turbo, and a polling CPU takes half of its core from its sibling"
+    risk = "high"
+    contested = True
+    x86_only = True
+    document = "Documentation/admin-guide/pm/cpuidle.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        return "idle=poll"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        if host.command_line.value("idle") == "poll":
+            return True, "no CPU ever halts"
+        return False, "idle CPUs halt; idle-states and pm-qos-fd do as much for some CPUs or for a while"
+
+
+class TscReliable(BootParameter):
+    id = "tsc-reliable"
+    names = ("tsc",)
+    title = "No watchdog on the time stamp counter"
+    why = (
+        "Until the kernel trusts the TSC, a timer compares it with a slower clock every half a second, on each CPU in "
+        "turn, hot ones too."
+    )
+    danger = "if the counters do go apart, time jumps and nobody notices"
+    risk = "medium"
+    contested = True
+    x86_only = True
+    default = "reliable"
+    values = "reliable or nowatchdog"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        if not host.identity.flags:
+            raise Unavailable("this processor has no time stamp counter of that kind")
+        return f"tsc={self.pick(value, ('reliable', 'nowatchdog'))}"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
+            return True, "the counter is not compared with another clock"
+        return (
+            False,
+            "newer kernels trust it by themselves on machines with few packages; dmesg tells",
+        )
+
+
+class NoWatchdog(BootParameter):
+    id = "nowatchdog"
+    names = ("nowatchdog",)
+    title = "No lockup detectors from boot on"
+    why = "The detectors then never start, on no CPU; watchdogs keeps them off the hot CPUs at run time."
+    danger = "a hang is no longer noticed anywhere"
+    risk = "medium"
+    contested = True
+    document = "Documentation/admin-guide/lockup-watchdogs.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        return "nowatchdog"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        if host.command_line.has("nowatchdog"):
+            return True, "no detector ever started"
+        return False, "detectors start at boot; watchdogs keeps them off the hot CPUs"
+
+
+class PreemptAtBoot(BootParameter):
+    id = "preempt"
+    names = ("preempt",)
+    title = "Preemption of the kernel from boot on"
+    why = "preempt= chooses how soon a woken thread gets a CPU that is busy inside the kernel."
+    danger = "more switches, a little less throughput"
+    contested = True
+    values = "none, voluntary, full or lazy"
+    default = "full"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        if host.kernel.realtime:
+            raise Unavailable("a real-time kernel preempts nearly everywhere already")
+        if preemption(host.kernel.version) not in ("PREEMPT_DYNAMIC", None):
+            raise Unavailable("this kernel's preemption was fixed when it was built (no CONFIG_PREEMPT_DYNAMIC)")
+        return f"preempt={self.pick(value, ('none', 'voluntary', 'full', 'lazy'))}"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        chosen = host.command_line.value("preempt")
+        if host.kernel.realtime:
+            return True, "a real-time kernel preempts nearly everywhere"
+        if chosen == "full":
+            return True, "the kernel can be preempted outside its critical sections"
+        return False, "a thread that is woken gets its CPU sooner with full; one that spins is not concerned"
+
+
+class RcuNocbPoll(BootParameter):
+    id = "rcu-nocb-poll"
+    names = ("rcu_nocb_poll",)
+    title = "RCU callback threads that poll"
+    why = (
+        "With rcu_nocbs a hot CPU wakes the thread that runs its callbacks, by an interrupt to another CPU; with "
+        "polling the threads look by themselves and it need not."
+    )
+    danger = "the threads wake up by the clock on housekeeping CPUs"
+    contested = True
+    document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        return "rcu_nocb_poll"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        if host.command_line.has("rcu_nocb_poll"):
+            return True, "hot CPUs wake nobody for their callbacks"
+        return False, "of use only with rcu_nocbs or nohz_full, and then for the last microseconds"
+
+
+class MceIgnoreCe(BootParameter):
+    id = "mce-ignore-ce"
+    names = ("mce",)
+    title = "No attention to corrected hardware errors"
+    why = "With mce=ignore_ce nobody polls for corrected errors or is interrupted by them."
+    danger = "a failing memory module is noticed only when it fails for good"
+    risk = "high"
+    contested = True
+    x86_only = True
+    document = "Documentation/arch/x86/x86_64/boot-options.rst"
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        return "mce=ignore_ce"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        if "ignore_ce" in host.command_line.values("mce"):
+            return True, "corrected errors are ignored"
+        return False, "mce-interval makes the polling rare without going blind"
+
+
+class IommuPassThrough(BootParameter):
+    id = "iommu-pt"
+    names = ("iommu",)
+    title = "IOMMU passes the host's devices through"
+    why = "Transfers of the host's own devices then need no mapping; devices given to guests are still confined."
+    danger = "a misbehaving device of the host can reach all memory"
+    risk = "medium"
+    contested = True
+    x86_only = True
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        return "iommu=pt"
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        if host.command_line.value("iommu") == "pt":
+            return True, "the host's devices are passed through"
+        return False, "marginal: measure before and after"

@@ -1,0 +1,274 @@
+"""How a boot parameter is judged, staged for the next boot by the host's own means, and taken away again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.host.boot.bootloader import GRUB_DROPINS, GRUB_SETTINGS, BootLoader
+from jitter_workshop.host.boot.cmdline import CommandLine, parse_command_line
+from jitter_workshop.host.boot.next_boot import CUSTOM, ENTRY_ID, ENVIRONMENT, FOLDERS
+from jitter_workshop.host.root import printable
+from jitter_workshop.host.shellfile import parse_assignments
+from jitter_workshop.model.assessment import Assessment, State
+from jitter_workshop.model.change import When
+from jitter_workshop.tuning.base import Tunable, Unavailable, Write, only_on_x86
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+
+OWN_FILE = "zz-jitter-workshop-"
+"""What the names of our drop-ins begin with: they sort behind the host's own."""
+
+_VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
+_PATH = "/proc/cmdline"
+_NEXT = f"{ENVIRONMENT}(next_entry)"
+_OTHER_MENU = "this tool does it only in a menu of GRUB's own"
+_WHY_ENTRY = "A copy of GRUB's default entry, to which the parameters are added; the default stays as it is."
+_WHY_NEXT = (
+    "GRUB boots this entry once and forgets it first: the boot after it is the normal one, so a boot that hangs is "
+    "undone by switching off and on."
+)
+
+
+class BootParameter(Tunable):
+    """One parameter of the kernel's command line, or some that go together.
+
+    ``names``: of the parameters. ``parameters`` says what they should be on this host; ``in_effect`` whether the
+    running kernel is good already. ``contested``: it is never counted against a host, and planned only by name.
+    ``x86_only``: kernels for other processors do not know it.
+    """
+
+    when: ClassVar[When] = "boot"
+    document: ClassVar[str] = "Documentation/admin-guide/kernel-parameters.txt"
+    names: ClassVar[tuple[str, ...]]
+    contested: ClassVar[bool] = False
+    x86_only: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        of_these = f"({'+'.join(cls.names)})"
+        cls.owns = (
+            GRUB_DROPINS,
+            f"{GRUB_DROPINS}/{OWN_FILE}{cls.id}.cfg",
+            f"grubby{of_these}",
+            *(f"{folder}/{CUSTOM}{of_these}" for folder in FOLDERS),
+            *(f"{folder}/{name}" for folder in FOLDERS for name in (CUSTOM, _NEXT)),
+        )
+
+    def parameters(self, host: Host, value: str | None) -> str:
+        """What the command line should hold, ``isolcpus=managed_irq,domain,2-3``. Raises Unavailable where it makes no
+        sense on this host, UsageError for a value that makes none."""
+        raise NotImplementedError
+
+    def in_effect(self, host: Host) -> tuple[bool, str]:
+        """Whether the running kernel is good as it was booted, and what is said of it."""
+        raise NotImplementedError
+
+    # What follows from these three --------------------------------------------------------------------------------
+
+    def assess(self, host: Host) -> Assessment:
+        line = host.command_line
+        if self.x86_only and (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
+        if line.text is None:
+            return self.answer("unavailable", None, line.reason, paths=(_PATH,))
+        given = self.given(line)
+        good, said = self.in_effect(host)
+        staged = self._staged(host)
+        waiting = bool(staged) and staged != given
+        once = "" if staged else self.once(host)
+        if once and not good and host.own_entry[2]:
+            waits = f"'{printable(once, 80)}' waits for the next boot, and for no other; {said}"
+            state: State = "info" if self.contested else "improve"
+            return self.answer(state, given, waits, wanted=once, paths=(_PATH,), fix="reboot")
+        if self.this_boot_only(host):
+            said += "; for this boot only"
+        elif once:
+            said += f"; its entry for one boot is {'' if host.own_entry[2] else 'not '}chosen for the next"
+        if good and not waiting:
+            return self.answer("ok", given or "not given", said, paths=(_PATH,))
+        wanted = None
+        try:
+            wanted = self.parameters(host, None)
+        except Unavailable as refusal:
+            if not waiting and not (self.contested and refusal.info):
+                return self.missing(refusal, (_PATH,))
+        if waiting:
+            reason = f"'{printable(staged, 80)}' waits for the next boot; {said}"
+            return self.answer(
+                "info" if self.contested else "improve", given, reason, wanted=staged, paths=(_PATH,), fix="reboot"
+            )
+        if self.contested:
+            return self.answer("info", given, said, paths=(_PATH,))
+        how = self.how(host)
+        return self.answer("improve", given, said, wanted=wanted, paths=(_PATH,), fix=how)
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        wanted = self._known(host, value)
+        if self._has(host, value, wanted) and not self._staged(host) and not self.once(host):
+            return ()
+        loader = host.boot_loader
+        if loader.means == "grub-dropin":
+            return self._drop_in(host, wanted)
+        if loader.means == "grubby":
+            path = f"grubby({'+'.join(self.names)})"
+            before = kind_of("grubby").read(host.root, path)
+            if before.text is None and before.reason.startswith("the boot entries are not shown"):
+                # Only root may list them: whoever plans without rights sees the running kernel's line instead.
+                return (Write(path, self.given(host.command_line) or "", wanted, "grubby"),)
+            if before.text is None or before.reason:
+                raise Unavailable(before.reason)
+            return (Write(path, before.text, wanted, "grubby"),)
+        raise Unavailable(by_hand(loader, wanted), info=True)
+
+    def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
+        """An entry of our own in GRUB's menu, which it boots next and then forgets."""
+        wanted = self._known(host, value)
+        if self._has(host, value, wanted) or self._staged(host) == wanted:
+            return ()
+        offer = host.one_boot
+        why_not = by_hand_once(host.boot_loader, wanted) or offer.reason
+        if why_not or offer.entry is None:
+            raise Unavailable(f"not for one boot alone: {why_not}", info=True)
+        entry, added = f"{offer.folder}/{CUSTOM}", f"{offer.folder}/{CUSTOM}({'+'.join(self.names)})"
+        there = given(parse_command_line(" ".join(offer.entry.arguments)), self.names)
+        if there is not None:
+            raise Unavailable(f"GRUB's default entry gives '{printable(there, 80)}' already: change it there")
+        stands = kind_of("grub-entry").read(host.root, entry).text or ""
+        if stands not in ("", offer.entry.summary):
+            raise Unavailable("our entry for one boot was made from another default entry: 'restore' takes it away")
+        now = kind_of("grub-once").read(host.root, added).text or ""
+        return [
+            Write(entry, stands, offer.entry.summary, "grub-entry", why=_WHY_ENTRY),
+            Write(added, now, wanted, "grub-once"),
+            Write(f"{offer.folder}/{_NEXT}", offer.next_entry, ENTRY_ID, "grub-next", why=_WHY_NEXT),
+        ]
+
+    def once(self, host: Host) -> str:
+        """What our entry for one boot has of these parameters, "" where there is none."""
+        return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
+
+    def this_boot_only(self, host: Host) -> bool:
+        """Whether the running kernel has these parameters from our entry for one boot, and from nothing that stays."""
+        once = self.once(host)
+        return bool(once) and once == self.given(host.command_line) and not self._staged(host)
+
+    def _known(self, host: Host, value: str | None) -> str:
+        """``parameters``, where a kernel for this processor knows them at all. Raises as that does."""
+        if self.x86_only:
+            only_on_x86(host)
+        return self.parameters(host, value)
+
+    def _has(self, host: Host, value: str | None, wanted: str) -> bool:
+        """Whether the running kernel has what is wanted."""
+        good = value is None and not self.contested and self.in_effect(host)[0]
+        return good or self.given(host.command_line) == wanted
+
+    def how(self, host: Host) -> str:
+        """What is to be done, "" for this tool's own verb."""
+        if host.boot_loader.means in ("grub-dropin", "grubby"):
+            return ""
+        try:
+            return by_hand(host.boot_loader, self.parameters(host, None))
+        except Unavailable as refusal:
+            return refusal.reason
+
+    def given(self, line: CommandLine) -> str | None:
+        """These parameters as they stand in the running kernel's line; None where none is there."""
+        return given(line.parameters, self.names)
+
+    def _drop_in(self, host: Host, wanted: str) -> list[Write]:
+        path = f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg"
+        before = kind_of("grub").read(host.root, path)
+        if before.text is None:
+            raise Unavailable(f"{path} cannot be read: {before.reason}")
+        elsewhere = other_settings(host, self.names)
+        if elsewhere and not before.text:
+            file, there = elsewhere
+            raise Unavailable(f"{file} gives '{printable(there, 80)}' already: change it there")
+        folder: list[Write] = []
+        if not host.root.is_dir(GRUB_DROPINS):
+            folder.append(
+                Write(GRUB_DROPINS, "absent", "present", "folder", why="Drop-ins of GRUB's settings lie here.")
+            )
+        return [*folder, Write(path, before.text, wanted, "grub", then="update-grub")]
+
+    def _staged(self, host: Host) -> str:
+        """What our own drop-in holds, "" where there is none (grubby's entries are read where they are shown)."""
+        if host.boot_loader.means == "grub-dropin":
+            return kind_of("grub").read(host.root, f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg").text or ""
+        if host.boot_loader.means == "grubby":
+            staged = kind_of("grubby").read(host.root, f"grubby({'+'.join(self.names)})")
+            return staged.text or "" if not staged.reason else ""
+        return ""
+
+    # For subclasses -----------------------------------------------------------------------------------------------
+
+    def hot_list(self, host: Host) -> str:
+        """The hot CPUs as a list. Raises Unavailable where there would be no other CPU, or none at all."""
+        self._some_left(host)
+        return str(host.hot)
+
+    def housekeeping_list(self, host: Host) -> str:
+        """The housekeeping CPUs as a list. Raises Unavailable where there are none."""
+        self._some_left(host)
+        return str(host.housekeeping)
+
+    def _some_left(self, host: Host) -> None:
+        if not len(host.hot):
+            raise Unavailable("no CPU is hot")
+        if not len(host.housekeeping):
+            raise Unavailable("no housekeeping CPU would be left: every CPU is hot")
+
+    def pick(self, value: str | None, allowed: Sequence[str]) -> str:
+        """``value`` if it is allowed. Raises UsageError where it is not, Unavailable where it is needed and missing."""
+        chosen = value if value is not None else self.default
+        if chosen is None:
+            raise Unavailable(f"it is changed only by name: say {self.id}=VALUE ({self.values})", info=True)
+        if chosen not in allowed:
+            raise UsageError(f"{self.id} cannot be '{printable(chosen, 40)}'", f"VALUE is one of: {', '.join(allowed)}")
+        return chosen
+
+
+def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) -> str | None:
+    """Those of ``parameters`` that have one of ``names`` (to the kernel ``-`` and ``_`` are one), as text."""
+    wanted = {name.replace("-", "_") for name in names}
+    found = [(n, v) for n, v in parameters if n.replace("-", "_") in wanted]
+    return " ".join(n if v is None else f"{n}={v}" for n, v in found) or None
+
+
+def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
+    """The file of GRUB's settings, not ours, that gives one of these parameters, and what it gives."""
+    drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
+    for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
+        values = parse_assignments(host.root.text(path) or "")
+        for variable in _VARIABLES:
+            there = given(parse_command_line(values.get(variable, "")), names)
+            if there is not None:
+                return path, there
+    return None
+
+
+def by_hand_once(loader: BootLoader, parameters: str) -> str:
+    """How a boot loader that this tool does not do it with is told to boot once with ``parameters``; "" for GRUB with a
+    menu of its own (grubby(8), bootctl(1))."""
+    if loader.means == "grubby":
+        return (
+            f'{_OTHER_MENU}; by hand, as root: k=$(grubby --default-kernel); grubby --add-kernel="$k" --copy-default '
+            f"--initrd=\"/boot/initramfs-${{k#*vmlinuz-}}.img\" --title={ENTRY_ID} --args='{parameters}'; "
+            f"grub2-reboot {ENTRY_ID}"
+        )
+    if loader.name == "systemd-boot":
+        return (
+            f"{_OTHER_MENU}; by hand, as root: copy the default entry that bootctl list names to {ENTRY_ID}.conf beside"
+            f" it, add '{parameters}' to its options, then bootctl set-oneshot {ENTRY_ID}.conf"
+        )
+    return "" if loader.name == "GRUB" else by_hand(loader, parameters)
+
+
+def by_hand(loader: BootLoader, parameters: str) -> str:
+    """The exact parameters and where they go, where this tool cannot put them there."""
+    if loader.means == "none":
+        return f"ask whoever starts this machine to add '{parameters}'; {loader.reason}"
+    return f"add '{parameters}' to the kernel's line by hand; {loader.reason}"

@@ -1,0 +1,119 @@
+"""The clock by which everything is timed, and the watchdog that doubts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.cpu.clocksource import Clocksource, read_clocksource
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.tuning.base import Tunable, Unavailable, Write
+from jitter_workshop.tuning.context import Host
+
+_CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+_READ_IN_USER_SPACE = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase")
+"""Clock sources that a program reads without entering the kernel."""
+
+_WATCHED_PACKAGES = 4
+"""With more packages the kernel (from 6.3) does not take the firmware's word that their TSCs agree."""
+
+
+class ClockSource(Tunable):
+    """The risk is medium: the kernel offers the TSC only while it trusts it and leaves it by itself when its watchdog
+    finds fault, but all time on the host is then kept by another counter."""
+
+    id = "clock-source"
+    title = "Clock source"
+    why = (
+        "Programs read the time stamp counter in nanoseconds without entering the kernel; other clocks such as HPET "
+        "are devices, and each reading takes a system call and a microsecond or more."
+    )
+    danger = "all time on the host comes from another counter, which may run at a slightly other rate"
+    risk = "medium"
+    document = "Documentation/timers/timekeeping.rst"
+    owns = (_CURRENT,)
+
+    def assess(self, host: Host) -> Assessment:
+        clock = self._clock(host)
+        if clock.current is None:
+            return self.answer("unavailable", None, "this kernel does not show its clock source")
+        if clock.current in _READ_IN_USER_SPACE:
+            reason = "programs read the time without entering the kernel"
+            return self.answer("ok", clock.current, reason, wanted=clock.current, paths=self.owns)
+        if "tsc" not in clock.available:
+            reason = f"programs enter the kernel to read {clock.current}, and this kernel offers no faster clock"
+            return self.answer("info", clock.current, reason, paths=self.owns, only_host=host.guest)
+        doubt = _doubt(clock)
+        if doubt:
+            return self.answer("info", clock.current, f"the TSC is offered, but {doubt}", paths=self.owns)
+        reason = f"programs enter the kernel to read {clock.current}, though the TSC is offered"
+        return self.answer("improve", clock.current, reason, wanted="tsc", paths=self.owns)
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        clock = self._clock(host)
+        if clock.current is None:
+            raise Unavailable("this kernel does not show its clock source")
+        if clock.current in _READ_IN_USER_SPACE:
+            return []
+        if "tsc" not in clock.available:
+            raise Unavailable(f"this kernel offers no TSC, only: {', '.join(clock.available) or 'nothing'}")
+        doubt = _doubt(clock)
+        if doubt:
+            raise Unavailable(f"the TSC is offered, but {doubt}")
+        return [Write(_CURRENT, clock.current, "tsc")]
+
+    def _clock(self, host: Host) -> Clocksource:
+        return read_clocksource(host.root, host.identity)
+
+
+class TscWatchdog(Tunable):
+    id = "tsc-watchdog"
+    title = "TSC watchdog"
+    why = (
+        "Where the kernel does not trust the TSC by itself, a timer compares it with another clock twice a second, on "
+        "one CPU after the other, hot ones too."
+    )
+    when = "report"
+    document = "Documentation/admin-guide/kernel-parameters.txt"
+
+    def assess(self, host: Host) -> Assessment:
+        from jitter_workshop.host.boot.cmdline import read_command_line
+
+        if (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
+        clock = read_clocksource(host.root, host.identity)
+        if clock.constant_tsc is None:
+            return self.answer("unavailable", None, "this processor has no TSC, nor its watchdog")
+        line = read_command_line(host.root)
+        told = line.value("tsc")
+        if told in ("reliable", "nowatchdog"):
+            return self.answer("ok", "off", f"switched off at boot (tsc={told})")
+        if "tsc" not in (clock.current, *clock.available):
+            return self.answer("ok", "no TSC in use", "this kernel offers no TSC that it would have to watch")
+        has = host.identity.has
+        if has("tsc_reliable"):
+            return self.answer("ok", "off", "the hypervisor or the platform vouches for the TSC")
+        steady = clock.constant_tsc and clock.nonstop_tsc
+        others = [name for name in clock.available if name in ("hpet", "acpi_pm")]
+        if not others:
+            return self.answer(
+                "ok", "off", "no clock is here that the kernel would compare the TSC with (HPET, ACPI timer)"
+            )
+        if steady and has("tsc_adjust") and _packages(host) <= _WATCHED_PACKAGES:
+            reason = (
+                "the TSC runs at one rate in all states and firmware cannot shift it unseen: recent kernels trust it"
+            )
+            return self.answer("ok", "off on recent kernels", reason)
+        reason = f"the TSC is compared with {others[0]} twice a second, on each CPU in turn; tsc=nowatchdog ends that"
+        fix = "boot with tsc=nowatchdog, if nothing has ever found fault with this machine's TSC"
+        return self.answer("info", "on", reason, fix=fix)
+
+
+def _doubt(clock: Clocksource) -> str:
+    """Why the TSC should not keep the time, "" where nothing speaks against it."""
+    if clock.constant_tsc is False:
+        return "it changes its rate with the CPU's clock here"
+    return "it stops in deep idle states here" if clock.nonstop_tsc is False else ""
+
+
+def _packages(host: Host) -> int:
+    return len({cpu.package for cpu in host.topology.cpus if cpu.online})

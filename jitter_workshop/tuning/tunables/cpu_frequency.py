@@ -1,0 +1,332 @@
+"""The clock of the CPUs: governor, energy preference and bias, lowest frequency, boost, and the mesh's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.host.cpu.cpufreq import (
+    DRIVER_PATHS,
+    FrequencyPolicy,
+    epb_path,
+    read_epb,
+    read_frequency_driver,
+)
+from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.root import parse_integer
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.text import clean
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, only_on_x86
+from jitter_workshop.tuning.context import Host
+
+_POLICY = "/sys/devices/system/cpu/cpufreq/policy*"
+_TUNERS = ("tuned", "power-profiles-daemon", "tlp", "thermald")
+
+_FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
+"""Drivers whose governor ``performance`` overrides the energy preference and refuses another one meanwhile."""
+
+
+class Governor(Settings):
+    """Under the drivers that choose frequencies themselves the governor also sets the energy preference. intel_pstate
+    brings the old one back with the old governor, amd-pstate on several kernels does not: it is written first, as a
+    change of its own, so that it is given back last."""
+
+    id = "governor"
+    title = "CPU governor"
+    why = (
+        "A governor that follows the load changes the clock while a message is on its way: each change costs "
+        "microseconds, and the first messages after a pause run at the lowest frequency."
+    )
+    danger = "more power and heat"
+    document = "Documentation/admin-guide/pm/cpufreq.rst"
+    owns = (f"{_POLICY}/scaling_governor", f"{_POLICY}/energy_performance_preference")
+    default = "performance"
+    values = "a governor that the driver offers"
+    culprits = _TUNERS
+    good = "the hot CPUs keep their highest clock"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        return [
+            Setting(
+                f"{p.folder}/scaling_governor",
+                p.governor,
+                self.choose(value, p.available_governors),
+                reason="the governor cannot be read",
+            )
+            for p in hot_policies(host)
+        ]
+
+    def assess(self, host: Host) -> Assessment:
+        found = super().assess(host)
+        if found.state != "ok":
+            return found
+        for p in hot_policies(host):
+            if p.max_hz and p.hardware_max_hz and p.max_hz < p.hardware_max_hz:
+                limits = f"{p.max_hz / 1e6:,.0f} of {p.hardware_max_hz / 1e6:,.0f} MHz"
+                reason = f"somebody has capped the clock at {limits} ({p.folder}/scaling_max_freq)"
+                return self.answer("info", found.value, reason, wanted=found.wanted, paths=found.paths)
+        return found
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        governors = super().writes(host, value)
+        forced = {w.path for w in governors if w.after == "performance" != w.before}
+        preferences = [
+            Write(_epp(p), p.epp, "performance", why="The governor performance sets this as well.")
+            for p in hot_policies(host)
+            if f"{p.folder}/scaling_governor" in forced
+            and p.driver in _FORCING_DRIVERS
+            and p.epp not in (None, "performance")
+            and p.epp is not None
+        ]
+        return [*preferences, *governors]
+
+
+class EnergyPreference(Settings):
+    id = "epp"
+    title = "Energy preference"
+    why = (
+        "Processors that choose their own clock weigh speed against power by this hint: any other value than "
+        "'performance' lets them lower the clock in short pauses and raise it late."
+    )
+    danger = "more power and heat"
+    document = "Documentation/admin-guide/pm/intel_pstate.rst"
+    owns = (f"{_POLICY}/energy_performance_preference",)
+    default = "performance"
+    values = "a preference that the driver offers"
+    culprits = _TUNERS
+    good = "the processor is told to favour speed"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        policies = [p for p in host.hot_policies if p.epp is not None]
+        if not policies:
+            only_on_x86(host)  # drivers of other processors have their own preference, or none
+            raise Unavailable(
+                f"the driver {hot_policies(host)[0].driver or 'here'} takes no energy preference: "
+                "intel_pstate does on processors with HWP, amd-pstate in its active mode"
+            )
+        found: list[Setting] = []
+        for p in policies:
+            wanted = self.choose(value, p.available_epp or ("performance",))
+            forced = p.driver in _FORCING_DRIVERS and p.governor == "performance" and wanted != "performance"
+            refuses = "while the governor is performance the driver refuses any other preference" if forced else ""
+            found.append(Setting(_epp(p), p.epp, wanted, refuses=refuses))
+        return found
+
+
+class EnergyBias(Settings):
+    """Reading the bias asks the CPU itself (an interrupt on it): it is read once, by status, plan and apply only."""
+
+    id = "epb"
+    title = "Energy bias"
+    why = (
+        "A processor register biases Intel processors between speed (0) and saving power (15); it also governs parts "
+        "outside the cores, such as the mesh and deep idle states, that the governor does not reach."
+    )
+    danger = "more power and heat"
+    document = "Documentation/admin-guide/pm/intel_epb.rst"
+    owns = (f"{CPU_DIR}/cpu*/power/energy_perf_bias",)
+    default = "0"
+    values = "0 (speed) to 15 (saving power)"
+    culprits = _TUNERS
+    good = "the hot CPUs' bias is towards speed"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        only_on_x86(host)
+        wanted = str(whole_number(self, self.default if value is None else value, 0, 15))
+        known = {cpu: read_epb(host.root, cpu) for cpu in host.hot}
+        if all(bias is None for bias in known.values()):
+            if host.guest:
+                raise Unavailable("a guest is shown no energy bias; the hypervisor's host has it", only_host=True)
+            raise Unavailable("this processor shows no energy bias: only Intel's have one, and not all of those")
+        return [
+            Setting(epb_path(cpu), None if bias is None else str(bias), wanted, "number", "it shows no number")
+            for cpu, bias in known.items()
+        ]
+
+
+class MinFrequency(Settings):
+    """Only the hot CPUs' own limits are raised: the effective limit is the higher one of policy and driver, so
+    intel_pstate's limit for all CPUs at once (``min_perf_pct``) adds nothing but the others' heat. VALUE ``all`` raises
+    it too."""
+
+    id = "min-frequency"
+    title = "Lowest frequency"
+    why = (
+        "As long as the clock may fall, the first messages after a pause find it low; a lowest frequency as high as "
+        "the highest one keeps it up whatever the governor wants."
+    )
+    danger = "more power and heat"
+    document = "Documentation/admin-guide/pm/cpufreq.rst"
+    owns = (f"{_POLICY}/scaling_min_freq", DRIVER_PATHS["min_perf_percent"])
+    default = "max"
+    values = "max, a frequency in kHz, or all (with intel_pstate: max on every CPU)"
+    culprits = _TUNERS
+    good = "the hot CPUs' clock cannot fall"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        wanted = self.default if value is None else value
+        found: list[Setting] = []
+        for p in hot_policies(host):
+            if p.max_hz is None or p.min_hz is None:
+                found.append(Setting(f"{p.folder}/scaling_min_freq", None, "", reason="its limits cannot be read"))
+                continue
+            khz = p.max_hz // 1000
+            if wanted not in ("max", "all"):
+                khz = whole_number(self, wanted, (p.hardware_min_hz or 0) // 1000, khz)
+            found.append(Setting(f"{p.folder}/scaling_min_freq", str(p.min_hz // 1000), str(khz), "frequency-limit"))
+        if wanted == "all":
+            driver = read_frequency_driver(host.root)
+            if driver.min_perf_percent is None:
+                raise Unavailable("only intel_pstate has a lowest frequency for all CPUs at once")
+            best = str(driver.max_perf_percent or 100)
+            found.append(Setting(DRIVER_PATHS["min_perf_percent"], str(driver.min_perf_percent), best, "number"))
+        return found
+
+    def assess(self, host: Host) -> Assessment:
+        found = super().assess(host)
+        if found.state == "improve" and all(p.governor == "performance" for p in hot_policies(host)):
+            reason = "the governor performance keeps the highest clock already; the limit would only matter without it"
+            found = self.answer("ok", found.value, reason, wanted=found.wanted, paths=found.paths)
+        return _in_mhz(self, found)
+
+    def differs(self, setting: Setting) -> str:
+        return f"{_mhz(setting.current)} where {_mhz(setting.wanted)} is better"
+
+
+class Boost(Tunable):
+    id = "boost"
+    title = "Boost (turbo)"
+    why = (
+        "With boost the clock rises above its nominal value as long as heat, power and the number of busy cores allow: "
+        "faster, and no longer the same from one minute to the next."
+    )
+    danger = "off: slower by as much as boost gave; on: the clock depends on the neighbours' load and on heat"
+    document = "Documentation/admin-guide/pm/cpufreq.rst"
+    owns = (DRIVER_PATHS["no_turbo"], DRIVER_PATHS["boost"], f"{_POLICY}/boost")
+    values = "on or off"
+    culprits = _TUNERS
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            switches = _boost_switches(host)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        states = {"on" if on else "off" for _, on, _ in switches}
+        reason = (
+            "on is fast, off is steady: on, the clock moves with heat and with how many cores are busy; off, every "
+            "message is slower but all by the same. Measure both"
+        )
+        return self.answer("info", " and ".join(sorted(states)), reason, paths=[path for path, _, _ in switches[:4]])
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        if value not in (None, "on", "off"):
+            raise UsageError(f"boost cannot be '{clean(value or '', 40)}'", "say boost=on or boost=off")
+        switches = _boost_switches(host)
+        if value is None:
+            raise Unavailable("neither is best for everybody: say boost=on or boost=off", info=True)
+        return [
+            Write(path, str(int(on != inverted)), str(int((value == "on") != inverted)), "number")
+            for path, on, inverted in switches
+        ]
+
+
+class UncoreFrequency(Settings):
+    id = "uncore-frequency"
+    title = "Uncore frequency"
+    why = (
+        "Mesh, last-level cache and memory controller have a clock of their own on Intel servers, which falls when few "
+        "cores are busy: messages between cores then take longer."
+    )
+    danger = "more power, which is then missing for boost"
+    document = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
+    owns = (f"{CPU_DIR}/intel_uncore_frequency/*/min_freq_khz",)
+    good = "the hot CPUs' mesh keeps its highest clock"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        from jitter_workshop.host.power.uncore import read_uncore
+
+        only_on_x86(host)
+        domains = read_uncore(host.root)
+        if not domains and host.guest:
+            raise Unavailable("a guest cannot see the mesh's clock; the hypervisor's host has it", only_host=True)
+        if not domains:
+            raise Unavailable("no driver here shows the mesh's clock: intel_uncore_frequency does on Intel servers")
+        packages = {host.root.integer(f"{CPU_DIR}/cpu{cpu}/topology/physical_package_id") for cpu in host.hot}
+        found: list[Setting] = []
+        for domain in domains:
+            # package_00_die_00; newer kernels say uncore00 and keep the package in a file.
+            parts = domain.name.split("_")
+            package = parse_integer(parts[1]) if parts[0] == "package" and len(parts) > 1 else None
+            if package is None:
+                package = host.root.integer(f"{domain.folder}/package_id")
+            if package is not None and package not in packages:
+                continue
+            low, high = domain.min_hz, domain.max_hz
+            readable = low is not None and high is not None
+            found.append(
+                Setting(
+                    f"{domain.folder}/min_freq_khz",
+                    str((low or 0) // 1000) if readable else None,
+                    str((high or 0) // 1000),
+                    "number",
+                    "its limits cannot be read",
+                )
+            )
+        return found
+
+    def assess(self, host: Host) -> Assessment:
+        return _in_mhz(self, super().assess(host))
+
+    def differs(self, setting: Setting) -> str:
+        return f"{_mhz(setting.current)} where {_mhz(setting.wanted)} is better"
+
+
+def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
+    """The frequency policies that a hot CPU belongs to. Raises Unavailable where there are none."""
+    if host.hot_policies:
+        return host.hot_policies
+    if host.guest:
+        raise Unavailable("a guest has no cpufreq: the hypervisor's host sets the clock; ask its owner", only_host=True)
+    raise Unavailable("this kernel has no cpufreq driver for this processor")
+
+
+def whole_number(tunable: Tunable, text: str | None, low: int, high: int) -> int:
+    """A VALUE that is a whole number from ``low`` to ``high``. Raises UsageError for anything else."""
+    number = parse_integer((text or "").strip())
+    if number is None or not low <= number <= high:
+        raise UsageError(
+            f"{tunable.id} cannot be '{clean(text or '', 40)}'", f"give a whole number from {low} to {high}"
+        )
+    return number
+
+
+def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
+    """The files that switch boost as (path, whether it is on, whether the file says the opposite). The hot CPUs' own
+    switches come before one for all, but they obey only while that one is on."""
+    policies = hot_policies(host)
+    driver = read_frequency_driver(host.root)
+    if driver.no_turbo is not None:
+        return [(DRIVER_PATHS["no_turbo"], not driver.no_turbo, True)]
+    own = [(f"{p.folder}/boost", p.own_boost, False) for p in policies if p.own_boost is not None]
+    if own and driver.boost is not False:
+        return own
+    if driver.boost is not None:
+        return [(DRIVER_PATHS["boost"], driver.boost, False)]
+    raise Unavailable(f"the driver {policies[0].driver or 'here'} has no switch for boost; the firmware's set-up may")
+
+
+def _epp(policy: FrequencyPolicy) -> str:
+    return f"{policy.folder}/energy_performance_preference"
+
+
+def _in_mhz(tunable: Tunable, found: Assessment) -> Assessment:
+    """An Assessment whose values are the files' kHz, as people say it."""
+    value, wanted = (
+        None if text is None else ", ".join(map(_mhz, text.split(", "))) for text in (found.value, found.wanted)
+    )
+    return tunable.answer(found.state, value, found.reason, wanted=wanted, paths=found.paths, only_host=found.only_host)
+
+
+def _mhz(khz: str | None) -> str:
+    number = parse_integer(khz)
+    return khz or "unknown" if number is None else f"{number / 1000:,.0f} MHz"

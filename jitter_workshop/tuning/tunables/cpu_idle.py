@@ -1,0 +1,263 @@
+"""How deep idle CPUs sleep, and who may limit it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.cpu.cpuidle import (
+    HALTPOLL_PATHS,
+    IDLE_DIR,
+    parse_disable,
+    read_haltpoll,
+    read_resume_latency,
+    resume_latency_path,
+    state_folders,
+)
+from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.root import parse_integer, printable
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.cpu_frequency import whole_number
+
+SHALLOW_US = 2
+"""What a hot CPU may take to wake: the first halting state (C1) takes 1 or 2 µs on Intel and AMD, no more than the
+scheduler's own work at a wake-up; the next ones take 10 to several hundred, and lose caches on the way."""
+
+DEVICE = "/dev/cpu_dma_latency"
+
+
+@dataclass(frozen=True, slots=True)
+class _DeepState:
+    """A state of a hot CPU that takes longer to leave than is wanted."""
+
+    cpu: int
+    name: str
+    latency_us: int
+    setting: Setting
+
+
+class IdleStates(Settings):
+    id = "idle-states"
+    title = "Idle states"
+    why = (
+        "A CPU that idles deeply takes tens to hundreds of microseconds to wake, and finds its caches empty; every "
+        "message that meets it asleep pays that."
+    )
+    danger = "more power and heat; sibling cores get less boost"
+    document = "Documentation/admin-guide/pm/cpuidle.rst"
+    owns = (f"{CPU_DIR}/cpu*/cpuidle/state*/disable",)
+    default = str(SHALLOW_US)
+    values = "the longest time to wake that is accepted, in µs (0: the CPU only polls)"
+    culprits = ("tuned", "tlp")
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        return [state.setting for state in _deep_states(self, host, value)]
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            deep = _deep_states(self, host, None)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        wanted = f"at most {SHALLOW_US} µs"
+        unread = [s for s in deep if s.setting.current is None]
+        in_use = [s for s in deep if s.setting.current == "0"]
+        if unread and not in_use:
+            return self.answer("unavailable", None, f"it cannot be read: {unread[0].setting.reason}", wanted=wanted)
+        if not in_use:
+            return self.answer("ok", wanted, _shallow(host, bool(deep)), wanted=wanted)
+        worst = max(in_use, key=lambda s: s.latency_us)
+        value = f"down to {worst.name}, {worst.latency_us} µs"
+        paths = [s.setting.path for s in in_use[: self.shown_paths]]
+        limits = [read_resume_latency(host.root, cpu).limit_us for cpu in {s.cpu for s in in_use}]
+        if all(limit is not None and limit <= SHALLOW_US for limit in limits):
+            reason = "the hot CPUs' own latency limits (pm-qos-resume) keep them out of their deep states"
+            return self.answer("ok", value, reason, wanted=wanted, paths=paths)
+        reason = f"a hot CPU that sleeps in {worst.name} takes up to {worst.latency_us} µs to wake"
+        return self.answer("improve", value, reason, wanted=wanted, paths=paths)
+
+
+class PmQosFd(Tunable):
+    """VALUE limits every CPU. Without one the limit is that of ``idle-states``."""
+
+    id = "pm-qos-fd"
+    title = "Latency limit for all CPUs"
+    why = (
+        "A process that holds /dev/cpu_dma_latency open keeps every CPU out of the idle states that take longer to "
+        "leave than it says; when it ends, the limit ends."
+    )
+    danger = "power and heat of every CPU, and less boost; 0 makes all of them poll"
+    risk = "medium"
+    document = "Documentation/power/pm_qos_interface.rst"
+    owns = (DEVICE,)
+    default = str(SHALLOW_US)
+    values = "the longest time to wake that is accepted, in µs"
+
+    def assess(self, host: Host) -> Assessment:
+        from jitter_workshop.tuning.setting_types.cpu import NO_LIMIT_US, effective_limit
+
+        if host.root.recorded:
+            return self.answer("info", None, "a limit lives with its holder: a recorded host has none to show")
+        teach = "it slows no CPU's wake-up but costs power on all of them; idle-states limits the hot CPUs alone"
+        refusal = _no_device(host)
+        if refusal is not None:
+            return self.missing(refusal)
+        limit = effective_limit(DEVICE)
+        if limit is None:
+            return self.answer("info", None, f"only root can read it; {teach}", paths=[DEVICE])
+        if limit >= NO_LIMIT_US:
+            return self.answer("info", "no limit", f"nobody holds one; {teach}", paths=[DEVICE])
+        return self.answer("info", f"{limit} µs", f"somebody holds it; {teach}", paths=[DEVICE])
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        from jitter_workshop.tuning.setting_types.cpu import NOT_HELD
+
+        limit = whole_number(self, self.default if value is None else value, 0, 1_000_000)
+        refusal = _no_device(host)
+        if refusal is not None:
+            raise refusal
+        return [Write(DEVICE, NOT_HELD, str(limit), "held", lease=True)]
+
+
+class PmQosResume(Settings):
+    """One CPU's own limit, which needs no holder: ``n/a`` accepts no latency at all, ``0`` any (sic)."""
+
+    id = "pm-qos-resume"
+    title = "Latency limit of each hot CPU"
+    why = (
+        "This file limits how long one CPU may take to wake, without a process that holds it; 'n/a' asks for no "
+        "latency at all, so that the idle CPU polls instead of halting."
+    )
+    danger = "a polling CPU draws full power and takes execution units from its SMT sibling"
+    risk = "medium"
+    document = "Documentation/ABI/testing/sysfs-devices-power"
+    owns = (f"{CPU_DIR}/cpu*/power/pm_qos_resume_latency_us",)
+    default = "n/a"
+    values = "n/a (poll, never halt) or the longest time to wake in µs; 0 takes the limit away"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        wanted = self.default if value is None else value
+        if wanted != "n/a":
+            wanted = str(whole_number(self, wanted, 0, 1_000_000))
+        found: list[Setting] = []
+        for cpu in host.hot:
+            limit = read_resume_latency(host.root, cpu)
+            found.append(Setting(resume_latency_path(cpu), limit.text, wanted, reason=limit.reason))
+        if not any(setting.current for setting in found):
+            raise Unavailable("this kernel has no latency limit for single CPUs")
+        return found
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            found = self.settings(host, None)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        values = sorted({_limit_words(s.current) for s in found if s.current})
+        paths = [s.path for s in found[: self.shown_paths]]
+        if values == [_limit_words("n/a")]:
+            return self.answer("ok", values[0], "idle hot CPUs poll and wake at once", paths=paths)
+        reason = (
+            "n/a makes idle hot CPUs poll: the fastest wake-up there is, at full power; idle-states stops at the "
+            "first halting state, which is nearly as fast and cooler"
+        )
+        return self.answer("info", ", ".join(values), reason, paths=paths)
+
+
+class HaltPoll(Tunable):
+    id = "haltpoll"
+    title = "Polling before a guest halts"
+    why = (
+        "A guest's CPU that halts hands itself to the hypervisor and needs an exit and an entry to wake; polling a "
+        "while first avoids that for short pauses."
+    )
+    danger = "the guest looks busier to its host, which may charge or schedule it for that; it holds for all its CPUs"
+    document = "Documentation/virt/guest-halt-polling.rst"
+    owns = (HALTPOLL_PATHS["guest_halt_poll_ns"],)
+    values = "the longest time to poll, in ns (200000 is the kernel's own default)"
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            current = self._current(host)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        does = f"an idle CPU polls for up to {current:,} ns" if current else "an idle CPU halts at once"
+        reason = f"{does}; polling wakes sooner and costs CPU time, which hot CPUs that never idle do not notice"
+        return self.answer("info", f"{current} ns", reason, paths=self.owns)
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        wanted = None if value is None else whole_number(self, value, 0, 10_000_000)
+        current = self._current(host)
+        if wanted is None:
+            raise Unavailable("it costs CPU time and so has no value that is best: say haltpoll=NS", info=True)
+        return [Write(self.owns[0], str(current), str(wanted), "number")]
+
+    def _current(self, host: Host) -> int:
+        governor = printable(host.root.text(f"{IDLE_DIR}/current_governor_ro") or "", 40)
+        governor = governor or printable(host.root.text(f"{IDLE_DIR}/current_governor") or "", 40)
+        if governor != "haltpoll":
+            whose = f"the idle governor here is {governor}" if governor else "no idle governor is shown here"
+            raise Unavailable(f"only guests with the idle governor haltpoll have it; {whose}", info=not host.guest)
+        current = read_haltpoll(host.root).guest_halt_poll_ns
+        if current is None:
+            raise Unavailable("the governor haltpoll shows no parameters")
+        return current
+
+
+def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepState]:
+    """The states of the hot CPUs that take longer to leave than ``value`` µs. The first state of each CPU stays: it
+    must have one. Raises Unavailable where the hot CPUs have no idle states."""
+    limit_us = whole_number(tunable, value if value is not None else tunable.default, 0, 1_000_000)
+    found: list[_DeepState] = []
+    seen = False
+    for cpu in host.hot:
+        for position, (_, folder) in enumerate(state_folders(host.root, cpu)):
+            seen = True
+            latency = host.root.integer(f"{folder}/latency")
+            if position == 0 or latency is None or latency <= limit_us:
+                continue
+            reading = host.root.reading(f"{folder}/disable")
+            disabled = parse_disable(parse_integer(reading.text))
+            name = printable(host.root.text(f"{folder}/name") or "", 16) or folder.rpartition("/")[2]
+            current = None if disabled is None else str(int(disabled))
+            reason = reading.reason or "does not hold a number"
+            kind = "number" if reading.text in ("0", "1") else "idle-disable"
+            found.append(_DeepState(cpu, name, latency, Setting(f"{folder}/disable", current, "1", kind, reason)))
+    if not seen:
+        raise _no_states(host)
+    return found
+
+
+def _no_states(host: Host) -> Unavailable:
+    from jitter_workshop.host.boot.cmdline import read_command_line
+
+    idle = read_command_line(host.root).value("idle")
+    if idle in ("poll", "halt", "nomwait"):
+        return Unavailable(f"the kernel was booted with idle={idle} and chooses no idle states", info=True)
+    if host.guest:
+        return Unavailable(
+            "this guest chooses no idle states: it halts, and the hypervisor decides how deep the CPU sleeps",
+            only_host=True,
+        )
+    return Unavailable("this kernel shows no idle states of the hot CPUs")
+
+
+def _shallow(host: Host, disabled: bool) -> str:
+    if disabled:
+        return "the hot CPUs' deep states are disabled"
+    if host.guest:
+        return "this guest's states are shallow; how deep the CPU sleeps below them is its hypervisor's affair"
+    return "the hot CPUs have no state that takes longer to leave"
+
+
+def _no_device(host: Host) -> Unavailable | None:
+    if host.root.recorded:
+        return Unavailable("a recorded host has no device to hold")
+    reason = host.root.reading(DEVICE, 4).reason
+    return Unavailable(f"this kernel has no {DEVICE}") if reason == "no such file" else None
+
+
+def _limit_words(text: str | None) -> str:
+    if text == "n/a":
+        return "n/a (no latency accepted)"
+    return "no limit" if text == "0" else f"{text} µs"

@@ -1,0 +1,203 @@
+"""CPUs taken offline: the siblings of hot CPUs, and hot CPUs themselves for a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.cpu.smt import CONTROL, read_smt
+from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import clean
+from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.hotplug_side_effects import OWNS as DISPLACED
+from jitter_workshop.tuning.tunables.hotplug_side_effects import displaced
+
+
+class Smt(Tunable):
+    id = "smt"
+    title = "SMT siblings of hot CPUs"
+    why = (
+        "The two threads of a core share its execution units and first-level caches: whatever runs on a hot CPU's "
+        "sibling slows the hot one down, unseen by the scheduler's statistics."
+    )
+    danger = "the other CPUs do the siblings' work as well; 'off' takes one thread of every core"
+    risk = "medium"
+    document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
+    owns = (f"{CPU_DIR}/cpu*/online", CONTROL, *DISPLACED)
+    default = "siblings"
+    values = "siblings (of the hot CPUs) or off (for every core)"
+
+    def assess(self, host: Host) -> Assessment:
+        both = _shared(host)
+        if both:
+            reason = f"CPU {both} are hot and share cores: each slows the other down"
+            fix = f"choose one CPU of each core: --cpus {_first_of_each(host)}"
+            return self.answer("info", "shared", reason, wanted="one hot CPU a core", fix=fix)
+        siblings = _siblings(host)
+        if not siblings:
+            if host.guest:
+                reason = (
+                    "this guest is shown no siblings; whether its CPUs share cores with others its hypervisor knows"
+                )
+                return self.answer("info", "none shown", reason, only_host=True)
+            if not any(host.root.text(f"{CPU_DIR}/cpu{cpu}/topology/core_id") for cpu in host.hot):
+                return self.answer("unavailable", None, "which CPUs share a core cannot be read")
+            return self.answer("ok", "idle", "no other thread runs on the hot CPUs' cores")
+        paths = [_online_path(cpu) for cpu in siblings.cpus[:4]]
+        isolated = read_isolation(host.root).isolated
+        if not siblings - isolated:
+            reason = f"the siblings, CPU {siblings}, are isolated too: nothing runs there unless it is placed there"
+            return self.answer("ok", "isolated", reason, wanted="idle", paths=paths)
+        reason = f"work is put on the hot CPUs' siblings, CPU {siblings}"
+        try:
+            _spare_siblings(host)
+        except Unavailable as refusal:
+            fix = "choose hot CPUs whose siblings can be spared, or leave the siblings without work"
+            return self.answer("info", "in use", f"{reason}; {refusal.reason}", wanted="idle", paths=paths, fix=fix)
+        return self.answer("improve", "in use", reason, wanted="idle", paths=paths)
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        wanted = self.default if value is None else value
+        if wanted not in ("siblings", "off"):
+            raise UsageError(f"smt cannot be '{clean(wanted or '', 40)}'", "say smt=siblings or smt=off")
+        left_for_the_rest(host)
+        if wanted == "off":
+            return self._off(host)
+        if not _siblings(host):
+            return []
+        going = _spare_siblings(host)
+        offline = [Write(_online_path(cpu), "1", "0", "number") for cpu in going]
+        return [*displaced(host, going, host.housekeeping - going), *offline]
+
+    def takes_offline(self, host: Host, value: str | None) -> CpuSet:
+        try:
+            planned = self.writes(host, value)
+        except (Unavailable, UsageError):
+            return CpuSet()
+        if not planned:
+            return CpuSet()
+        return _second_threads(host) if value == "off" else _spare_siblings(host)
+
+    def _off(self, host: Host) -> list[Write]:
+        smt = read_smt(host.root)
+        if smt.control == "off":
+            return []
+        if not smt.can_change:
+            raise Unavailable(f"SMT cannot be switched here: {smt.reason or f'the kernel says {smt.control}'}")
+        leaving = _second_threads(host)
+        offline = (host.root.cpu_list(f"{CPU_DIR}/present") or host.online) - host.online
+        if offline:
+            raise Unavailable(f"CPU {offline} are offline already, and switching SMT on again would bring them back")
+        if leaving & host.hot:
+            raise Unavailable(f"CPU {leaving & host.hot} are hot and the second threads of their cores: they would go")
+        if not leaving:
+            return []
+        stay = host.housekeeping - leaving
+        if not stay:
+            raise Unavailable("without the second threads no CPU would be left for everything else")
+        return [*displaced(host, leaving, stay), Write(CONTROL, smt.control or "", "off")]
+
+
+class Hotplug(Tunable):
+    """What the cycle did cannot be read off the host afterwards, so this is never *ok*."""
+
+    id = "hotplug"
+    title = "CPUs once offline and back"
+    why = (
+        "A CPU that goes offline hands its timers, its interrupts and its tasks to the others, and most of them stay "
+        "there when it returns: an old trick to empty a CPU of what no setting moves."
+    )
+    danger = (
+        "each cycle stops all CPUs for a moment; interrupts and tasks that were bound to the CPU are bound elsewhere"
+    )
+    risk = "medium"
+    document = "Documentation/core-api/cpu_hotplug.rst"
+    owns = (f"{CPU_DIR}/cpu*/online", *DISPLACED)
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            self._check(host)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        reason = "taking a hot CPU offline and back before a run leaves its timers and interrupts with the others"
+        return self.answer("info", None, reason, paths=[_online_path(cpu) for cpu in host.hot.cpus[:4]])
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        from jitter_workshop.tuning.setting_types.cpu import CYCLED
+        from jitter_workshop.tuning.setting_types.kinds import kind_of
+
+        stay = self._check(host)
+        cycle = kind_of("cpu-cycle")
+        return [
+            *displaced(host, host.hot, stay),
+            *(
+                Write(_online_path(cpu), cycle.read(host.root, _online_path(cpu)).text or "", CYCLED, "cpu-cycle")
+                for cpu in _removable(host, host.hot)
+            ),
+        ]
+
+    def _check(self, host: Host) -> CpuSet:
+        """The CPUs that take over. Raises Unavailable where no hot CPU can go."""
+        rest = left_for_the_rest(host)
+        if not _removable(host, host.hot):
+            raise Unavailable(f"CPU {host.hot} cannot be taken offline on this host")
+        held = host.hot & (read_isolation(host.root).partitions or CpuSet())
+        if held:
+            raise Unavailable(f"CPU {held} are in an isolated set, which would break: cycle first, then isolate")
+        return rest
+
+
+def _spare_siblings(host: Host) -> CpuSet:
+    """The siblings that can go offline. Raises Unavailable where none can, or none would be left."""
+    both = _shared(host)
+    if both:
+        raise Unavailable(f"CPU {both} are hot and share cores: choose one CPU of each core")
+    siblings = _siblings(host)
+    going = _removable(host, siblings)
+    if siblings and not going:
+        raise Unavailable(f"CPU {siblings} cannot be taken offline on this host")
+    if not host.housekeeping - going:
+        raise Unavailable(f"without CPU {going} none would be left for everything else")
+    return going
+
+
+def _removable(host: Host, cpus: CpuSet) -> CpuSet:
+    """Those that have a switch; the first CPU often has none."""
+    return CpuSet.of(cpu for cpu in cpus if host.root.text(_online_path(cpu)) == "1")
+
+
+def _online_path(cpu: int) -> str:
+    return f"{CPU_DIR}/cpu{cpu}/online"
+
+
+def _cores(host: Host, cpus: CpuSet) -> list[CpuSet]:
+    """The online threads of each core that one of ``cpus`` belongs to."""
+    found: dict[CpuSet, None] = {}
+    for cpu in cpus:
+        folder = f"{CPU_DIR}/cpu{cpu}/topology"
+        threads = host.root.cpu_list(f"{folder}/core_cpus_list") or host.root.cpu_list(f"{folder}/thread_siblings_list")
+        found[(threads or CpuSet()) & host.online | CpuSet((cpu,))] = None
+    return list(found)
+
+
+def _second_threads(host: Host) -> CpuSet:
+    """All online threads of each core but the first."""
+    return CpuSet.of(cpu for core in _cores(host, host.online) for cpu in core.cpus[1:])
+
+
+def _siblings(host: Host) -> CpuSet:
+    """Online CPUs that share a core with a hot one and are not hot themselves."""
+    return CpuSet.of(cpu for core in _cores(host, host.hot) for cpu in core) - host.hot
+
+
+def _shared(host: Host) -> CpuSet:
+    """Hot CPUs that share a core with another hot one."""
+    return CpuSet.of(cpu for core in _cores(host, host.hot) if len(core & host.hot) > 1 for cpu in core & host.hot)
+
+
+def _first_of_each(host: Host) -> CpuSet:
+    return CpuSet.of((core & host.hot).cpus[0] for core in _cores(host, host.hot))

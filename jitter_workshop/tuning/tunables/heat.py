@@ -1,0 +1,98 @@
+"""Heat, what it does to the clock, and the firmware that looks after it."""
+
+from __future__ import annotations
+
+from jitter_workshop.host.power.smi import read_smi_support
+from jitter_workshop.host.power.thermal import read_temperatures
+from jitter_workshop.host.power.throttle import read_throttling
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.tuning.base import Tunable
+from jitter_workshop.tuning.context import Host
+
+
+class Temperature(Tunable):
+    id = "temperature"
+    title = "Temperature"
+    why = (
+        "Heat itself slows nothing down; near its limit the processor lowers its clock, and well below it, it takes "
+        "back boost. Watch the throttle counters, not the degrees."
+    )
+    when = "report"
+    document = "Documentation/driver-api/thermal/sysfs-api.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        thermal = read_temperatures(host.root)
+        hottest = thermal.hottest_celsius
+        paths = [s.source for s in (*thermal.zones, *thermal.sensors)][:4]
+        if hottest is not None:
+            reason = "for comparison between runs: a difference in degrees is no explanation, throttling is"
+            return self.answer("info", f"{hottest:.0f} °C", reason, paths=paths)
+        if host.guest:
+            reason = "a guest has no sensors: ask the owner of the hypervisor"
+            return self.answer("unavailable", None, reason, only_host=True)
+        found = next((s for s in (*thermal.zones, *thermal.sensors) if s.reason), None)
+        reason = (
+            f"no sensor can be read: {found.reason}" if found else "this host shows no sensor (thermal zone, hwmon)"
+        )
+        return self.answer("unavailable", None, reason, paths=paths)
+
+
+class Throttling(Tunable):
+    id = "throttling"
+    title = "Thermal throttling"
+    why = (
+        "A core or package that grows too hot runs at a fraction of its clock until it has cooled down: everything on "
+        "it is late at once. Intel processors count how often."
+    )
+    when = "report"
+    document = "Documentation/ABI/testing/sysfs-devices-system-cpu"
+
+    def assess(self, host: Host) -> Assessment:
+        found = read_throttling(host.root, host.hot)
+        if found is not None and not found.events:
+            return self.answer(
+                "ok", "0 events", "the hot CPUs were not throttled by heat since boot", wanted="0 events"
+            )
+        if found is not None:
+            lasted = max(found.core_ms or 0, found.package_ms or 0)
+            how_long = f", for {lasted:,} ms" if lasted else ""
+            reason = (
+                f"the hot CPUs' cores were throttled {found.core_events:,} times since boot, their packages "
+                f"{found.package_events:,} times{how_long}; a run during which that grows is void"
+            )
+            return self.answer("info", f"{found.events:,} events", reason, wanted="0 events")
+        if (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
+        if host.guest:
+            reason = "a guest is not told of throttling: ask the owner of the hypervisor"
+            return self.answer("unavailable", None, reason, only_host=True)
+        reason = "only Intel processors count it; elsewhere the clock under load tells (each run reports it)"
+        return self.answer("unavailable", None, reason)
+
+
+class Smi(Tunable):
+    """The count itself is not read: that interrupts the CPU that is asked, and needs root and the msr module."""
+
+    id = "smi"
+    title = "System management interrupts"
+    why = (
+        "Firmware stops all CPUs for tens to hundreds of microseconds now and then, unseen by the kernel: what no "
+        "trace explains may be this."
+    )
+    when = "report"
+    document = "Documentation/trace/hwlat_detector.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        if (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
+        support = read_smi_support(host.root)
+        if support.event is not None:
+            reason = (
+                "count them around a run with 'perf stat -a -e msr/smi/ sleep 10': any that happen are the firmware's; "
+                "its set-up (power management, USB legacy, error reporting) is where they are reduced"
+            )
+            return self.answer("info", "can be counted", reason)
+        if host.guest:
+            reason = "a guest cannot see the firmware's interrupts; to it they are time without an event"
+            return self.answer("unavailable", None, reason, only_host=True)
+        return self.answer("unavailable", None, support.reason)

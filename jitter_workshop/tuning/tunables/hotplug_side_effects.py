@@ -1,0 +1,154 @@
+"""What taking CPUs offline would break for good, as writes of its own that go before it.
+
+A CPU that leaves takes with it (Documentation/core-api/cpu_hotplug.rst; kernel/irq/cpuhotplug.c, kernel/sched/core.c,
+kernel/cgroup/cpuset.c), and its return brings none of it back:
+
+* the affinity of interrupts that may arrive nowhere else: the kernel sets it to all CPUs;
+* the affinity of tasks that may run nowhere else: the same;
+* its place in every version 1 cpuset.
+
+A driver may do the same to its own: virtio_net spreads the interrupts of its queues, and the CPUs that send through
+them, anew whenever a CPU comes or goes (drivers/net/virtio_net.c), wherever somebody had put them.
+
+Wider affinities and version 2 cpusets keep what they ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jitter_workshop.host.irq.irq_affinity import affinity_path, read_irqs
+from jitter_workshop.host.root import parse_integer, printable
+from jitter_workshop.host.tasks.cpusets import find_cpusets
+from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus, read_task
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Unavailable, Write
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.setting_types.tasks import NODE_THREADS, affinity_call
+from jitter_workshop.tuning.tunables.interrupts import refuses
+
+_SETS = "/sys/fs/cgroup/cpuset"
+_MAX_DEPTH = 6
+_NET = "/sys/class/net"
+
+OWNS = (
+    "/proc/irq/*/smp_affinity_list",
+    "/sys/class/net/*/queues/*/xps_cpus",
+    "sched_setaffinity(*)",
+    *(f"{_SETS}{'/*' * depth}/cpuset.cpus" for depth in range(1, _MAX_DEPTH + 1)),
+)
+
+
+def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
+    """The writes that move to ``stay`` what would lose its CPUs when ``leaving`` go offline, one or all at a time.
+    Raises Unavailable where a version 1 cpuset would be left without a CPU."""
+    in_sets = list(_cpusets(host, leaving))
+    known = {write.path for write in in_sets}
+    tasks = [write for write in _tasks(host, leaving, stay) if write.path not in known]
+    return [*_interrupts(host, leaving, stay), *_queues(host), *tasks, *in_sets]
+
+
+def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
+    for irq in read_irqs(host.root):
+        # A managed interrupt is switched off with its last CPU and on again with it: nothing is lost.
+        if irq.affinity is None or not irq.name or refuses(irq):
+            continue
+        name = f"Interrupt {irq.number} ({irq.name})"
+        bound = _bound(irq.affinity, host, leaving)
+        after = str(stay if bound else irq.affinity)
+        if irq.name.startswith("virtio") and ("-input." in irq.name or "-output." in irq.name):
+            why = f"{name} is put elsewhere by its driver whenever a CPU comes or goes."
+            yield Write(affinity_path(irq.number), str(irq.affinity), after, "irq-across", why=why)
+        elif bound:
+            why = f"{name} may arrive nowhere else, and would be opened to every CPU."
+            yield Write(affinity_path(irq.number), str(irq.affinity), after, "cpu-list", why=why)
+
+
+def _queues(host: Host) -> Iterator[Write]:
+    """Which CPUs send through which queue of a virtio card."""
+    for device in host.root.list_dir(_NET):
+        if "DRIVER=virtio_net" not in (host.root.text(f"{_NET}/{device}/device/uevent") or "").split():
+            continue
+        for _, folder in host.root.numbered(f"{_NET}/{device}/queues", "tx-"):
+            # A card with one queue has the file and refuses to read it.
+            mask = host.root.text(f"{folder}/xps_cpus")
+            if mask is not None:
+                why = (
+                    f"{printable(device, 20)} is told anew who sends through which queue whenever a CPU comes or goes."
+                )
+                yield Write(f"{folder}/xps_cpus", mask, mask, "mask-across", why=why)
+
+
+def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
+    for task in each_thread(host.root):
+        # The thread of an interrupt follows its interrupt.
+        if task.fixed or (task.kernel and task.name.startswith("irq/")):
+            continue
+        allowed = read_allowed_cpus(host.root, task)
+        if allowed is None:
+            continue
+        if task.kernel and task.name.startswith(NODE_THREADS) and allowed & leaving:
+            after = (allowed & host.online) - leaving or stay
+            why = f"'{task.name}' is put on its memory node's CPUs whenever one of these returns."
+            yield Write(affinity_call(task.tid, task.start_ticks), str(allowed), str(after), "affinity-across", why=why)
+        elif _bound(allowed, host, leaving):
+            yield Write(
+                affinity_call(task.tid, task.start_ticks),
+                str(allowed),
+                str(stay),
+                "affinity",
+                why=f"'{task.name}' may run nowhere else, and would be opened to every CPU.",
+            )
+
+
+def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
+    """Version 1 sets with a CPU that leaves, the inner ones first, and their tasks whose own affinity writing the set
+    overwrites (see ``kinds_tasks.AffinityAcross``)."""
+    sets = find_cpusets(host.root)
+    if sets is None or sets.version != 1:
+        return
+    for folder, depth in _folders(host, sets.where, 1):
+        cpus = host.root.cpu_list(f"{folder}/cpuset.cpus")
+        if cpus is None or not cpus & leaving:
+            continue
+        name = printable(folder.removeprefix(f"{sets.where}/"), 60)
+        left = cpus - leaving
+        if not left & host.online:
+            raise Unavailable(f"the cpuset '{name}' has no other CPU: its tasks would be moved out of it for good")
+        if sets.where != _SETS or depth > _MAX_DEPTH:
+            raise Unavailable(f"the cpuset '{name}' would lose CPU {cpus & leaving} for good; narrow it first")
+        for word in (host.root.text(f"{folder}/tasks") or "").split():
+            tid = parse_integer(word)
+            task = None if tid is None else read_task(host.root, tid)
+            allowed = None if task is None else read_allowed_cpus(host.root, task)
+            if task is None or allowed is None or task.fixed or task.ended or allowed == cpus:
+                continue
+            yield Write(
+                affinity_call(task.tid, task.start_ticks),
+                str(allowed),
+                str((allowed - leaving) or left),
+                "affinity-across",
+                why=f"'{task.name}' has an affinity of its own, which narrowing its cpuset overwrites.",
+            )
+        yield Write(
+            f"{folder}/cpuset.cpus",
+            str(cpus),
+            str(left),
+            "cpu-list",
+            why=f"The cpuset '{name}' would lose CPU {cpus & leaving} and not get it back.",
+        )
+
+
+def _folders(host: Host, folder: str, depth: int) -> Iterator[tuple[str, int]]:
+    """Every group below ``folder`` with its depth, inner ones before outer ones."""
+    for name in host.root.list_dir(folder):
+        inner = f"{folder}/{name}"
+        if depth <= _MAX_DEPTH + 1 and host.root.is_dir(inner):
+            yield from _folders(host, inner, depth + 1)
+            yield inner, depth
+
+
+def _bound(allowed: CpuSet, host: Host, leaving: CpuSet) -> bool:
+    """Whether all online CPUs of an affinity are among those that leave."""
+    online = allowed & host.online
+    return bool(online) and not online - leaving

@@ -1,0 +1,187 @@
+"""Who may interrupt the hot CPUs: the interrupts' affinities, and the service that moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.irq.irq_affinity import (
+    DEFAULT_AFFINITY,
+    Irq,
+    read_default_affinity,
+    read_effective,
+    read_irqs,
+    read_movable,
+)
+from jitter_workshop.host.irq.irqbalance import read_irqbalance_settings
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import clean
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+
+MANAGED = "the driver has placed its queues for good"
+FIXED = "the kernel keeps it in place (managed by its driver, or wired to it), and shows the file as read-only"
+_PER_CPU = "every CPU has its own"
+
+
+class IrqBalance(Tunable):
+    id = "irqbalance"
+    title = "irqbalance"
+    why = (
+        "irqbalance looks every ten seconds where interrupts arrive and moves them, also onto hot CPUs and also those "
+        "that somebody has just moved away."
+    )
+    danger = "interrupts stay where they are when load moves"
+    document = "Documentation/core-api/irq/irq-affinity.rst"
+    owns = ("systemd(irqbalance.service)",)
+
+    def assess(self, host: Host) -> Assessment:
+        service = host.services.find("irqbalance")
+        if service is None and host.unseen:
+            return self.answer("unavailable", None, host.unseen)
+        if service is None:
+            return self.answer("ok", "not running", "nobody moves interrupts behind your back", wanted="not running")
+        settings = read_irqbalance_settings(host.root)
+        paths = (settings.path,) if settings.path else ()
+        banned = self._banned(host)
+        wanted = f"not running, or the {host.clear_words} banned"
+        clear = host.kept_clear
+        if clear and not clear - banned:
+            reason = f"it runs, and leaves CPU {clear} alone"
+            return self.answer("ok", f"running, bans {banned}", reason, wanted=wanted, paths=paths)
+        reason = settings.reason or f"it runs and may move interrupts to CPU {clear - banned}"
+        value = f"running, bans {banned}" if banned else "running"
+        ban = f"IRQBALANCE_BANNED_CPULIST={clear}"
+        if service.unit_active:
+            fix = f"jitter-workshop apply {self.id}; or for good: {ban} in {settings.path or '/etc/default/irqbalance'}"
+            return self.answer("improve", value, reason, wanted=wanted, paths=paths, fix=fix)
+        pids = ",".join(map(str, service.pids[:4]))
+        return self.answer(
+            "info",
+            value,
+            f"{reason}; systemd does not run it, so its owner stops it",
+            wanted=wanted,
+            paths=paths,
+            fix=f"stop it as it was started (process {pids}), or start it with {ban}",
+        )
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        service = host.services.find("irqbalance")
+        if service is None or (host.kept_clear and not host.kept_clear - self._banned(host)):
+            return ()
+        if not service.unit_active:
+            raise Unavailable("it runs, but systemd does not run it here: stop it as it was started")
+        return (Write(self.owns[0], "active", "inactive", "unit"),)
+
+    def _banned(self, host: Host) -> CpuSet:
+        isolation = read_isolation(host.root)
+        return read_irqbalance_settings(host.root).bans(isolation.isolated | (isolation.nohz_full or CpuSet()))
+
+
+class IrqAffinity(Settings):
+    id = "irq-affinity"
+    title = "Interrupts"
+    why = (
+        "An interrupt takes its CPU from whatever runs there for a few microseconds, and the softirq behind it for "
+        "many more. Devices do not care which CPU answers."
+    )
+    danger = "the other CPUs handle all devices"
+    document = "Documentation/core-api/irq/irq-affinity.rst"
+    owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
+    values = "all (try those, too, that are known to refuse)"
+    culprits = ("irqbalance", "tuned")
+    good = "every interrupt that can be moved stays off the hot CPUs"
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            settings = self.settings(host, None)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        stay = [s for s in settings if s.refuses]
+        movable = [s for s in settings if not s.refuses]
+        why = ", or ".join(dict.fromkeys(s.refuses for s in stay))
+        there = sum(1 for s in stay if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
+        arrive = f", {there} of them {'arrives' if there == 1 else 'arrive'} there" if there else ""
+        refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
+        devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
+        value, wanted = f"{len(devices) + len(stay)} may use {host.clear_words}", f"all on CPU {host.housekeeping}"
+        if not movable:
+            return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
+        now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
+        reason = f"{len(devices)} of them can be moved off CPU {host.kept_clear}, {now} of these arrive there now"
+        if not devices:
+            reason = f"interrupts of new devices would arrive on CPU {host.kept_clear}"
+        return self.answer(
+            "improve",
+            value,
+            "; ".join(filter(None, (reason, refused))),
+            wanted=wanted,
+            paths=[s.path for s in movable[: self.shown_paths]],
+        )
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        left_for_the_rest(host)
+        irqs = read_irqs(host.root)
+        default = read_default_affinity(host.root)
+        if not irqs and default is None:
+            raise Unavailable("this host shows no interrupts in /proc/irq")
+        found = []
+        # Newer kernels show what they keep in place as read-only: then the names need not be asked.
+        movable = {irq.number: read_movable(host.root, irq.number) for irq in irqs if irq.name}
+        marked = False in movable.values()
+        if default is not None and default & host.kept_clear:
+            mask = mask_like(default - host.kept_clear or host.housekeeping, host.root.text(DEFAULT_AFFINITY) or "")
+            found.append(Setting(DEFAULT_AFFINITY, host.root.text(DEFAULT_AFFINITY), mask, "cpu-mask"))
+        told: dict[CpuSet, tuple[str, str] | None] = {}
+        for irq in irqs:
+            # What nobody uses yet follows the default when a driver asks for it.
+            if not irq.name or (allowed := irq.affinity) is None:
+                continue
+            if allowed not in told:
+                # Thousands of interrupts have the same few masks.
+                told[allowed] = (str(allowed), str(host.instead_of(allowed))) if allowed & host.kept_clear else None
+            if (texts := told[allowed]) is not None:
+                stays = FIXED if movable[irq.number] is False else "" if marked else refuses(irq)
+                found.append(Setting(irq.path, texts[0], texts[1], "cpu-list", refuses=stays))
+        return found
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        if value not in (None, "all"):
+            raise UsageError(f"{self.id} cannot be '{clean(value or '', 40)}'", f"say {self.id} or {self.id}=all")
+        return [
+            Write(s.path, s.current or "", s.wanted, s.kind)
+            for s in self.settings(host, value)
+            if value == "all" or not s.refuses
+        ]
+
+    def stays(self, host: Host, value: str | None) -> str:
+        return "" if value == "all" else super().stays(host, value)
+
+
+def refuses(irq: Irq) -> str:
+    """Why the kernel will not let this interrupt be moved, as far as its name tells; "" where it should.
+
+    Managed interrupts (``IRQD_AFFINITY_MANAGED``) are not marked in /proc; the queues of block devices are known to be.
+    """
+    name = irq.name
+    device, _, queue = name.partition("q")
+    if device.startswith("nvme") and device[4:].isdecimal() and queue.isdecimal() and queue != "0":
+        return MANAGED
+    if name.startswith("virtio") and "-req." in name:
+        return MANAGED
+    if name in ("timer", "cascade", "arch_timer", "arm-pmu", "rtc-timer") or name.startswith("IPI"):
+        return _PER_CPU
+    return ""
+
+
+def _number(path: str) -> int:
+    return int(path.split("/")[3])
+
+
+def mask_like(cpus: CpuSet, like: str) -> str:
+    """A mask as wide as the kernel wrote another one."""
+    full = cpus.to_mask(groups=like.count(",") + 1)
+    short = full[-len(like) :] if like else full
+    return short if CpuSet.parse_mask(short) == cpus else full

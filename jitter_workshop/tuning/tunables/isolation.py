@@ -1,0 +1,335 @@
+"""Taking the hot CPUs out of the scheduler's load balancing while the host runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from jitter_workshop.host.cpu.isolation import read_isolation
+from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.cgroup import parse_memberships
+from jitter_workshop.host.tasks.cpusets import (
+    Cpusets,
+    Group,
+    find_cpusets,
+    isolated_at_run_time,
+    limited_by,
+    read_group,
+    read_groups,
+)
+from jitter_workshop.host.tasks.listing import Task, each_thread, read_allowed_cpus
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet, PartitionState
+from jitter_workshop.tuning.base import Tunable, Unavailable, Write, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.setting_types.cpu import BOUND, governor_threads
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.setting_types.tasks import affinity_call, cgroup_call, remembers_wishes
+from jitter_workshop.tuning.switched import Switched
+
+GROUP = "jitter-workshop"
+"""The version 2 group; version 1 has two sets, with ``-hot`` and ``-rest`` behind it."""
+
+_PLACES = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpuset")
+"""Where the hierarchies are mounted on known distributions; nothing is written to others."""
+
+_KTHREADD = 2
+
+
+class Isolation(Tunable):
+    id = "isolation"
+    title = "Scheduler isolation"
+    why = (
+        "The load balancer puts any task on any CPU that looks idle, also on one whose thread only waits for its next "
+        "message. On isolated CPUs nothing runs but what is placed there."
+    )
+    danger = "the other CPUs do all the other work; threads placed inside share one CPU unless each is pinned"
+    risk = "medium"
+    document = "Documentation/admin-guide/cgroup-v2.rst"
+    owns = (
+        *(f"{place}/{GROUP}" for place in _PLACES[:2]),
+        *(f"{place}/{GROUP}/cpuset.cpus" for place in _PLACES[:2]),
+        *(f"{place}/{GROUP}/cpuset.cpus.partition" for place in _PLACES[:2]),
+        *(f"{place}/cgroup.subtree_control" for place in _PLACES[:2]),
+        f"{_PLACES[2]}/{GROUP}-hot",
+        f"{_PLACES[2]}/{GROUP}-rest",
+        f"{_PLACES[2]}/{GROUP}-hot/cpuset.sched_load_balance",
+        f"{_PLACES[2]}/cpuset.sched_load_balance",
+        "sched_setaffinity(*)",
+        "cgroup(*)",
+        "sugov(*)",
+    )
+
+    def assess(self, host: Host) -> Assessment:
+        boot = read_isolation(host.root).boot or CpuSet()
+        sets = find_cpusets(host.root)
+        running = isolated_at_run_time(host.root, sets)
+        isolated = boot | running
+        try:
+            left_for_the_rest(host)
+            missing = host.hot - isolated
+            if missing:
+                self._check(host, sets)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        if not missing and host.hot - boot and _all_unbalanced(host, sets):
+            reason = (
+                "the hot CPUs are isolated, and nothing balances the others either: the top of the version 1 sets is "
+                "unbalanced, and no set balances the rest"
+            )
+            fix = "give it back and apply it again: jitter-workshop restore isolation"
+            return self.answer("improve", str(isolated), reason, wanted=str(host.hot), fix=fix)
+        if not missing:
+            how = "since boot (isolcpus)" if not host.hot - boot else "at run time (cpuset)"
+            return self.answer("ok", str(isolated), f"the hot CPUs are isolated {how}", wanted=str(host.hot))
+        return self.answer(
+            "improve",
+            str(isolated) or "none",
+            f"the load balancer may put any task on CPU {missing}",
+            wanted=str(host.hot),
+            paths=(sets.where,) if sets else (),
+        )
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        left_for_the_rest(host)
+        sets = find_cpusets(host.root)
+        boot = read_isolation(host.root).boot or CpuSet()
+        if not host.hot - boot - isolated_at_run_time(host.root, sets):
+            return ()
+        found = self._check(host, sets)
+        return self._partition(host, found) if found.version == 2 else self._sets(host, found)
+
+    # What stands in the way ---------------------------------------------------------------------------------------
+
+    def _check(self, host: Host, sets: Cpusets | None) -> Cpusets:
+        """The hierarchy to use. Raises Unavailable where there is none or others have the CPUs."""
+        if sets is None:
+            raise Unavailable("no cgroup hierarchy with the cpuset controller is to be seen here; isolcpus= at boot is")
+        if sets.top != "/":
+            raise Unavailable(
+                "this is a container's view of the control groups: isolation is made on its host", only_host=True
+            )
+        if sets.where not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
+            raise Unavailable(f"the control groups are mounted at {sets.where}, where this tool writes nothing")
+        for group in read_groups(host.root, sets):
+            if not group.name.startswith(GROUP) and (reason := _in_the_way(group, host.hot, sets.version)):
+                raise Unavailable(reason)
+        return sets
+
+    # Version 2 ----------------------------------------------------------------------------------------------------
+
+    def _partition(self, host: Host, sets: Cpusets) -> list[Write]:
+        """The writes of an exclusive partition, undone by removing the group."""
+        root, folder = host.root, f"{sets.where}/{GROUP}"
+        own = read_group(root, sets, folder)
+        handed = "cpuset" in (root.text(f"{sets.where}/cgroup.subtree_control") or "").split()
+        state = root.text(f"{folder}/cpuset.cpus.partition") or "member"
+        return [
+            Write(f"{sets.where}/cgroup.subtree_control", "cpuset" if handed else "", "cpuset", "controllers"),
+            Write(folder, "present" if root.is_dir(folder) else "absent", "present", "cgroup"),
+            Write(f"{folder}/cpuset.cpus", str(own.cpus) if own else "", str(host.hot), "cgroup-cpus"),
+            Write(f"{folder}/cpuset.cpus.partition", state, "isolated", "partition"),
+            *_kept(_narrow(host), host),
+            *_governor_threads(host),
+        ]
+
+    # Version 1 ----------------------------------------------------------------------------------------------------
+
+    def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
+        """The writes of two sets, one of them for everything that can be moved. Without the top's load balancing, tasks
+        outside the sets would stay where they happen to be: it goes last and comes back first (``ordering``)."""
+        root, where = host.root, sets.where
+        hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
+        mems = str(root.cpu_list(f"{where}/cpuset.mems") or "0")
+        threads = list(_movable_threads(root))
+        online = root.cpu_list(f"{CPU_DIR}/online") or host.online
+        narrow = [(t, a) for t, _ in threads if (a := read_allowed_cpus(root, t)) and online - a]
+        to_rest = f"/{GROUP}-rest"
+        return [
+            Write(hot, _set_text(root, hot), f"cpus {host.hot} mems {mems}", "cpuset"),
+            Write(rest, _set_text(root, rest), f"cpus {host.online - host.hot} mems {mems}", "cpuset"),
+            *(
+                Write(
+                    cgroup_call(task.tid, task.start_ticks),
+                    "/",
+                    to_rest,
+                    "task-cgroup",
+                    why=f"'{task.name}' leaves the hot CPUs with all that can be moved.",
+                )
+                for task, place in threads
+                if place == "/"
+            ),
+            *_kept(narrow, host),
+            Write(
+                f"{hot}/cpuset.sched_load_balance",
+                root.text(f"{hot}/cpuset.sched_load_balance") or "1",
+                "0",
+                "number",
+            ),
+            Write(
+                f"{where}/cpuset.sched_load_balance",
+                root.text(f"{where}/cpuset.sched_load_balance") or "1",
+                "0",
+                "number",
+            ),
+        ]
+
+
+def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
+    """Why a sibling keeps the kernel from isolating the hot CPUs, "" where it does not."""
+    named = f"the control group '{group.name}'"
+    if version == 1:
+        if group.balanced and group.effective & hot:
+            return f"{named} has CPU {group.effective & hot} too, so tasks are still balanced onto it: narrow it first"
+        return ""
+    if group.partition is not None and group.partition.kind != "member" and group.cpus & hot:
+        return f"{named} has a partition of its own with CPU {group.cpus & hot}"
+    if group.cpus & hot and not group.exclusive_file:
+        return f"{named} asks for CPU {group.cpus & hot} too, and this kernel isolates only what nobody else names"
+    return ""
+
+
+def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
+    """Whether version 1 balances tasks between no two CPUs: the top is unbalanced, and so is every set that has more
+    than one of the CPUs that are not hot."""
+    if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
+        return False
+    balanced = CpuSet.of(c for group in read_groups(host.root, sets) if group.balanced for c in group.effective)
+    return len(host.not_hot) > 1 and not balanced & host.not_hot
+
+
+def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
+    """The set of the isolated CPUs that this tool has made; None where there is none, or it does not hold."""
+    folder = f"{sets.where}/{GROUP}" if sets.version == 2 else f"{sets.where}/{GROUP}-hot"
+    if folder.rpartition("/")[0] not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
+        return None
+    group = read_group(root, sets, folder)
+    if group is None or not group.effective:
+        return None
+    holds = group.partition == PartitionState("isolated") if sets.version == 2 else not group.balanced
+    return group if holds else None
+
+
+def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
+    """List threads that lose their mask when a partition is made or ends, with that mask; threads that refuse to be
+    bound are left out.
+
+    Threads that may not use every CPU lose it. Kernels before 6.2 open the others to the CPUs that are online at that
+    moment: where a CPU is offline, every thread loses its mask.
+    """
+    # CPUs that the same plan takes offline leave after the partition is made.
+    online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
+    present = host.root.cpu_list(f"{CPU_DIR}/present") or online
+    old = _overwrites_masks(host)
+    for task in each_thread(host.root):
+        if task.fixed:
+            continue
+        allowed = read_allowed_cpus(host.root, task)
+        if allowed and (online - allowed or (old and allowed & present != online)):
+            yield task, allowed
+
+
+def _overwrites_masks(host: Host) -> bool:
+    """Whether this kernel forgets what a user asked for when a partition comes or goes (before 6.2)."""
+    return not remembers_wishes(host.kernel.release)
+
+
+def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
+    """Threads that the kernel lets into a set below the top, with the set that they are in. It refuses kernel threads
+    that are bound to a CPU, and kthreadd, whose children would all be born there (kernel/cgroup/cgroup.c)."""
+    for task in each_thread(root):
+        if task.fixed or task.tid == _KTHREADD:
+            continue
+        folder = f"/proc/{task.pid}" if task.tid == task.pid else f"/proc/{task.pid}/task/{task.tid}"
+        for member in parse_memberships(root.text(f"{folder}/cgroup") or ""):
+            if "cpuset" in member.controllers:
+                yield task, member.path
+
+
+def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
+    """Narrowed masks, noted before the kernel overwrites them, and kept without the hot CPUs."""
+    found = []
+    for task, allowed in threads:
+        follows = task.kernel and task.name.startswith("irq/")
+        found.append(
+            Write(
+                affinity_call(task.tid, task.start_ticks),
+                str(allowed),
+                str(_off_hot(allowed, host)),
+                "irq-thread" if follows else "affinity-across",
+                why=f"Making the set overwrites which CPUs '{task.name}' may use.",
+            )
+        )
+    return found
+
+
+def _governor_threads(host: Host) -> list[Write]:
+    """Bound threads of the governor schedutil, which kernels before 6.2 open when a partition comes or goes."""
+    if not _overwrites_masks(host):
+        return []
+    kind = kind_of("governor-thread")
+    return [
+        Write(path, BOUND, BOUND, "governor-thread", why="The kernel opens this thread; the governor is set anew.")
+        for path in governor_threads(host.root)
+        if kind.read(host.root, path).text == BOUND
+    ]
+
+
+def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
+    """The CPUs of a mask that are not hot, best those that no hot one shares a core with; others where it has none."""
+    return allowed & host.housekeeping or allowed & host.not_hot or host.instead_of(allowed)
+
+
+def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
+    """Threads that another program's partition, made or dissolved while CPUs of ours were offline, has left without
+    these (kernels before 6.2): each with the mask that it is to have and the one that it has.
+
+    ``returning``: CPUs that are brought online. Such a thread may use exactly what the top of the groups has now.
+    """
+    if (
+        not (switched.others or switched.gone)
+        or not returning
+        or remembers_wishes(root.text("/proc/sys/kernel/osrelease") or "")
+    ):
+        return []
+    sets = find_cpusets(root)
+    isolated = isolated_at_run_time(root, sets) | switched.others
+    has = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) - isolated
+    wanted = (has | returning) - isolated
+    free = (t for t in each_thread(root) if not t.fixed and sets and not limited_by(root, sets, t.tid))
+    return [(task, wanted, has) for task in free if wanted != has == read_allowed_cpus(root, task)]
+
+
+def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
+    """Threads whose mask the end of a partition takes away, each with the mask that it is to have and the one that it
+    will get: threads that were narrowed since, and, before 6.2, those that might use CPUs which are offline then.
+
+    ``switched``: what we did to CPUs and sets. ``returning``: CPUs that are brought online before the partition ends.
+    """
+    online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
+    present = root.cpu_list(f"{CPU_DIR}/present") or online
+    opened = switched.outside()
+    old = not remembers_wishes(root.text("/proc/sys/kernel/osrelease") or "")
+    found = []
+    for task in each_thread(root):
+        allowed = None if task.fixed or _inside(root, task) else read_allowed_cpus(root, task)
+        if not allowed:
+            continue
+        # A mask that the kernel itself may have given is not somebody's.
+        if allowed in opened or not (online - switched.isolated) - allowed:
+            sets = find_cpusets(root) if old and present - online else None
+            if sets is not None and not limited_by(root, sets, task.tid):
+                found.append((task, present - switched.others, online))
+        else:
+            found.append((task, allowed, online))
+    return found
+
+
+def _inside(root: HostRoot, task: Task) -> bool:
+    """Whether a task is in the group of the isolated CPUs."""
+    places = parse_memberships(root.text(f"/proc/{task.tid}/cgroup") or "")
+    return any(member.path.strip("/") in (GROUP, f"{GROUP}-hot") for member in places)
+
+
+def _set_text(root: HostRoot, folder: str) -> str:
+    return kind_of("cpuset").read(root, folder).text or "absent"

@@ -1,0 +1,212 @@
+"""The machine as a whole: power, PCIe, hypervisor, kernel flavour, cache shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.cpu.resctrl import FOLDER as RESCTRL
+from jitter_workshop.host.cpu.resctrl import read_resctrl
+from jitter_workshop.host.cpu.stat import read_stat
+from jitter_workshop.host.power.platform import ASPM_POLICY, PROFILE, read_iommu, read_platform_power
+from jitter_workshop.host.power.supply import read_on_battery
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.single import read_value
+
+
+class KernelFlavour(Tunable):
+    id = "kernel-flavour"
+    title = "Kernel flavour"
+    why = (
+        "A real-time kernel (PREEMPT_RT) runs interrupt handlers as threads and can be preempted nearly everywhere: "
+        "the worst case becomes bounded, the common case a little slower."
+    )
+    when = "report"
+    document = "Documentation/core-api/real-time/theory.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        realtime = host.kernel.realtime
+        paths = ("/sys/kernel/realtime", "/proc/sys/kernel/version")
+        if realtime is None:
+            return self.answer("unavailable", None, "the kernel's build line cannot be read", paths=paths)
+        if realtime:
+            return self.answer("ok", "PREEMPT_RT", "bounds on the worst case are what this kernel is for", paths=paths)
+        return self.answer(
+            "info",
+            "not real-time",
+            "good for throughput and for threads that spin on isolated CPUs; bounds need a PREEMPT_RT kernel",
+            paths=paths,
+        )
+
+
+class PlatformProfile(Settings):
+    id = "platform-profile"
+    title = "Platform profile of the firmware"
+    why = (
+        "The firmware weighs power against speed behind the kernel's back: with a quiet or low-power profile it caps "
+        "the clock whatever the governor says."
+    )
+    danger = "more power, heat and noise"
+    document = "Documentation/userspace-api/sysfs-platform_profile.rst"
+    owns = (PROFILE,)
+    default = "performance"
+    values = "a profile that the firmware offers"
+    culprits = ("power-profiles-daemon", "tuned-ppd", "tlp", "system76-power")
+    good = "the firmware favours speed"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        current = read_value(host.root, PROFILE, "value", "the firmware offers no profiles")
+        return [Setting(PROFILE, current, self.choose(value, read_platform_power(host.root).profiles))]
+
+
+class Mains(Tunable):
+    id = "mains"
+    title = "Mains power"
+    why = "On battery, firmware and power daemons lower the clock and deepen idle states."
+    when = "report"
+    document = "Documentation/power/power_supply_class.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        battery = read_on_battery(host.root)
+        paths = ("/sys/class/power_supply",)
+        if battery is None:
+            return self.answer("info", None, "no power supply is shown: most servers and guests have none", paths=paths)
+        if battery:
+            return self.answer(
+                "improve", "battery", "this machine runs on its battery", wanted="mains", paths=paths, fix="plug it in"
+            )
+        return self.answer("ok", "mains", "this machine runs on mains", paths=paths)
+
+
+class PcieAspm(Settings):
+    id = "pcie-aspm"
+    title = "Power saving of PCIe links"
+    why = "A link that went to sleep takes microseconds to wake up before a device can interrupt or be written to."
+    danger = "more power"
+    document = "Documentation/admin-guide/kernel-parameters.txt"
+    owns = (ASPM_POLICY,)
+    default = "performance"
+    values = "performance, default, powersave or powersupersave"
+    culprits = ("tlp",)
+    good = "links stay awake"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        current = read_value(
+            host.root, ASPM_POLICY, "choice", "the kernel does not manage the power of PCIe links (CONFIG_PCIEASPM)"
+        )
+        wanted = self.choose(value, read_platform_power(host.root).aspm_policies)
+        if value is None and host.guest:
+            raise Unavailable("the links of a guest are its host's", only_host=True)
+        return [Setting(ASPM_POLICY, current, wanted, "choice")]
+
+
+class IommuState(Tunable):
+    id = "iommu"
+    title = "IOMMU"
+    why = (
+        "Where devices' addresses are translated, each transfer costs a mapping and its undoing; iommu=pt passes the "
+        "host's own devices through. The gain is small."
+    )
+    danger = "off altogether, a device can reach all memory"
+    when = "report"
+    document = "Documentation/admin-guide/kernel-parameters.txt"
+
+    def assess(self, host: Host) -> Assessment:
+        found = read_iommu(host.root)
+        paths = ("/sys/class/iommu", "/sys/kernel/iommu_groups")
+        if not found.groups and not host.root.is_dir("/sys/kernel"):
+            return self.answer("unavailable", None, "it cannot be read: /sys/kernel is missing", paths=paths)
+        if not found.groups:
+            return self.answer("ok", "none", "no device's addresses are translated", paths=paths)
+        kinds = ", ".join(found.types) or "not shown"
+        if found.types == ("identity",):
+            return self.answer("ok", kinds, "the host's devices are passed through", paths=paths)
+        reason = "transfers of some devices are translated: marginal, and a protection"
+        return self.answer("info", kinds, reason, paths=paths)
+
+
+class CacheShares(Tunable):
+    id = "resctrl"
+    title = "Shares of cache and memory bandwidth"
+    why = (
+        "Programs on other cores push a hot thread's data out of the cache that they share; processors with resource "
+        "control can reserve ways of it."
+    )
+    when = "report"
+    document = "Documentation/filesystems/resctrl.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        found = read_resctrl(host.root)
+        if not found.mounted:
+            return self.answer("info", None, found.reason, paths=(RESCTRL,))
+        own = [g for g in found.groups if g.name and g.cpus is not None and set(g.cpus) & set(host.hot)]
+        shares = ", ".join(found.resources[:6]) or "nothing to share out"
+        reason = (
+            f"hot CPUs are in the group {', '.join(g.name for g in own[:3])}"
+            if own
+            else "the hot CPUs share the cache with everybody"
+        )
+        return self.answer("info", f"{len(found.groups)} groups, {shares}", reason, paths=(f"{RESCTRL}/schemata",))
+
+
+class HypervisorState(Tunable):
+    id = "hypervisor"
+    title = "Hypervisor"
+    why = (
+        "A guest's CPU is a thread of its host: the host can stop it at any instant, and interrupts and timers leave "
+        "the guest on their way."
+    )
+    when = "host"
+    document = "Documentation/virt/kvm/x86/cpuid.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        found = host.hypervisor
+        paths = ("/proc/cpuinfo",)
+        if found.guest is None:
+            return self.answer("info", None, f"it cannot be told whether this is a guest: {found.source}", paths=paths)
+        if not found.guest:
+            return self.answer("ok", "bare metal", "nobody but this kernel schedules these CPUs", paths=paths)
+        owner = "its owner can pin this guest's CPUs, keep others off them and back them with huge pages"
+        reason = "; ".join(filter(None, (found.doubt, f"{owner}; the guest cannot")))
+        return self.answer("info", found.name, reason, paths=paths, only_host=True)
+
+
+_STEAL_PERCENT = 0.01
+"""Below this share of the time since boot, what was stolen may all be long past: one tick at boot must not count
+against a host for ever. It is 100 µs in each second."""
+
+
+class Steal(Tunable):
+    id = "steal"
+    title = "Time stolen by the hypervisor"
+    why = "Steal is time in which a CPU of this guest had work and the host ran something else."
+    when = "host"
+    document = "Documentation/filesystems/proc.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        paths = ("/proc/stat",)
+        if host.hypervisor.guest is False:
+            return self.answer("ok", "none", "there is no hypervisor below this kernel", paths=paths)
+        stat = read_stat(host.root, host.hypervisor.guest)
+        if stat.reason:
+            return self.answer("unavailable", None, stat.reason, paths=paths)
+        if stat.steal_available is not True:
+            reason = "0 everywhere: either nothing was stolen or this hypervisor does not tell; measure to see which"
+            return self.answer("info", "0", reason, paths=paths, only_host=True)
+        mine = [stat.per_cpu[c] for c in host.hot if c in stat.per_cpu]
+        total = sum(t.total for t in mine)
+        share = 100 * sum(t.steal for t in mine) / total if total else 0.0
+        if 0 < share < _STEAL_PERCENT:
+            reason = f"less than {_STEAL_PERCENT:g} % since boot: whether any happens now, a measurement tells"
+            value = f"{share:.2g} % of the hot CPUs' time since boot"
+            return self.answer("info", value, reason, paths=paths, only_host=True)
+        return self.answer(
+            "improve" if share > 0 else "ok",
+            f"{share:.2g} % of the hot CPUs' time since boot" if share > 0 else "0 on the hot CPUs",
+            "the host ran something else while hot CPUs had work" if share > 0 else "none since boot",
+            wanted="0" if share > 0 else None,
+            paths=paths,
+            fix="ask the hypervisor's owner for CPUs of your own" if share > 0 else "",
+            only_host=True,
+        )

@@ -1,0 +1,337 @@
+"""Memory: statistics, writeback, huge pages, nodes, swap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.host.cpu.numa import NODE_DIR, read_memory_nodes
+from jitter_workshop.host.kernel.memory import parse_swaps
+from jitter_workshop.host.root import printable
+from jitter_workshop.host.tasks.limits import read_limits
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Setting, Settings, Tunable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.single import OneFile, number_of, one_of, read_value, whole_number
+
+_VM = "/proc/sys/vm"
+_THP = "/sys/kernel/mm/transparent_hugepage"
+_WRITEBACK_MASK = "/sys/devices/virtual/workqueue/writeback/cpumask"
+_LOCKED_ENOUGH = 64 << 20
+"""Bytes that a measuring child locks with room to spare."""
+
+
+class StatInterval(OneFile):
+    id = "stat-interval"
+    title = "Folding of memory statistics"
+    why = (
+        "Once in this many seconds a kernel worker on each CPU folds that CPU's memory counters into the global ones, "
+        "and takes the CPU from the thread that runs there."
+    )
+    danger = "the figures in /proc/vmstat lag behind"
+    document = "Documentation/admin-guide/sysctl/vm.rst"
+    file = f"{_VM}/stat_interval"
+    owns = (file,)
+    values = "seconds"
+    default = "10"
+    culprits = ("tuned",)
+    good = "at most once in ten seconds"
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        if value is not None:
+            return whole_number(self, value, 1, 86_400)
+        return current if number_of(current) >= 10 else "10"
+
+    def differs(self, setting: Setting) -> str:
+        return f"every {setting.current} s on each CPU; {setting.wanted} s is enough"
+
+
+class Writeback(Settings):
+    id = "writeback"
+    title = "Writing of changed pages to disk"
+    why = (
+        "Flusher workers wake up by the clock and whenever enough pages have changed, on any CPU that their workqueue "
+        "allows; a thread that changes too many pages is made to wait for the disk."
+    )
+    danger = "what was written in the last seconds is lost in a power cut: a longer interval makes that window longer"
+    risk = "medium"
+    document = "Documentation/admin-guide/sysctl/vm.rst"
+    owns = (
+        f"{_VM}/dirty_writeback_centisecs",
+        f"{_VM}/dirty_expire_centisecs",
+        f"{_VM}/dirty_background_ratio",
+        f"{_VM}/dirty_ratio",
+    )
+    values = "interval:CENTISECONDS, expire:CENTISECONDS, background:LIMIT, limit:LIMIT; LIMIT is 10% or bytes"
+    default = "interval:1500"
+    culprits = ("tuned", "laptop-mode", "tlp")
+    good = "the flushers wake up seldom"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        interval = read_value(host.root, self.owns[0])
+        if value is None:
+            seldom = number_of(interval) == 0 or number_of(interval) >= 1_500
+            keep = seldom or host.root.text(_WRITEBACK_MASK) is not None
+            return [Setting(self.owns[0], interval, interval if keep else "1500", "number")]
+        return [self._asked(host, word) for word in value.split(",")]
+
+    def assess(self, host: Host) -> Assessment:
+        found = super().assess(host)
+        mask = host.root.text(_WRITEBACK_MASK)
+        if found.state != "ok" or mask is None or number_of(found.value or "0") >= 1_500 or found.value == "0":
+            return found
+        try:
+            away = not set(CpuSet.parse_mask(mask)) & set(host.hot)
+        except ValueError:
+            away = False
+        if away:
+            return self.answer("ok", found.value, "the flushers stay off the hot CPUs", paths=(*found.paths,))
+        # The mask does it without a longer window for losses; the interval is the means where there is no mask.
+        reason = f"{self._how_often(found.value)} and may do so on hot CPUs: workqueue-mask keeps them off"
+        return self.answer("info", found.value, reason, paths=(*found.paths, _WRITEBACK_MASK))
+
+    def differs(self, setting: Setting) -> str:
+        return f"{self._how_often(setting.current)} on any CPU, and this kernel has no mask for them: wake them seldom"
+
+    def _how_often(self, centiseconds: str | None) -> str:
+        return f"flushers wake up every {number_of(centiseconds or '0') / 100:g} s"
+
+    def _asked(self, host: Host, word: str) -> Setting:
+        name, _, text = word.strip().partition(":")
+        try:
+            path = self.owns[("interval", "expire", "background", "limit").index(name)]
+        except ValueError:
+            raise UsageError(f"{self.id} cannot be '{printable(word, 40)}'", f"VALUE is {self.values}") from None
+        if name in ("interval", "expire"):
+            return Setting(path, read_value(host.root, path), whole_number(self, text, 0, 1_000_000), "number")
+        current = read_value(host.root, path, "dirty-limit")
+        if text.endswith("%"):
+            return Setting(path, current, f"{whole_number(self, text[:-1], 1, 100)}%", "dirty-limit")
+        return Setting(path, current, whole_number(self, text, 65_536, 1 << 50), "dirty-limit")
+
+
+class HugePages(Settings):
+    id = "thp"
+    title = "Transparent huge pages"
+    why = (
+        "With 'always' the kernel assembles 2 MiB pages for everybody: page faults take longer and khugepaged moves "
+        "memory under running threads, each time interrupting the CPUs that use it."
+    )
+    danger = "more TLB misses in programs that do not ask for huge pages"
+    document = "Documentation/admin-guide/mm/transhuge.rst"
+    owns = (f"{_THP}/enabled", f"{_THP}/defrag")
+    default = "madvise"
+    values = "madvise or never"
+    culprits = ("tuned",)
+    good = "only programs that ask for huge pages get them"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        wanted = self.choose(value, ("madvise", "never"))
+        absent = "this kernel has no transparent huge pages"
+        enabled = read_value(host.root, f"{_THP}/enabled", "choice", absent)
+        defrag = read_value(host.root, f"{_THP}/defrag", "choice", absent)
+        if value is None and enabled == "never":
+            wanted = "never"
+        return [
+            Setting(f"{_THP}/enabled", enabled, wanted, "choice"),
+            Setting(f"{_THP}/defrag", defrag, "madvise" if defrag == "always" else defrag, "choice"),
+        ]
+
+
+class Ksm(OneFile):
+    id = "ksm"
+    title = "Merging of equal pages (KSM)"
+    why = (
+        "ksmd scans memory for equal pages and write-protects them: the next write to one costs its thread a page "
+        "fault and a copy."
+    )
+    danger = "hosts of many guests need more memory"
+    document = "Documentation/admin-guide/mm/ksm.rst"
+    file = "/sys/kernel/mm/ksm/run"
+    owns = (file,)
+    values = "0 (stop), 1 (run) or 2 (stop and part what was merged)"
+    default = "0"
+    culprits = ("ksmtuned",)
+    good = "pages are not merged"
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        if value is not None:
+            return one_of(self, value, ("0", "1", "2"))
+        return current if current == "2" else "0"
+
+    def differs(self, setting: Setting) -> str:
+        return "ksmd scans memory and makes writes to merged pages fault"
+
+
+class NumaBalancing(OneFile):
+    id = "numa-balancing"
+    title = "Automatic NUMA balancing"
+    why = (
+        "The kernel takes pages away from a task again and again, only to see by its page faults from where they are "
+        "used, and moves them or the task."
+    )
+    danger = "programs that do not place their memory themselves may use the far node for longer"
+    document = "Documentation/admin-guide/sysctl/kernel.rst"
+    file = "/proc/sys/kernel/numa_balancing"
+    owns = (file,)
+    values = "0, 1 or 2"
+    default = "0"
+    culprits = ("tuned",)
+    good = "no page is taken away to see who uses it"
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        return "0" if value is None else one_of(self, value, ("0", "1", "2"))
+
+    def differs(self, setting: Setting) -> str:
+        return "pages of running threads are unmapped by the clock to see who uses them"
+
+
+class ZoneReclaim(OneFile):
+    id = "zone-reclaim"
+    title = "Reclaim before another node is used"
+    why = (
+        "Where it is on, an allocation that finds its node full frees pages there first, in the thread that asked, "
+        "instead of taking memory of another node."
+    )
+    danger = "a little more memory of far nodes is used"
+    document = "Documentation/admin-guide/sysctl/vm.rst"
+    file = f"{_VM}/zone_reclaim_mode"
+    owns = (file,)
+    values = "0 to 7"
+    default = "0"
+    culprits = ("tuned",)
+    good = "a full node is no reason to make a thread wait"
+    absent = "this kernel was built without NUMA"
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        return "0" if value is None else whole_number(self, value, 0, 7)
+
+    def differs(self, setting: Setting) -> str:
+        return "a thread whose node is full frees pages before it takes memory elsewhere"
+
+
+class Swap(OneFile):
+    id = "swap"
+    title = "Swap"
+    why = (
+        "A page that was swapped out costs the thread that touches it a disk read, milliseconds where it expected "
+        "nanoseconds."
+    )
+    danger = "with a low swappiness the kernel drops cached files earlier"
+    document = "Documentation/admin-guide/sysctl/vm.rst"
+    file = f"{_VM}/swappiness"
+    owns = (file,)
+    values = "swappiness, 0 to 200"
+    default = "10"
+    culprits = ("tuned",)
+    good = "swapping is the last resort; what is locked (mlockall) is never swapped out"
+
+    def assess(self, host: Host) -> Assessment:
+        areas = self._areas(host)
+        if areas is None:
+            return self.answer("unavailable", None, "/proc/swaps cannot be read", paths=("/proc/swaps",))
+        if not areas:
+            return self.answer("ok", "none", "nothing can be swapped out", paths=("/proc/swaps",))
+        return super().assess(host)
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        if value is not None:
+            return whole_number(self, value, 0, 200)
+        return current if number_of(current) <= 10 or not self._areas(host) else "10"
+
+    def differs(self, setting: Setting) -> str:
+        return (
+            f"memory may be swapped out, with swappiness {setting.current}: {setting.wanted} makes it rarer; "
+            "what is locked (mlockall) never is"
+        )
+
+    def _areas(self, host: Host) -> int | None:
+        areas = parse_swaps(host.root.text("/proc/swaps"))
+        return None if areas is None else len(areas)
+
+
+class Compaction(OneFile):
+    id = "compaction"
+    title = "Proactive compaction"
+    why = (
+        "kcompactd moves pages in the background to make room for huge ones; a thread that touches a page on the move "
+        "waits for it, and every CPU that knows it is interrupted."
+    )
+    danger = "huge pages become harder to get on a host that runs for long"
+    document = "Documentation/admin-guide/sysctl/vm.rst"
+    file = f"{_VM}/compaction_proactiveness"
+    owns = (file,)
+    values = "0 to 100"
+    default = "0"
+    culprits = ("tuned",)
+    good = "pages are moved only when somebody needs the room"
+    absent = "this kernel does not compact ahead (from Linux 5.9, CONFIG_COMPACTION)"
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        return "0" if value is None else whole_number(self, value, 0, 100)
+
+    def differs(self, setting: Setting) -> str:
+        return "kcompactd moves pages ahead of need; 0 leaves it to those who need the room"
+
+
+class LockedMemory(Tunable):
+    id = "locked-memory"
+    title = "What a process may lock and how it may be scheduled"
+    why = (
+        "Memory that is not locked can be dropped or moved, and its next use is a page fault; a user needs a limit "
+        "above zero to ask for a real-time priority."
+    )
+    when = "report"
+    document = "Documentation/mm/unevictable-lru.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        limits = read_limits(host.root)
+        if limits.reason:
+            return self.answer("unavailable", None, limits.reason)
+        if limits.may_lock and limits.may_schedule:
+            return self.answer("ok", "no limit", "this process may lock everything and ask for any priority")
+        all_memory = limits.may_lock or limits.memlock_bytes is None
+        locked = "all" if all_memory else f"{(limits.memlock_bytes or 0) / (1 << 20):.3g} MiB"
+        value = f"memory {locked}, priority {'any' if limits.may_schedule or limits.rtprio is None else limits.rtprio}"
+        if all_memory or limits.memlock_bytes is None or limits.memlock_bytes >= _LOCKED_ENOUGH:
+            return self.answer("ok", value, "a measuring process can lock its memory")
+        return self.answer(
+            "improve",
+            value,
+            "a measuring process cannot lock its memory; the run notes it and goes on",
+            wanted="64 MiB or more",
+            fix="as root: add '@GROUP - memlock unlimited' to a file in /etc/security/limits.d, then log in again",
+        )
+
+
+class MemoryNodes(Tunable):
+    id = "memory-nodes"
+    title = "Memory nodes of the hot CPUs"
+    why = (
+        "Memory of another node costs a thread about half as much again for each miss, and hot threads on different "
+        "nodes pass every message over the link between them."
+    )
+    when = "report"
+    document = "Documentation/mm/numa.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        nodes = read_memory_nodes(host.root)
+        if not nodes:
+            return self.answer("info", None, "the kernel shows no memory nodes: all memory is equally near")
+        mine = [n for n in nodes if set(n.cpus) & set(host.hot)]
+        value = f"{len(mine)} of {len(nodes)}"
+        paths = [f"{NODE_DIR}/node{n.id}/cpulist" for n in mine[:4]]
+        if len(nodes) == 1:
+            return self.answer("ok", value, "there is one node: all memory is equally near", paths=paths)
+        if len(mine) > 1:
+            names = ", ".join(str(n.id) for n in mine[:8])
+            return self.answer(
+                "improve",
+                value,
+                f"the hot CPUs lie on nodes {names}: messages between them cross the link",
+                wanted="one node",
+                paths=paths,
+                fix="choose hot CPUs of one node with --cpus",
+            )
+        return self.answer("ok", value, "the hot CPUs lie on one node: what they touch first is near", paths=paths)

@@ -1,0 +1,124 @@
+"""Network cards: which CPUs their queues use, and how they call for attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.irq.network import Interface, read_interfaces, read_network_settings
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.interrupts import mask_like
+
+_NO_CARD = "this host has no network card (only links made by software)"
+
+
+class PacketSteering(Settings):
+    id = "rps-xps"
+    title = "Packet steering"
+    why = (
+        "Receive packet steering hands packets on to the CPUs of a mask, by interrupts between CPUs; transmit steering "
+        "makes a CPU clean up after the queue that it sends with. Hot CPUs belong in neither mask."
+    )
+    danger = "a hot CPU that sends shares its queue with others"
+    document = "Documentation/networking/scaling.rst"
+    owns = ("/sys/class/net/*/queues/*/rps_cpus", "/sys/class/net/*/queues/*/xps_cpus")
+    culprits = ("tuned", "irqbalance")
+    good = "no queue is steered to a hot CPU"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        left_for_the_rest(host)
+        cards = read_interfaces(host.root, virtual=False)
+        if not cards:
+            raise Unavailable(_NO_CARD)
+        found = []
+        for card in cards:
+            for queue in card.queues:
+                if queue.cpus is None or not queue.cpus & host.kept_clear:
+                    continue
+                text = host.root.text(queue.path) or ""
+                found.append(Setting(queue.path, text, mask_like(host.instead_of(queue.cpus), text), "cpu-mask"))
+        return found
+
+    def differs(self, setting: Setting) -> str:
+        return (
+            f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU or a sibling of one"
+        )
+
+
+class BusyPolling(Tunable):
+    id = "napi"
+    title = "Polling of the network"
+    why = (
+        "A card announces packets by an interrupt. A socket that polls (busy_read, busy_poll) and a card that arms its "
+        "interrupt again only after some empty polls trade CPU time for fewer of them."
+    )
+    when = "report"
+    document = "Documentation/networking/napi.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        settings = read_network_settings(host.root)
+        cards = read_interfaces(host.root, queues=False)
+        paths = ("/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read")
+        if settings.busy_poll_us is None and settings.busy_read_us is None and not cards:
+            return self.missing(Unavailable("this kernel shows no busy polling (CONFIG_NET_RX_BUSY_POLL)"), paths)
+        polled = max(settings.busy_poll_us or 0, settings.busy_read_us or 0)
+        value = f"sockets poll {polled} µs" if polled else "sockets sleep"
+        told = [_polling(card) for card in cards]
+        words = "sockets wait for an interrupt unless a program asks to poll" if not polled else f"{value} before sleep"
+        return self.answer("info", value, "; ".join((words, *filter(None, told))), paths=paths)
+
+
+class NetworkCard(Tunable):
+    id = "network-card"
+    title = "Network card"
+    why = (
+        "A card on another node than the hot CPUs costs each packet a trip between packages, and a card that collects "
+        "packets before it interrupts (coalescing) adds its waiting time to each of them."
+    )
+    when = "report"
+    document = "Documentation/networking/scaling.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        cards = read_interfaces(host.root, queues=False)
+        if not cards:
+            return self.missing(Unavailable(_NO_CARD))
+        near = _nodes_of(host.root, host.hot)
+        far = [card for card in cards if card.node is not None and near and card.node not in near]
+        told = [f"{c.name} ({c.driver or 'driver not shown'}, {_node(c)})" for c in cards[:4]]
+        if len(cards) > len(told):
+            told.append(f"{len(cards) - len(told)} more")
+        coalescing = f"its coalescing is not in sysfs: 'ethtool -c {cards[0].name}' tells"
+        value = ", ".join(told)
+        if far:
+            reason = f"{far[0].name} is on node {far[0].node}, the hot CPUs on {_words(near)}; {coalescing}"
+            return self.answer("info", value, reason, wanted="the hot CPUs' node", fix="choose hot CPUs of its node")
+        return self.answer("info", value, coalescing)
+
+
+def _polling(card: Interface) -> str:
+    """What is unusual about a card's polling, "" where nothing is."""
+    parts = []
+    if card.defer_hard_irqs:
+        parts.append(f"arms its interrupt after {card.defer_hard_irqs} empty polls")
+    if card.gro_flush_timeout_ns:
+        parts.append(f"gathers packets for {card.gro_flush_timeout_ns} ns")
+    if card.threaded:
+        parts.append("is polled by a kernel thread")
+    return f"{card.name} {', '.join(parts)}" if parts else ""
+
+
+def _node(card: Interface) -> str:
+    return "no particular node" if card.node is None else f"node {card.node}"
+
+
+def _nodes_of(root: HostRoot, cpus: CpuSet) -> set[int]:
+    """The memory nodes that these CPUs belong to."""
+    folder = "/sys/devices/system/node"
+    return {n for n, path in root.numbered(folder, "node") if (root.cpu_list(f"{path}/cpulist") or CpuSet()) & cpus}
+
+
+def _words(nodes: set[int]) -> str:
+    return " and ".join(f"node {n}" for n in sorted(nodes))

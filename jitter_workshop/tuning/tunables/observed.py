@@ -1,0 +1,170 @@
+"""What is reported and never changed: protections, limits of a container, the scheduler's helpers."""
+
+from __future__ import annotations
+
+from jitter_workshop.host.boot.cmdline import read_command_line
+from jitter_workshop.host.cpu.topology import CPU_DIR
+from jitter_workshop.host.kernel.security import PATHS as SECURITY
+from jitter_workshop.host.kernel.security import read_security
+from jitter_workshop.host.kernel.vulnerabilities import read_vulnerabilities
+from jitter_workshop.host.tasks.cgroup import read_cgroup
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.tuning.base import Tunable
+from jitter_workshop.tuning.context import Host
+
+
+class CpuMax(Tunable):
+    id = "cpu-max"
+    title = "CPU time limit of this container"
+    why = (
+        "A group that has used up its time for the period is stopped until the next one, up to 100 ms on all its CPUs: "
+        "from inside that looks like a fault of the scheduler."
+    )
+    when = "report"
+    document = "Documentation/scheduler/sched-bwc.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        group = read_cgroup(host.root)
+        paths = group.stat_paths[:4]
+        if group.version is None:
+            return self.answer("info", None, group.reason, paths=paths)
+        limit = group.cpu_limit
+        throttled = group.nr_throttled or 0
+        if limit is None:
+            return self.answer("ok", "no limit", "no group on the way up limits CPU time", paths=paths)
+        said = f"{limit:.3g} CPUs, stopped {throttled:,} times"
+        if throttled:
+            return self.answer(
+                "improve",
+                said,
+                "the limit has stopped this group: stalls of up to a period are its doing",
+                wanted="no limit",
+                paths=paths,
+                fix="ask whoever started this container or slice to lift its CPU limit",
+            )
+        return self.answer("info", said, "there is a limit, and it has stopped nobody yet", paths=paths)
+
+
+class Autogroup(Tunable):
+    id = "sched-autogroup"
+    title = "Grouping of tasks by session"
+    why = (
+        "Tasks of one terminal session share one weight, so that nice counts only among them; a hot thread that has "
+        "its CPU to itself is not concerned."
+    )
+    when = "report"
+    document = "Documentation/scheduler/sched-design-CFS.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        paths = ("/proc/sys/kernel/sched_autogroup_enabled",)
+        state = host.root.integer(paths[0])
+        if state is None:
+            return self.answer("unavailable", None, "this kernel was built without it", paths=paths)
+        if state == 0:
+            return self.answer("ok", "off", "nice counts among all tasks", paths=paths)
+        return self.answer("info", "on", "a nice value counts only within its own session", paths=paths)
+
+
+class UtilizationClamps(Tunable):
+    id = "uclamp"
+    title = "Utilisation clamps"
+    why = (
+        "With the governor schedutil a clamp tells the kernel at least, or at most, how busy to take a task for: it "
+        "decides the clock and, on unequal cores, the core."
+    )
+    when = "report"
+    document = "Documentation/scheduler/sched-util-clamp.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        paths = ("/proc/sys/kernel/sched_util_clamp_min", "/proc/sys/kernel/sched_util_clamp_max")
+        low, high = (host.root.integer(path) for path in paths)
+        if low is None or high is None:
+            return self.answer("unavailable", None, "this kernel was built without it", paths=paths)
+        reason = "bounds for what tasks may ask for" if high >= 1024 else "tasks are held back: the clock stays lower"
+        return self.answer("info", f"{low} to {high} of 1024", reason, paths=paths)
+
+
+class Mitigations(Tunable):
+    id = "mitigations"
+    title = "Mitigations of processor flaws"
+    why = (
+        "Some mitigations make each entry into the kernel dearer. They protect this host; this tool never switches one "
+        "off, and a thread that stays out of the kernel hardly meets them."
+    )
+    when = "report"
+    document = "Documentation/admin-guide/hw-vuln/index.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        found = read_vulnerabilities(host.root)
+        paths = (f"{CPU_DIR}/vulnerabilities",)
+        if not found:
+            return self.answer("unavailable", None, "this kernel does not tell", paths=paths)
+        parts = (
+            ("mitigated", "mitigated"),
+            ("vulnerable", "not"),
+            ("not affected", "do not apply"),
+            ("unknown", "unknown"),
+        )
+        counts = [(sum(v.state == state for v in found), words) for state, words in parts]
+        value = ", ".join(f"{count} {words}" for count, words in counts if count or words != "unknown")
+        names = ", ".join(v.name for v in found if v.state == "mitigated")
+        return self.answer("info", value, f"at work: {names}" if names else "none is at work", paths=paths)
+
+
+class AddressRandomisation(Tunable):
+    id = "aslr"
+    title = "Address space randomisation"
+    why = (
+        "Each start of a program places its memory elsewhere, and with it what collides in the caches: a reason to "
+        "compare rounds of fresh processes, not single ones."
+    )
+    when = "report"
+    document = "Documentation/admin-guide/sysctl/kernel.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        paths = (SECURITY["aslr"],)
+        state = host.root.integer(paths[0])
+        if state is None:
+            return self.answer("unavailable", None, "it cannot be read", paths=paths)
+        value = {0: "off", 1: "on, without the heap", 2: "on"}.get(state, str(state))
+        return self.answer("info", value, "a protection; it makes runs differ, not stall", paths=paths)
+
+
+class Audit(Tunable):
+    id = "audit"
+    title = "Auditing of system calls"
+    why = "With rules loaded each system call is looked at, and what matches is written down."
+    when = "report"
+    document = "Documentation/admin-guide/kernel-parameters.txt"
+
+    def assess(self, host: Host) -> Assessment:
+        line = read_command_line(host.root)
+        state = read_security(host.root, line).audit
+        running = host.services.find("auditd") is not None
+        paths = ("/proc/cmdline",)
+        if state is False:
+            return self.answer("ok", "off", "switched off at boot", paths=paths)
+        if running:
+            return self.answer("info", "auditd runs", "auditctl -l shows its rules", paths=paths)
+        return self.answer("info", "no daemon", "nobody who would load rules runs here", paths=paths)
+
+
+class SplitLock(Tunable):
+    id = "split-lock"
+    title = "Split-lock mitigation"
+    why = (
+        "An atomic operation across two cache lines stops the memory bus for every core; the mitigation slows down "
+        "whoever does that, by 10 ms each time."
+    )
+    when = "report"
+    document = "Documentation/admin-guide/sysctl/kernel.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        if (elsewhere := self.off_x86(host)) is not None:
+            return elsewhere
+        found = read_security(host.root, read_command_line(host.root))
+        paths = (SECURITY["split_lock_mitigate"],)
+        if found.split_lock_mitigate is None:
+            return self.answer("unavailable", None, "this kernel or processor does not detect them", paths=paths)
+        value = "on" if found.split_lock_mitigate else "off"
+        return self.answer("info", value, "good for the hot CPUs as long as nobody here is the culprit", paths=paths)

@@ -1,0 +1,102 @@
+"""Every tunable there is, found by its class: a new one is a class in one of these modules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.change import ONCE, Wanted
+from jitter_workshop.tuning.base import Settings, Tunable
+
+HEADINGS = {
+    "cpu_frequency": "CPU frequency",
+    "cpu_idle": "Idle states",
+    "cpu_online": "CPUs and their threads",
+    "isolation": "Isolation",
+    "interrupts": "Interrupts",
+    "workqueues": "Workqueues",
+    "tasks": "Tasks",
+    "scheduler": "Scheduler and timers",
+    "watchdogs": "Watchdogs and tracing",
+    "memory": "Memory",
+    "network": "Network",
+    "services": "Services",
+    "boot": "Boot parameters",
+    "clock": "Clock",
+    "heat": "Heat",
+    "machine": "Machine and firmware",
+    "observed": "Seen, not set",
+}
+"""Modules of this package, in the order in which ``status`` shows them, and what stands above their lines."""
+
+FAMILIES = tuple(HEADINGS)
+
+
+def heading(tunable: Tunable) -> str:
+    """What stands above a tunable's line."""
+    family = type(tunable).__module__.rpartition(".")[2]
+    return HEADINGS.get(family, family)
+
+
+@cache
+def tunables() -> tuple[Tunable, ...]:
+    """One instance of each, in the order of ``status``."""
+    found: list[Tunable] = []
+    for family in FAMILIES:
+        module = import_module(f"jitter_workshop.tuning.tunables.{family}")
+        for item in vars(module).values():
+            if (
+                isinstance(item, type)
+                and issubclass(item, Tunable)
+                and item not in (Tunable, Settings)
+                and item.__module__ == module.__name__
+                and item.id
+            ):
+                found.append(item())
+    return tuple(found)
+
+
+def find(tunable_id: str) -> Tunable:
+    """The tunable of this id; ``boot:`` may stand before that of a boot parameter. Raises UsageError that suggests the
+    nearest one."""
+    for tunable in tunables():
+        if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):
+            return tunable
+    import difflib
+
+    near = difflib.get_close_matches(tunable_id, [t.id for t in tunables()], n=1, cutoff=0.5)
+    from jitter_workshop.model.text import clean
+
+    raise UsageError(
+        f"there is no tunable '{clean(tunable_id, 40)}'",
+        f"did you mean '{near[0]}'?" if near else "'jitter-workshop status' lists them",
+    )
+
+
+def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
+    """``ID`` and ``ID=VALUE`` words of a command line, ``once:`` before those that are for one boot. Raises UsageError
+    for unknown ids, for a value where none is taken, and for one id twice with different values."""
+    wanted: dict[str, Wanted] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        once = name.strip().startswith(ONCE)
+        tunable = find(name.strip().removeprefix(ONCE))
+        if once and tunable.when != "boot":
+            raise UsageError(f"{tunable.id} is no boot parameter: it is not for one boot", f"say only '{tunable.id}'")
+        if equals and not tunable.values:
+            raise UsageError(f"{tunable.id} takes no value", f"say only '{tunable.id}'")
+        asked = Wanted(tunable.id, value.strip() if equals else None, once)
+        if wanted.setdefault(asked.id, asked) != asked:
+            raise UsageError(f"{asked.id} is asked for twice, with different values", "say it once")
+    return tuple(wanted.values())
+
+
+def for_one_boot(words: Sequence[str]) -> tuple[str, ...]:
+    """The same words with the boot parameters among them for the next boot alone. Raises UsageError as
+    ``parse_wanted`` does, and where there is no boot parameter among them."""
+    wanted = [(one, find(one.id).when == "boot") for one in parse_wanted(words)]
+    if not any(boots for _, boots in wanted):
+        raise UsageError("no boot parameter is among them", "only boot parameters are for one boot")
+    return tuple(str(Wanted(one.id, one.value, once=boots)) for one, boots in wanted)

@@ -1,0 +1,203 @@
+"""The scheduler's own switches: real-time throttling, the deadline server, timers, RCU, preemption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.kernel.release import preemption, version_of
+from jitter_workshop.host.root import printable
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.tuning.base import Setting, Settings, Unavailable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.single import (
+    Contested,
+    OneFile,
+    needs_value,
+    number_of,
+    one_of,
+    read_value,
+    whole_number,
+    without_debugfs,
+)
+
+_RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
+_FAIR_SERVER = "/sys/kernel/debug/sched/fair_server"
+
+
+class RtThrottling(OneFile):
+    id = "rt-throttling"
+    title = "Real-time throttling"
+    why = (
+        "By default SCHED_FIFO and SCHED_RR tasks together get 95 % of each second: a busy real-time thread is stopped "
+        "for up to 50 ms in every second in which it never sleeps."
+    )
+    danger = "without it a real-time thread that never sleeps can hang its CPU for good, worst in a guest"
+    risk = "high"
+    document = "Documentation/scheduler/sched-rt-group.rst"
+    file = "/proc/sys/kernel/sched_rt_runtime_us"
+    owns = (file,)
+    values = "-1 for no limit, or µs of each period"
+    absent = "this kernel has no real-time throttling"
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            current = number_of(read_value(host.root, self.file, absent=self.absent))
+        except Unavailable as refusal:
+            return self.missing(refusal, (self.file,))
+        period = host.root.integer(_RT_PERIOD) or 1_000_000
+        if _only_admits(host):
+            reason = (
+                "this kernel (6.12 or newer, without CONFIG_RT_GROUP_SCHED) throttles no real-time task by it: the "
+                "deadline server keeps time for ordinary tasks, and this only bounds what SCHED_DEADLINE may reserve"
+            )
+            return self.answer("info", f"{current} µs of {period} µs", reason, paths=(self.file,))
+        if current < 0:
+            reason = "no limit: a busy real-time thread keeps its CPU, and nothing of lower priority can end it there"
+            return self.answer("info", str(current), reason, paths=(self.file,))
+        share = 100 * current / period
+        reason = (
+            f"real-time tasks get at most {share:.3g} % of a CPU's time, so a busy one can still be ended; "
+            "only a thread that spins under SCHED_FIFO loses the rest"
+        )
+        return self.answer("ok", f"{current} µs of {period} µs", reason, paths=(self.file,))
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        if value is None:
+            raise Unavailable("the limit is a safety net and stays by default: say rt-throttling=-1 to take it away")
+        period = host.root.integer(_RT_PERIOD) or 1_000_000
+        if value == "0":
+            value = "zero, which would stop every real-time task"
+        return "-1" if value == "-1" else whole_number(self, value, 1, period)
+
+
+def _only_admits(host: Host) -> bool:
+    """Whether the limit has become one of admission alone (kernel/sched/rt.c since the deadline server, Linux 6.12)."""
+    return version_of(host.kernel.release) >= (6, 12) and host.kernel_config.lacks("RT_GROUP_SCHED")
+
+
+class DeadlineServer(Settings):
+    id = "deadline-server"
+    title = "Deadline server for ordinary tasks"
+    why = (
+        "From Linux 6.12 a deadline server gives ordinary tasks 50 ms of each second on a CPU that a real-time thread "
+        "keeps busy, even with real-time throttling off; on a tickless CPU its timer can bring the tick back."
+    )
+    danger = "with runtime 0 ordinary tasks on a CPU with a busy real-time thread never run again"
+    risk = "high"
+    document = "Documentation/scheduler/sched-deadline.rst"
+    owns = (f"{_FAIR_SERVER}/cpu*/runtime",)
+    values = "off, or the runtime in ns"
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            settings = self._runtimes(host, None)
+        except Unavailable as refusal:
+            return self.missing(refusal, (_FAIR_SERVER,))
+        values = sorted({number_of(s.current or "0") for s in settings})
+        shown = ", ".join("off" if v == 0 else f"{v / 1e6:g} ms" for v in values[:4])
+        reason = (
+            "off on the hot CPUs: a busy real-time thread starves ordinary tasks there"
+            if values == [0]
+            else "only a thread that spins under SCHED_FIFO meets it; off, nothing protects ordinary tasks there"
+        )
+        return self.answer("info", shown, reason, paths=[s.path for s in settings[: self.shown_paths]])
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        if value is None:
+            raise needs_value(self)
+        return self._runtimes(host, "0" if value == "off" else whole_number(self, value, 0, 10_000_000_000))
+
+    def _runtimes(self, host: Host, wanted: str | None) -> list[Setting]:
+        absent = "this kernel shows no deadline server (it came with Linux 6.12, and shows in debugfs only)"
+        absent = without_debugfs(host.root) or absent
+        found: list[Setting] = []
+        for cpu in host.hot:
+            path = f"{_FAIR_SERVER}/cpu{cpu}/runtime"
+            current = read_value(host.root, path, absent=absent)
+            found.append(Setting(path, current, wanted or current, "number"))
+        if not found:
+            raise Unavailable(absent)
+        return found
+
+
+class TimerMigration(Contested):
+    id = "timer-migration"
+    title = "Timers move between CPUs"
+    why = (
+        "With 1 a timer that an idle or a tickless CPU sets up may run on another CPU. With 0 each CPU runs its own, "
+        "so housekeeping CPUs never hand theirs on, and hot CPUs never get rid of their own."
+    )
+    danger = "idle CPUs wake up more often with 0"
+    document = "Documentation/admin-guide/sysctl/kernel.rst"
+    file = "/proc/sys/kernel/timer_migration"
+    owns = (file,)
+    values = "0 or 1"
+    culprits = ("tuned",)
+    absent = "this kernel does not move timers (CONFIG_SMP and CONFIG_NO_HZ_COMMON)"
+
+    def both_sides(self, host: Host, current: str) -> str:
+        return (
+            "contested: 1 lets timers leave hot tickless CPUs (OpenShift's profiles say 1), 0 keeps those of other "
+            "CPUs from arriving (tuned's low-latency profiles say 0); measure both"
+        )
+
+    def asked(self, host: Host, value: str) -> str:
+        return one_of(self, value, ("0", "1"))
+
+
+class RcuExpedite(Settings):
+    id = "rcu-expedite"
+    title = "Expedited RCU grace periods"
+    why = (
+        "An expedited grace period sends an interrupt to every CPU that runs, hot ones too, instead of waiting for "
+        "them to pass a quiet state by themselves."
+    )
+    danger = "'never' makes some operations, such as module loading and network set-up, slower"
+    document = "Documentation/RCU/Design/Expedited-Grace-Periods/Expedited-Grace-Periods.rst"
+    owns = ("/sys/kernel/rcu_expedited", "/sys/kernel/rcu_normal")
+    default = "some"
+    values = "some (the kernel decides) or never"
+    good = "grace periods are expedited only where the kernel needs it"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        wanted = self.choose(value, ("some", "never"))
+        normal, expedited = (read_value(host.root, path) for path in ("/sys/kernel/rcu_normal", self.owns[0]))
+        found = [Setting("/sys/kernel/rcu_expedited", expedited, "0", "number")]
+        if wanted == "never" or value is not None:
+            found.append(Setting("/sys/kernel/rcu_normal", normal, "1" if wanted == "never" else "0", "number"))
+        return found
+
+
+class PreemptMode(Contested):
+    id = "preempt-mode"
+    title = "Preemption of the kernel"
+    why = (
+        "With none or voluntary, a task inside the kernel gives its CPU away only at certain points, so that a woken "
+        "thread can wait for milliseconds; with full it waits only for critical sections."
+    )
+    danger = "more switches, a little less throughput"
+    document = "Documentation/admin-guide/kernel-parameters.txt"
+    file = "/sys/kernel/debug/sched/preempt"
+    kind = "preempt"
+    owns = (file,)
+    values = "none, voluntary, full or lazy, as the kernel offers"
+    absent = "the mode cannot be switched at run time here (CONFIG_PREEMPT_DYNAMIC, shown in debugfs)"
+
+    def assess(self, host: Host) -> Assessment:
+        hidden = host.root.text(self.file) is None and without_debugfs(host.root)
+        if hidden and preemption(host.kernel.version) == "PREEMPT_DYNAMIC":
+            chosen = host.command_line.value("preempt")
+            told = f"; the kernel was started with preempt={printable(chosen, 20)}" if chosen else ""
+            return self.answer("unavailable", None, f"{hidden}{told}", paths=(self.file,))
+        return super().assess(host)
+
+    def both_sides(self, host: Host, current: str) -> str:
+        if host.kernel.realtime:
+            return "a real-time kernel preempts nearly everywhere already"
+        if current == "full":
+            return "a woken thread gets its CPU as soon as this kernel can give it"
+        return "a thread that spins is not concerned; one that waits to be woken gets its CPU sooner with full"
+
+    def asked(self, host: Host, value: str) -> str:
+        words = (host.root.text(self.file) or "").split()
+        return one_of(self, value, [w.strip("()") for w in words])

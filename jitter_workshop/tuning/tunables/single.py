@@ -1,0 +1,120 @@
+"""Tunables that are one file with one value: most of the kernel's switches are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import ClassVar
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.host.root import HostRoot, parse_integer, printable
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+
+
+class OneFile(Settings):
+    """A tunable whose settings are one file.
+
+    ``file``: its path. ``kind``: how it is read. ``absent``: what is said where there is no such file.
+    """
+
+    file: ClassVar[str]
+    kind: ClassVar[str] = "number"
+    absent: ClassVar[str] = "this kernel was built without it"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        current = read_value(host.root, self.file, self.kind, self.absent)
+        return [Setting(self.file, current, self.wanted(host, value, current), self.kind)]
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        """What the file should say. ``value`` None: the good value for this host, which is ``current`` where that is
+        good too. Raises Unavailable or UsageError as ``settings``."""
+        raise NotImplementedError
+
+
+class Contested(OneFile):
+    """One file about which careful people disagree: ``status`` says what stands and what each side gains, and it is
+    changed only by ``ID=VALUE``."""
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            current = read_value(host.root, self.file, self.kind, self.absent)
+        except Unavailable as refusal:
+            return self.missing(refusal, (self.file,))
+        return self.answer("info", current, self.both_sides(host, current), paths=(self.file,))
+
+    def both_sides(self, host: Host, current: str) -> str:
+        """One or two sentences."""
+        raise NotImplementedError
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        if value is None:
+            raise needs_value(self)
+        return self.asked(host, value)
+
+    def asked(self, host: Host, value: str) -> str:
+        """What the file says for ``ID=value``. Raises UsageError."""
+        raise NotImplementedError
+
+
+def needs_value(tunable: Tunable) -> Unavailable:
+    """Why ``ID`` alone plans nothing."""
+    return Unavailable(f"neither value is better for all: say {tunable.id}=VALUE ({tunable.values})", info=True)
+
+
+def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "there is no such file") -> str:
+    """What the file says, fit to be shown and compared. Raises Unavailable with ``absent``, or with the reason."""
+    reading = kind_of(kind).read(root, path)
+    if reading.text is None:
+        if reading.reason == "no such file":
+            raise Unavailable(absent)
+        if reading.reason == "not permitted":
+            raise Unavailable(not_permitted(root))
+        raise Unavailable(f"it cannot be read: {reading.reason}")
+    if kind == "number" and parse_integer(reading.text) is None:
+        raise Unavailable("it cannot be read: it does not hold a whole number")
+    if printable(reading.text, 400) != reading.text:
+        raise Unavailable("it cannot be read: it holds something else than one line of text")
+    return reading.text
+
+
+def not_permitted(root: HostRoot) -> str:
+    """Why a file cannot be read that is there."""
+    if os.geteuid() == 0 and not root.recorded:
+        return "not permitted, even to root (a lockdown or a container)"
+    return "only root can read it"
+
+
+def without_debugfs(root: HostRoot) -> str:
+    """What is said of debugfs's files where it is not mounted, "" where it is."""
+    folder = "/sys/kernel/debug"
+    mounts = root.text("/proc/self/mountinfo", 16 << 20) or ""
+    if not mounts or any(line.split()[4:5] == [folder] for line in mounts.splitlines()):
+        return ""
+    return f"it shows in debugfs only, which is not mounted here (mount -t debugfs none {folder})"
+
+
+def number_of(text: str) -> int:
+    """The number that ``read_value`` found."""
+    number = parse_integer(text)
+    assert number is not None
+    return number
+
+
+def whole_number(tunable: Tunable, value: str, low: int, high: int) -> str:
+    """A VALUE that is a whole number between ``low`` and ``high``. Raises UsageError."""
+    number = parse_integer(value)
+    if number is None or not low <= number <= high:
+        raise UsageError(
+            f"{tunable.id} cannot be '{printable(value, 40)}'", f"VALUE is {tunable.values} ({low} to {high})"
+        )
+    return str(number)
+
+
+def one_of(tunable: Tunable, value: str, allowed: Sequence[str]) -> str:
+    """A VALUE that is one of these words. Raises UsageError."""
+    if value not in allowed:
+        raise UsageError(f"{tunable.id} cannot be '{printable(value, 40)}'", f"VALUE is one of: {', '.join(allowed)}")
+    return value

@@ -1,0 +1,113 @@
+"""Which tasks may run on the hot CPUs: the kernel's own threads, and everybody else's."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from jitter_workshop.host.tasks.listing import Task, read_allowed_cpus
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.setting_types.tasks import affinity_call
+
+_SHOWN_NAMES = 5
+_PER_NODE = re.compile(r"(?:kswapd|kcompactd)(\d{1,4})")
+
+
+class KernelThreads(Settings):
+    id = "kernel-threads"
+    title = "Kernel threads"
+    why = (
+        "Memory reclaim, RCU callbacks (rcuo), compaction and other kernel threads run on any CPU that their mask "
+        "names; those that are not bound to one CPU can be kept on the others."
+    )
+    danger = "the other CPUs do their work"
+    document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
+    owns = ("sched_setaffinity(*)",)
+    culprits = ("tuned",)
+    good = "every kernel thread that can be moved stays off the hot CPUs"
+    shown_paths = 0
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        left_for_the_rest(host)
+        tasks = [task for task in host.processes if task.kernel]
+        if not tasks:
+            raise Unavailable("no kernel thread is to be seen from here (a container has none in its view)")
+        found = []
+        for task in tasks:
+            if task.fixed or task.worker or task.name.startswith("irq/"):
+                continue  # bound by the kernel; by its workqueue; by its interrupt
+            allowed = read_allowed_cpus(host.root, task)
+            if allowed is None:
+                continue
+            wanted = host.instead_of(allowed) if allowed & host.kept_clear else allowed
+            path = affinity_call(task.tid, task.start_ticks)
+            found.append(Setting(path, str(allowed), str(wanted), "affinity"))
+        return found
+
+    def writes(self, host: Host, value: str | None) -> Sequence[Write]:
+        names = {affinity_call(task.tid, task.start_ticks): task.name for task in host.processes if task.kernel}
+        found = super().writes(host, value)
+        return [Write(w.path, w.before, w.after, w.kind, why=_whose(names[w.path], w.after, host)) for w in found]
+
+    def assess(self, host: Host) -> Assessment:
+        try:
+            settings = self.settings(host, None)
+        except Unavailable as refusal:
+            return self.missing(refusal)
+        off = sum(1 for s in settings if s.current != s.wanted)
+        value, wanted = f"{off} may use {host.clear_words}", "none"
+        if off:
+            reason = f"{off} of {len(settings)} movable kernel threads may run on CPU {host.kept_clear}"
+            return self.answer("improve", value, reason, wanted=wanted)
+        return self.answer("ok", value, self.good, wanted=wanted)
+
+
+def _whose(name: str, after: str, host: Host) -> str:
+    """Which kernel thread it is. Of those that belong to a memory node, what becomes of them: the kernel binds them to
+    their node's CPUs, once more whenever one of these comes online (``kswapd_cpu_online``, ``kcompactd_cpu_online``;
+    newer kernels: ``kthreads_online_cpu``), and reclaims memory from a distance where the whole node is kept clear."""
+    found = _PER_NODE.fullmatch(name)
+    home = host.nodes.get(int(found[1])) if found is not None else None
+    if home is None or len(host.nodes) < 2:
+        return f"The kernel thread '{name}'."
+    where = "it stays on its node" if CpuSet.parse_list(after) & home else "no CPU of its node is left for it"
+    return f"The kernel thread '{name}': {where}; the kernel puts it back when a CPU of its node comes online."
+
+
+class UserTasks(Tunable):
+    id = "user-tasks"
+    title = "Other tasks"
+    why = (
+        "A task that becomes runnable on a hot CPU takes turns with the thread there, a few milliseconds each. "
+        "Isolation keeps all of them off; this says who they are."
+    )
+    when = "report"
+    document = "Documentation/scheduler/sched-design-CFS.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        if not host.hot:
+            return self.missing(Unavailable("no CPU is named hot", info=True))
+        here: list[Task] = []
+        seen = 0
+        for task in host.processes:
+            if task.kernel:
+                continue
+            seen += 1
+            allowed = read_allowed_cpus(host.root, task)
+            if allowed is not None and allowed & host.hot:
+                here.append(task)
+        if not seen:
+            return self.missing(Unavailable("no process is to be seen from here"))
+        if not here:
+            return self.answer("ok", "0", f"none of {seen} processes may run on CPU {host.hot}", wanted="0")
+        names = Counter(task.name for task in here)
+        shown = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in names.most_common(_SHOWN_NAMES))
+        more = f" and {len(names) - _SHOWN_NAMES} more names" if len(names) > _SHOWN_NAMES else ""
+        realtime = sum(1 for task in here if task.rt_priority)
+        urgent = f"; {realtime} with real-time priority" if realtime else ""
+        reason = f"{len(here)} of {seen} processes may run on CPU {host.hot}: {shown}{more}{urgent}"
+        return self.answer("info", str(len(here)), reason, fix="jitter-workshop apply isolation")

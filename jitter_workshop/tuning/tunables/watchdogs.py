@@ -1,0 +1,222 @@
+"""What looks in on every CPU by the clock: lockup detectors, machine-check polling, tracing and profiling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.assessment import Assessment
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, only_on_x86
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.single import (
+    Contested,
+    OneFile,
+    not_permitted,
+    number_of,
+    one_of,
+    read_value,
+    whole_number,
+)
+
+_SYSCTL = "/proc/sys/kernel"
+_MASK = f"{_SYSCTL}/watchdog_cpumask"
+_SWITCH = f"{_SYSCTL}/watchdog"
+_NONE = "this kernel was built without lockup detectors"
+MACHINE_CHECKS = "/sys/devices/system/machinecheck"
+
+
+class Watchdogs(Settings):
+    id = "watchdogs"
+    title = "Lockup detectors"
+    why = (
+        "The soft-lockup detector has a timer on each CPU every four seconds that makes a task of the highest priority "
+        "run there, which takes the CPU from whoever has it."
+    )
+    danger = "a hang of the CPUs left out is no longer noticed"
+    document = "Documentation/admin-guide/lockup-watchdogs.rst"
+    owns = (_MASK, _SWITCH)
+    default = "housekeeping"
+    values = "housekeeping (hot CPUs are left out) or off"
+    good = "the hot CPUs are left out"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        wanted = self.choose(value, ("housekeeping", "off"))
+        switches = read_value(host.root, _SWITCH, "watchdog", _NONE)
+        if wanted == "off":
+            return [Setting(_SWITCH, switches, "soft=0 nmi=0", "watchdog")]
+        mask = read_value(host.root, _MASK, "cpu-list", _NONE)
+        if "1" not in switches:
+            return []
+        try:
+            watched = CpuSet.parse_list(mask)
+        except ValueError:
+            raise Unavailable("it cannot be read: it is not a list of CPUs") from None
+        left = watched - host.kept_clear or host.housekeeping
+        if not left:
+            raise Unavailable("no housekeeping CPU is left that could be watched: say watchdogs=off")
+        return [Setting(_MASK, mask, str(left if watched & host.kept_clear else watched), "cpu-list")]
+
+    def differs(self, setting: Setting) -> str:
+        return f"CPUs {setting.current} are watched, hot ones or their siblings too; {setting.wanted} is enough"
+
+
+class NmiWatchdog(OneFile):
+    id = "nmi-watchdog"
+    title = "Hard-lockup detector"
+    why = (
+        "It interrupts each watched CPU through a performance counter, which no code can put off, and takes that "
+        "counter away from profilers."
+    )
+    danger = "a CPU that hangs with interrupts off is no longer noticed"
+    document = "Documentation/admin-guide/lockup-watchdogs.rst"
+    file = f"{_SYSCTL}/nmi_watchdog"
+    owns = (file,)
+    values = "0 or 1"
+    good = "no hot CPU is interrupted by it"
+    absent = "this kernel has no hard-lockup detector"
+
+    def wanted(self, host: Host, value: str | None, current: str) -> str:
+        if value is not None:
+            return one_of(self, value, ("0", "1"))
+        watched = host.root.cpu_list(_MASK)
+        return "0" if watched is None or watched & host.kept_clear else current
+
+    def differs(self, setting: Setting) -> str:
+        return "hot CPUs or their siblings are interrupted through a performance counter"
+
+
+class MceInterval(Settings):
+    id = "mce-interval"
+    title = "Polling for corrected hardware errors"
+    why = (
+        "Every 300 s by default a timer on each CPU reads its machine-check banks; with errors to report it comes "
+        "more often. One value holds for all CPUs."
+    )
+    danger = "corrected memory errors, the first sign of a failing module, are told later or (0) never"
+    risk = "medium"
+    document = "Documentation/arch/x86/x86_64/machinecheck.rst"
+    owns = (f"{MACHINE_CHECKS}/machinecheck*/check_interval",)
+    values = "seconds, 0 for never"
+    default = "3600"
+    good = "the banks are polled at most once an hour"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        only_on_x86(host)
+        folders = host.root.numbered(MACHINE_CHECKS, "machinecheck")
+        if not folders:
+            raise Unavailable(
+                "the kernel polls no machine-check banks here" + (" (a guest seldom has any)" if host.guest else "")
+            )
+        path = f"{folders[0][1]}/check_interval"
+        current = read_value(host.root, path)
+        if value is not None:
+            wanted = whole_number(self, value, 0, 86_400)
+        else:
+            wanted = current if number_of(current) == 0 or number_of(current) >= 3_600 else "3600"
+        return [Setting(path, current, wanted, "number")]
+
+    def differs(self, setting: Setting) -> str:
+        return f"each CPU is polled every {setting.current} s; once an hour is enough"
+
+
+class Tracing(Settings):
+    id = "tracing"
+    title = "Kernel tracing"
+    why = (
+        "A tracer or enabled events cost time at every point that they record: a tracer of functions makes the whole "
+        "kernel slower, hot CPUs included."
+    )
+    danger = "whoever traces now gets no more records"
+    document = "Documentation/trace/ftrace.rst"
+    owns = tuple(
+        f"{folder}/{name}"
+        for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+        for name in ("current_tracer", "tracing_on", "instances/*/current_tracer", "instances/*/tracing_on")
+    )
+    default = "off"
+    values = "off"
+    good = "nothing is traced"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        self.choose(value, ("off",))
+        folder = tracefs(host.root)
+        tracer = read_value(host.root, f"{folder}/current_tracer", "value")
+        events = host.root.text(f"{folder}/events/enable") in ("1", "X")
+        found = [Setting(f"{folder}/current_tracer", tracer, "nop"), *_instances(host.root, folder)]
+        if tracer != "nop" or events:
+            on = read_value(host.root, f"{folder}/tracing_on")
+            found.append(Setting(f"{folder}/tracing_on", on, "0", "number"))
+        return found
+
+
+def _instances(root: HostRoot, folder: str) -> list[Setting]:
+    """What other buffers trace: their tracers and switches, where they are at work."""
+    found: list[Setting] = []
+    for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:
+        place = f"{folder}/instances/{name}"
+        tracer = root.text(f"{place}/current_tracer") or "nop"
+        on = root.text(f"{place}/tracing_on") or "0"
+        if tracer != "nop":
+            found.append(Setting(f"{place}/current_tracer", tracer, "nop"))
+        if on == "1" and (tracer != "nop" or root.text(f"{place}/events/enable") in ("1", "X")):
+            found.append(Setting(f"{place}/tracing_on", on, "0", "number"))
+    return found
+
+
+_MAX_INSTANCES = 64
+
+
+class PerfSampleRate(Contested):
+    id = "perf-sample-rate"
+    title = "Highest sampling rate of perf"
+    why = (
+        "Whoever may use perf can sample up to this often a second, each time by an interrupt on the sampled CPU. It "
+        "costs nothing while nobody profiles."
+    )
+    danger = "profiles become coarse or empty"
+    document = "Documentation/admin-guide/sysctl/kernel.rst"
+    file = f"{_SYSCTL}/perf_event_max_sample_rate"
+    owns = (file,)
+    values = "samples a second"
+    absent = "this kernel has no perf events"
+
+    def both_sides(self, host: Host, current: str) -> str:
+        return "a limit, not a load: lower it only where somebody else profiles this host while you measure"
+
+    def asked(self, host: Host, value: str) -> str:
+        return whole_number(self, value, 1, 1_000_000)
+
+
+class PerfParanoid(Tunable):
+    id = "perf-access"
+    title = "Who may use perf events"
+    why = "It decides whether a user without rights may count and sample the kernel's work, and so explain a stall."
+    when = "report"
+    document = "Documentation/admin-guide/perf-security.rst"
+
+    def assess(self, host: Host) -> Assessment:
+        paths = (f"{_SYSCTL}/perf_event_paranoid",)
+        try:
+            current = number_of(read_value(host.root, paths[0], absent="this kernel has no perf events"))
+        except Unavailable as refusal:
+            return self.missing(refusal, paths)
+        who = (
+            "everybody may see the kernel's work on all CPUs"
+            if current < 0
+            else "users see their own tasks and the CPUs they run on"
+            if current <= 1
+            else "users see their own tasks outside the kernel only"
+        )
+        return self.answer("info", str(current), who, paths=paths)
+
+
+def tracefs(root: HostRoot) -> str:
+    """Where tracefs is mounted. Raises Unavailable where it is not, or may not be looked into."""
+    for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
+        reason = root.reading(f"{folder}/current_tracer").reason
+        if reason == "not permitted":
+            raise Unavailable(not_permitted(root))
+        if not reason:
+            return folder
+    raise Unavailable("tracefs is not mounted, or this kernel has no tracers")

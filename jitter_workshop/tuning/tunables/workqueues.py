@@ -1,0 +1,53 @@
+"""Where deferred kernel work may run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.host.kernel.workqueues import FOLDER, read_workqueue_masks, workqueue_names
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.tuning.base import Setting, Settings, Unavailable, left_for_the_rest
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.tunables.interrupts import mask_like
+
+
+class WorkqueueMask(Settings):
+    id = "workqueue-mask"
+    title = "Workqueues"
+    why = (
+        "Drivers and filesystems hand work that may sleep to kernel workers, which run wherever there is room; the "
+        "masks of the unbound ones keep them, and the writeback of files, off the hot CPUs and off their siblings."
+    )
+    danger = "per-CPU workqueues do not follow it"
+    document = "Documentation/core-api/workqueue.rst"
+    owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
+    culprits = ("tuned",)
+    good = "unbound kernel work stays off the hot CPUs"
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        left_for_the_rest(host)
+        masks = read_workqueue_masks(host.root)
+        everyone = masks.requested if masks.requested is not None else masks.cpumask
+        if everyone is None:
+            raise Unavailable("this kernel shows no masks of workqueues (CONFIG_SYSFS and an unbound workqueue)")
+        wish = f"{FOLDER}/cpumask_requested" if masks.requested is not None else f"{FOLDER}/cpumask"
+        found = [_setting(host, f"{FOLDER}/cpumask", everyone, host.root.text(wish) or "", "workqueue-mask")]
+        for name in workqueue_names(host.root):
+            path = f"{FOLDER}/{name}/cpumask"
+            text = host.root.text(path)
+            if text is None:
+                continue
+            try:
+                found.append(_setting(host, path, CpuSet.parse_mask(text), text, "cpu-mask"))
+            except ValueError:
+                found.append(Setting(path, None, "", reason="it holds no CPU mask"))
+        return found
+
+    def differs(self, setting: Setting) -> str:
+        return f"its workers may run on hot CPUs or their siblings (mask {setting.current})"
+
+
+def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
+    """The mask without the CPUs that work is kept off, as it is where it has none of them."""
+    wanted = mask_like(host.instead_of(cpus), text) if cpus & host.kept_clear else text
+    return Setting(path, text, wanted, kind)
