@@ -18,7 +18,8 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import Hunt
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.isolated_set import Room
-from jitter_workshop.flow.measuring.measure import MeasureRequest, hunted
+from jitter_workshop.flow.measuring.measure import hunted
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 from jitter_workshop.model.run import MAIN_HISTOGRAM, PlacementRecord, Run, ThreadRecord

@@ -15,6 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.palette import MONO, PALETTES, Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
@@ -32,51 +33,6 @@ _FIGURES: tuple[tuple[str, float | None], ...] = (("p50", 50.0), ("p99.9", 99.9)
 
 
 @dataclass(frozen=True, slots=True)
-class ChartTheme:
-    """Colours as ``#rrggbb``; an empty one leaves the terminal's own."""
-
-    background: str
-    text: str
-    dim: str
-    grid: str
-    mark: str
-    curves: tuple[str, ...]
-    references: tuple[str, ...]
-
-
-THEMES: dict[str, ChartTheme] = {
-    "dark": ChartTheme(
-        background="#12161c",
-        text="#d6dde8",
-        dim="#8f9bad",
-        grid="#343d4b",
-        mark="#ff8ad8",
-        curves=("#7db7e8", "#e5b567", "#86c793", "#c4b5f0", "#ec8a7e", "#6fd0c5"),
-        references=("#98a2b3", "#7d8798", "#677183"),
-    ),
-    "light": ChartTheme(
-        background="#fbfaf7",
-        text="#22272f",
-        dim="#5c6878",
-        grid="#d5d3cb",
-        mark="#b0127f",
-        curves=("#1b5e9e", "#b06a00", "#23713a", "#6741a0", "#b3261e", "#00706a"),
-        references=("#6f7885", "#868e99", "#9aa1ab"),
-    ),
-    "high-contrast": ChartTheme(
-        background="#000000",
-        text="#ffffff",
-        dim="#e0e0e0",
-        grid="#6a6a6a",
-        mark="#ff7ae0",
-        curves=("#7fd4ff", "#ffd500", "#6bff8a", "#e0c8ff", "#ff9a90", "#5ff5e6"),
-        references=("#e0e0e0", "#c4c4c4", "#a8a8a8"),
-    ),
-    "mono": ChartTheme("", "", "", "", "", ("",), ("",)),
-}
-
-
-@dataclass(frozen=True, slots=True)
 class CurveLook:
     """A curve's mark and the styles of its line and of its mark."""
 
@@ -85,11 +41,11 @@ class CurveLook:
     point: Style
 
 
-def theme_named(name: str) -> ChartTheme:
+def theme_named(name: str) -> Palette:
     """The theme of a name (unknown ones: dark); without colours where NO_COLOR asks for that."""
     if os.environ.get("NO_COLOR"):
-        return THEMES["mono"]
-    return THEMES.get(name, THEMES["dark"])
+        return MONO
+    return PALETTES.get(name, PALETTES["dark"])
 
 
 def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
@@ -99,9 +55,7 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
     return Style(dim=dim or None, bold=bold or None)
 
 
-def looks(
-    curves: Sequence[PercentileCurve], theme: ChartTheme, highlight: int | None, crowd: int = 0
-) -> list[CurveLook]:
+def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
     """One look a curve, by its place among the measured or the published ones. With a highlighted curve the others
     step back towards the background. ``crowd``: so many of the first look alike, and faint."""
     found: list[CurveLook] = []
@@ -176,7 +130,7 @@ def _fits(curve: PercentileCurve, width: int) -> bool:
     return not curve.origin or min(len(curve.label), 12) + len(curve.origin) + 2 <= _room(width)
 
 
-def _wide_line(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, width: int, bright: bool) -> list[Text]:
+def _wide_line(curve: PercentileCurve, look: CurveLook, theme: Palette, width: int, bright: bool) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     line = Text(no_wrap=True, end="")
     line.append(f"{look.glyph} ", look.point)
@@ -194,7 +148,7 @@ def _wide_line(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, width
     return [line]
 
 
-def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, width: int, bright: bool) -> list[Text]:
+def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: Palette, width: int, bright: bool) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     first = Text(no_wrap=True, end="")
     first.append(f"{look.glyph} ", look.point)
@@ -213,7 +167,7 @@ def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: ChartTheme, wi
     return [first, second]
 
 
-def _heads(theme: ChartTheme, width: int) -> Text:
+def _heads(theme: Palette, width: int) -> Text:
     heads = _columns([name for name, _ in _FIGURES], width)
     return Text(heads, plain_style(theme.dim, dim=True), no_wrap=True, end="")
 

@@ -25,7 +25,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.report.text.progress import Line
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.measuring.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.model.observe import Progress, RunStarted
     from jitter_workshop.model.run import Run
     from jitter_workshop.session.store import OpenSession
@@ -178,7 +178,7 @@ class ProgressLine(Line):
 
 
 def _request(args: argparse.Namespace) -> MeasureRequest:
-    from jitter_workshop.flow.measuring.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.request import MeasureRequest
 
     return MeasureRequest(
         workload=args.workload,

@@ -9,7 +9,7 @@ from types import FrameType
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from jitter_workshop.flow.chapters.path import in_groups
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.curve import ComparisonRow

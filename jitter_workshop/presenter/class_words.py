@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from jitter_workshop.flow.turns.classhost import minutes
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.presenter.prose import wrap
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.widgets.keybar import Shown
 
 if TYPE_CHECKING:

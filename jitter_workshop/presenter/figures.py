@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.curve_rows import curve_rows
-from jitter_workshop.tui.core.theme import Palette
 
 
 def label_of(shown: RunCurve) -> str:

@@ -14,8 +14,8 @@ from rich.style import Style
 from rich.text import Text
 
 from jitter_workshop.model.fences import split_code
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
-from jitter_workshop.tui.core.theme import Palette
 
 _INLINE = re.compile(
     r"`(?P<code>[^`]+)`|\*\*(?P<strong>[^*]+)\*\*|(?<![\w*])\*(?P<em>[^*\s][^*]*)\*(?![\w*])"

@@ -15,12 +15,13 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 from jitter_workshop.presenter import preferences as settings_file
 from jitter_workshop.presenter.preferences import Settings
 from jitter_workshop.presenter.settings_words import farewell
 from jitter_workshop.tui.class_app import ClassApp
 from jitter_workshop.tui.core.actions import bindings, of_scope
-from jitter_workshop.tui.core.theme import PALETTES, THEMES, Palette, textual_theme
+from jitter_workshop.tui.core.theme import textual_theme
 from jitter_workshop.tui.terminal.driver import QuietDriver
 from jitter_workshop.tui.terminal.served import served
 from jitter_workshop.tui.terminal.terminal_restore import guarded_terminal

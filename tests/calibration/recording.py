@@ -20,7 +20,8 @@ from jitter_workshop.bench.noiseorder import LONGEST_PERIOD_NS, SHORTEST_PERIOD_
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.bench.run_accumulator import Gathered
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.flow.measuring.measure import MeasureRequest, measure
+from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.observe import Progress, RunStarted

@@ -18,7 +18,8 @@ from jitter_workshop.classroom.client import started
 from jitter_workshop.classroom.store import BoardStore
 from jitter_workshop.flow.classes import posting
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring.measure import CancelToken, MeasureRequest, measure
+from jitter_workshop.flow.measuring.measure import CancelToken, measure
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import ClassHost
 from jitter_workshop.model.classfile import ClassFile

@@ -20,7 +20,7 @@ from jitter_workshop.flow.host_ops import agent_session as hands_module
 from jitter_workshop.flow.host_ops.agent_session import Hands
 from jitter_workshop.flow.host_ops.change_log import LAPSED, Diary
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.experiment_arms import TunableSides
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover, ProveRequest
@@ -72,7 +72,8 @@ class Watcher:
 
 
 class Measured:
-    """Stands in for ``flow.measuring.measure.measure``. ``spoil``: what to make of each run (by its number) before it is kept."""
+    """Stand in for ``flow.measuring.measure.measure``. ``spoil``: what to make of each run, by number, before it is
+    kept."""
 
     def __init__(self, tree: Path) -> None:
         self.tree = tree

@@ -9,7 +9,8 @@ import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.measuring.measure import MeasureRequest, measure
+from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.turn_guard import Still
 from jitter_workshop.model.observe import Progress, RunStarted
 

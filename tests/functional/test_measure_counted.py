@@ -18,7 +18,8 @@ from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.measuring.measure import CancelToken, MeasureRequest, measure
+from jitter_workshop.flow.measuring.measure import CancelToken, measure
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.trace_recorder import Tracer
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.run import Run

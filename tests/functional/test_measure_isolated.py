@@ -15,7 +15,8 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.isolated_set import NOTE
-from jitter_workshop.flow.measuring.measure import CancelToken, MeasureRequest, measure
+from jitter_workshop.flow.measuring.measure import CancelToken, measure
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import SilentObserver
 from jitter_workshop.model.topology import Cpu, Topology

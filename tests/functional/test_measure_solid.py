@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.bench import lock
 from jitter_workshop.cli import main
 from jitter_workshop.commands import measure
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.run import PERCENTILES
 
 pytestmark = pytest.mark.host

@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cpu, Topology
 from tests import talking

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.noise import noise
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.core.theme import PALETTES
 from jitter_workshop.tui.screens.chapter import hunt as chapter_hunt
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.suspects import SuspectsPage

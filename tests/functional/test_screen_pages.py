@@ -14,11 +14,11 @@ from jitter_workshop import paths
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.preferences import load
 from jitter_workshop.session import foreign
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import ACTIONS, BY_ID
-from jitter_workshop.tui.core.theme import PALETTES
 from jitter_workshop.tui.screens.common.help import HelpPage
 from jitter_workshop.tui.screens.common.preferences import SettingsPage
 from jitter_workshop.tui.screens.common.question import Question
@@ -38,7 +38,7 @@ from tests.screens import settled, text_of
 def with_runs(count: int, label: str = "run") -> FakeWorkshop:
     """A workshop with some runs behind it."""
     from jitter_workshop.bench.cancel import CancelToken
-    from jitter_workshop.flow.measuring.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.model.observe import SilentObserver
 
     workshop = open_workshop()

@@ -15,7 +15,8 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.measure import MeasureRequest, measure
+from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tui.app import WorkshopApp

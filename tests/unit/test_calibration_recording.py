@@ -13,7 +13,7 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats.rounds import side_of

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.chart import canvas
 from jitter_workshop.chart import style as canvas_style
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
 from tests.madecurves import curve
@@ -137,7 +138,7 @@ def test_the_highlighted_curve_is_drawn_last_and_bold() -> None:
     one, two = curve("one", [1_000] * 50), curve("two", [1_000] * 50)
     for bright in (0, 1):
         text = canvas.render([one, two], 80, 15, "dark", bright)
-        wanted = canvas_style.looks([one, two], canvas_style.THEMES["dark"], bright)[bright].line
+        wanted = canvas_style.looks([one, two], PALETTES["dark"], bright)[bright].line
         drawn = [span.style for span in text.spans if braille(text.plain[span.start : span.end])]
         assert wanted.bold
         assert set(drawn) == {wanted}
@@ -209,7 +210,7 @@ def test_what_is_returned_may_be_changed() -> None:
 def test_drawing_needs_no_textual_and_importing_no_plotext() -> None:
     code = (
         "import sys\n"
-        "from jitter_workshop.tui.widgets import canvas\n"
+        "from jitter_workshop.chart import canvas\n"
         "assert 'plotext' not in sys.modules\n"
         "assert not any(m.split('.')[0] in ('textual', 'hdrh') for m in sys.modules)\n"
     )

@@ -11,9 +11,9 @@ from jitter_workshop.course.pages import check_text, read_pages
 from jitter_workshop.course.problems import Problems
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.model.fences import split_code
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.plain.views import prose as plain_prose
 from jitter_workshop.presenter.prose import prose
-from jitter_workshop.tui.core.theme import PALETTES
 
 
 def mistakes(text: str) -> list[tuple[int, str]]:

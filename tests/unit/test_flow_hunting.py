@@ -14,7 +14,8 @@ from jitter_workshop.flow.chapters.course_summary import sum_up
 from jitter_workshop.flow.chapters.hunt import Hunt
 from jitter_workshop.flow.chapters.hunting import MOST_KEPT, Hiding, caught, kept
 from jitter_workshop.flow.measuring.comparing import same_state
-from jitter_workshop.flow.measuring.measure import MeasureRequest, hunted
+from jitter_workshop.flow.measuring.measure import hunted
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import Progress, RunStarted

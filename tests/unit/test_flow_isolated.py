@@ -13,8 +13,8 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as handwork
 from jitter_workshop.flow.host_ops.agent_session import Hands, place_once
 from jitter_workshop.flow.measuring.isolated_set import NotPlaced, Room, own_cpus, placed_by, room, with_allowed
-from jitter_workshop.flow.measuring.measure import MeasureRequest
 from jitter_workshop.flow.measuring.placement_plan import plan_on
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import resolve
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet

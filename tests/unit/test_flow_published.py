@@ -18,7 +18,7 @@ from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.measuring.published import ORIGIN, RECORDED, published_curves, recorded_in, recorded_runs
 from jitter_workshop.flow.measuring.recorded_runs import FILE, misfits, read_recorded
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.tui.screens.host.settings_views import nothing_measured
 from tests.bench import course_runs
 from tests.fakes import open_workshop

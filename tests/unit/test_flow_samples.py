@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring import run_length
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import blocks
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import PERCENTILES, Stall
-from jitter_workshop.plain import views
-from jitter_workshop.tui.core.theme import PALETTES
+from jitter_workshop.plain import views as plain_views
 from jitter_workshop.tui.screens.chapter import views
 from tests import madeup
 
@@ -145,7 +145,7 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
     said = "5 s, about 500,000 messages: solid to p99.99."
     assert run_length.reach(request, ()) == said
-    assert views.to_be_measured(request, ()) == f"To be measured: 'after', ring, quick, with spinners. {said}"
+    assert plain_views.to_be_measured(request, ()) == f"To be measured: 'after', ring, quick, with spinners. {said}"
     palette = next(iter(PALETTES.values()))
     lines = [line.plain for line in views.about_to_measure(request, False, 60, palette, said)]
     assert f"reach    {said}" in lines

@@ -15,10 +15,10 @@ from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reas
 from jitter_workshop.flow.measuring.isolated_set import Room
 from jitter_workshop.model.course import STEPS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import PlacementRecord, Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.plain.views import loop_line
-from jitter_workshop.tui.core.theme import PALETTES
 from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import madeup
 from tests.fakes import short_course

@@ -15,8 +15,8 @@ from jitter_workshop.flow.chapters.walk import Walk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.isolated_set import Room
-from jitter_workshop.flow.measuring.measure import MeasureRequest
 from jitter_workshop.flow.measuring.published import ORIGIN
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.observe import SilentObserver

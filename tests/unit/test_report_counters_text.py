@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from jitter_workshop.flow.attribution.counter_report import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import AT, Counter, Run
 from jitter_workshop.report.text.counters import by_hand, level, render, to_ask_for, verdict
 from jitter_workshop.report.text.terminal import Style
-from jitter_workshop.tui.core.theme import PALETTES
 from jitter_workshop.tui.screens.runs.counters_views import stalls
 from tests.madecounted import COUNTERS, HOSTILE, fields
 from tests.madeup import make_run

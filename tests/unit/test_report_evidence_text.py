@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.report.text.evidence import REST, SHADES, bar, by_hand, cause_words, named, render
 from jitter_workshop.report.text.terminal import Style
-from jitter_workshop.tui.core.theme import PALETTES
 from jitter_workshop.tui.screens.runs.evidence_views import stall_page
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.report.pictures import drawing, png
-from jitter_workshop.report.pictures.drawing import PALETTES, Mark, Palette, Stroke, Words
+from jitter_workshop.report.pictures.drawing import Mark, Stroke, Words, colour_of
 from jitter_workshop.stats import view
 from jitter_workshop.stats.histogram import Bin
 from tests.madecurves import curve
@@ -50,17 +51,17 @@ def test_what_is_drawn_is_there_in_its_colour(theme: drawing.Theme) -> None:
     data = png.render_png(curves, theme=theme)
     image, drawn = opened(data), drawing.picture(curves)
     assert image.size == (drawing.WIDTH * 2, drawn.height * 2)
-    assert image.getpixel((0, 0)) == rgb(palette.paper)
+    assert image.getpixel((0, 0)) == rgb(palette.background)
     marks = [shape for shape in drawn.shapes if isinstance(shape, Mark)]
     for mark in marks:
         covered = [m for m in marks if m is not mark and abs(m.x - mark.x) < 9 and abs(m.y - mark.y) < 9]
         if not covered:
-            wanted = palette.paper if mark.series.reference else palette.of(mark.series)
+            wanted = palette.background if mark.series.reference else colour_of(palette, mark.series)
             assert rgb(wanted) in colours(image, mark.x, mark.y), mark
     for stroke in (s for s in drawn.shapes if isinstance(s, Stroke) and not s.few):
         for x, y in stroke.points:
             near_mark = any(abs(m.x - x) < 9 and abs(m.y - y) < 9 for m in marks)
-            assert near_mark or rgb(palette.of(stroke.series)) in colours(image, x, y, 2), (stroke, x, y)
+            assert near_mark or rgb(colour_of(palette, stroke.series)) in colours(image, x, y, 2), (stroke, x, y)
 
 
 def test_dots_are_apart_and_a_line_is_not() -> None:
@@ -119,4 +120,4 @@ def test_a_long_legend_is_whole() -> None:
     last = [shape for shape in drawn.shapes if isinstance(shape, Stroke) and shape.sample][-1]
     image = opened(png.render_png(curves))
     assert image.height == drawn.height * 2
-    assert rgb(PALETTES["light"].of(last.series)) in colours(image, *last.points[0])
+    assert rgb(colour_of(PALETTES["light"], last.series)) in colours(image, *last.points[0])

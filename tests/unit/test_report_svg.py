@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.report.pictures.drawing import PALETTES, Series, Words, fitted, picture
+from jitter_workshop.model.palette import PALETTES
+from jitter_workshop.report.pictures.drawing import Series, Words, colour_of, fitted, picture
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
@@ -128,7 +129,7 @@ def test_a_text_is_cut_to_its_room_and_says_so(text: str, room: int) -> None:
 
 
 def test_twenty_four_curves_look_each_different() -> None:
-    assert len({(Series(n, False).mark, PALETTES["light"].of(Series(n, False))) for n in range(24)}) == 24
+    assert len({(Series(n, False).mark, colour_of(PALETTES["light"], Series(n, False))) for n in range(24)}) == 24
 
 
 @pytest.mark.parametrize("count", range(3, 14))

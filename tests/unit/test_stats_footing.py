@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain import views
@@ -19,7 +20,6 @@ from jitter_workshop.presenter.figures import percentile_table
 from jitter_workshop.report.text.run import render
 from jitter_workshop.stats import sample_support
 from jitter_workshop.stats.budget import standings
-from jitter_workshop.tui.core.theme import PALETTES
 
 MakeRun = Callable[..., tuple[Any, Any]]
 

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
 from jitter_workshop.plain import views
 from jitter_workshop.stats.comparison import compare
-from jitter_workshop.tui.core.theme import PALETTES
 from jitter_workshop.tui.screens.chapter.views import amount, comparison, explanation
 from tests import madeup
 

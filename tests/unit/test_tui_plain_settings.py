@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.plain import settings
-from jitter_workshop.tui.core.theme import PALETTES
 from jitter_workshop.tui.screens.host.settings_views import plan as screen_plan
 
 WORDS = st.text(max_size=60)

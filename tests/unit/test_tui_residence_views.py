@@ -16,9 +16,9 @@ from jitter_workshop.model.evidence import (
     ThreadOnCpu,
     Visitor,
 )
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.focus_words import focused, offered
 from jitter_workshop.report.text.evidence import SHADES
-from jitter_workshop.tui.core.theme import PALETTES
 from jitter_workshop.tui.screens.runs.evidence_views import coloured
 from jitter_workshop.tui.screens.runs.residence_views import others
 

@@ -15,8 +15,8 @@ from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, look_at_settings, planned
 from jitter_workshop.flow.measuring import resolve
-from jitter_workshop.flow.measuring.measure import MeasureRequest
 from jitter_workshop.flow.measuring.recorded_runs import FILE, misfits, read_recorded
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.record import dataclass

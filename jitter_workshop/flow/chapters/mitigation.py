@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from jitter_workshop.flow.chapters.walk import Walk
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run

@@ -31,7 +31,7 @@ from jitter_workshop.session.store import OpenSession
 from jitter_workshop.tuning.journal import stack
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.measuring.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.request import MeasureRequest
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import dataclasses
 
 from jitter_workshop.flow.chapters.walk import SLOTS, Walk
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.run import Run
 

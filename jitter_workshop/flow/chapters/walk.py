@@ -10,18 +10,18 @@ import dataclasses
 from collections.abc import Collection
 
 from jitter_workshop.course.checks import marks
+from jitter_workshop.course.predictions import outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution.counter_claims import explain_run, unfilled
 from jitter_workshop.flow.chapters import steps as loop
 from jitter_workshop.flow.chapters.chapter_host import HostSide
 from jitter_workshop.flow.chapters.measurement_hints import WITHOUT_SETTINGS, other_workload, thief_offered
-from jitter_workshop.flow.chapters.predictions import outcome
 from jitter_workshop.flow.chapters.session_context import Desk
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
-from jitter_workshop.flow.measuring.measure import MeasureRequest
 from jitter_workshop.flow.measuring.omission import further_curves
 from jitter_workshop.flow.measuring.placement_plan import plan_on, request_of
 from jitter_workshop.flow.measuring.published import published_curves, recorded_in
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import NOISE_KINDS, TREATED, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet

@@ -27,8 +27,8 @@ from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import Seen, missing_here, plan_view, planned
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.measuring.measure import MeasureRequest
 from jitter_workshop.flow.measuring.published import imported_curves, published_curves
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import kept_turn
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line

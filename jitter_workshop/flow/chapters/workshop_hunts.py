@@ -12,8 +12,8 @@ from jitter_workshop.flow.chapters.hunt import Finding, Hunt, Suspect, suspects
 from jitter_workshop.flow.chapters.hunting import Hiding, anew, kept
 from jitter_workshop.flow.chapters.session_context import Desk
 from jitter_workshop.flow.chapters.walk import Walk
-from jitter_workshop.flow.measuring.measure import MeasureRequest
 from jitter_workshop.flow.measuring.placement_plan import placed_on
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport

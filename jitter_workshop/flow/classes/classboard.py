@@ -14,8 +14,8 @@ from typing import Any
 
 from jitter_workshop.classroom.client import connect
 from jitter_workshop.course.loader import load_course
+from jitter_workshop.course.predictions import judge
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.chapters.predictions import judge
 from jitter_workshop.model.board import BEST_BY, Banner, Board, BoardRow, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.course import Course, PredictionTask
@@ -56,7 +56,7 @@ class Judged:
         )
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
-        """As the chapter itself judges it (``flow.chapters.predictions``), by what was posted; None where that cannot tell."""
+        """As the chapter itself judges it (``course.predictions``), by what was posted; None where that cannot tell."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None:
             return None

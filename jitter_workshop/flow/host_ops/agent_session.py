@@ -26,7 +26,6 @@ from jitter_workshop.agent.client import (
 from jitter_workshop.errors import BusyError, HostError, WorkshopError
 from jitter_workshop.flow.host_ops.apply import standing
 from jitter_workshop.flow.host_ops.change_log import Diary
-from jitter_workshop.flow.measuring.trace_recorder import Tracer
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -120,9 +119,11 @@ class Hands:
         to ask: a run that is about to begin is no moment for a question."""
         return CpuSet.parse_list(self._connected(may_ask=False).place(pid))
 
-    def tracer(self) -> Tracer:
-        """Who records the kernel's trace. Raises HostError where root's rights are not to be had, also where an agent
-        has ended and sudo would have to ask for another: a run that is about to begin is no moment for a question."""
+    def tracer(self) -> AgentClient:
+        """Connect to the agent to record the kernel's trace.
+
+        Raises HostError where root's rights are not to be had, also where an agent has ended and sudo would have to
+        ask for another: a run that is about to begin is no moment for a question."""
         return self._connected(TRACING, may_ask=not self._began)
 
     @property

@@ -8,7 +8,6 @@ import datetime
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from jitter_workshop import paths
@@ -21,6 +20,7 @@ from jitter_workshop.flow.host_ops.change_log import Diary
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import check, resolve
 from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer
 from jitter_workshop.flow.turns.turn_guard import Still, StillMine
@@ -43,7 +43,7 @@ from jitter_workshop.model.run import (
     PlacementRecord,
     Run,
 )
-from jitter_workshop.model.spec import Pacing, Pause, Placement, RunSpec, WorkloadName
+from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.session.ids import new_id
@@ -53,7 +53,6 @@ from jitter_workshop.tuning.journal import stack
 
 __all__ = [
     "CancelToken",
-    "MeasureRequest",
     "MeasurementStopped",
     "RunNotKept",
     "measure",
@@ -64,42 +63,6 @@ LABEL_LIMIT = 60
 
 _SCRATCH_BYTES = 64 << 20
 """Room for the ring's record and journal files with plenty to spare."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureRequest:
-    """What a person asks for, before the host had its say. None = the default of preset, workload or host.
-
-    ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
-    when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
-    hidden noise goes on beside it. ``settle_s``: so much at its start is not recorded, because the host was just
-    changed; ``proof``: the proof that it is made for. ``noise_period_ns``: about how long from burst to burst.
-    """
-
-    workload: WorkloadName = "ring"
-    label: str = ""
-    preset: str = "quick"
-    messages: int | None = None
-    duration_s: float | None = None
-    interval_ns: int | None = None
-    pacing: Pacing | None = None
-    placement: str = "auto"
-    producer_cpu: int | None = None
-    accumulator_cpu: int | None = None
-    journaller_cpu: int | None = None
-    no_journaller: bool = False
-    cpu: int | None = None
-    duty: int = 100
-    sched_priority: int = 0
-    threshold_ns: int | None = None
-    noise: str | None = None
-    wait_s: float = 0.0
-    evidence: bool = False
-    pause: Pause = "sleep"
-    hunted: bool = False
-    settle_s: float = 0.0
-    proof: str | None = None
-    noise_period_ns: int | None = None
 
 
 Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[Still | None]]

@@ -8,7 +8,7 @@ import dataclasses
 from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, with_allowed
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement

@@ -30,7 +30,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.measuring.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.request import MeasureRequest
 
 LONGEST_S = 24 * 3600
 LONGEST_SETTLE_S = 60.0

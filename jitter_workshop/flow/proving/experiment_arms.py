@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.agent_session import Hands
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, LeftAlone
 from jitter_workshop.model.cpuset import CpuSet

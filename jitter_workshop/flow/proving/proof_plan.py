@@ -13,8 +13,9 @@ from jitter_workshop.flow.host_ops.agent_session import Hands
 from jitter_workshop.flow.host_ops.apply import standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
-from jitter_workshop.flow.measuring.measure import MeasureRequest, warnings
+from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.measuring.placement_plan import plan_on
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import blocks, check
 from jitter_workshop.flow.proving.experiment_arms import PlacementSides, Sides, TunableSides
 from jitter_workshop.host.cpu.isolation import read_isolation

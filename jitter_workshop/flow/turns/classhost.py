@@ -26,7 +26,6 @@ from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.turn import TurnState
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.agent_session import Hands
     from jitter_workshop.model.run import Run
 
 DAY_S = 86_400.0
@@ -66,6 +65,22 @@ class QueueRow:
     @property
     def line(self) -> str:
         return f"{self.number}. {self.who}  {self.at_most}".rstrip()
+
+
+class TakesTurn(Protocol):
+    """Take the turn: an agent session, or one connection with the agent."""
+
+    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> object: ...
+
+
+class TurnHolder(TakesTurn, Protocol):
+    """Take, hold and give back the turn (``flow.host_ops.agent_session``)."""
+
+    @property
+    def has_turn(self) -> bool: ...
+    def turn_lost(self) -> str: ...
+    def say_doing(self, doing: str) -> None: ...
+    def give_turn(self) -> None: ...
 
 
 class TurnOver(MeasureError):
@@ -234,7 +249,7 @@ def minutes(seconds: float) -> str:
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
 
 
-def need_turn(hands: Hands) -> bool:
+def need_turn(hands: TurnHolder) -> bool:
     """Whether this is a class host, whose turn ``hands`` have then. Raises TurnOver where they lost it, HostError where
     they have none."""
     if class_host() is None:
@@ -254,7 +269,7 @@ def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
 
 @contextlib.contextmanager
 def turn_for(
-    hands: Hands,
+    hands: TurnHolder,
     wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
@@ -293,7 +308,7 @@ def turn_for(
 
 @contextlib.contextmanager
 def kept_turn(
-    hands: Hands,
+    hands: TurnHolder,
     _wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
@@ -306,12 +321,6 @@ def kept_turn(
         take_turn(hands, DAY_S, cancel, queued, people)
     with turn_for(hands, DAY_S, cancel, queued, people, doing) as still:
         yield still
-
-
-class TakesTurn(Protocol):
-    """Who can have the turn: the workshop's hands, or one connection with the agent."""
-
-    def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> object: ...
 
 
 def take_turn(

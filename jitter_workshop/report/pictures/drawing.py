@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.curve import value_at
@@ -44,43 +45,6 @@ _DOWN = 0.35 * TEXT_PX
 
 
 @dataclass(frozen=True, slots=True)
-class Palette:
-    """The colours of a theme, as ``#rrggbb``."""
-
-    paper: str
-    ink: str
-    dim: str
-    grid: str
-    curves: tuple[str, ...]
-    references: tuple[str, ...]
-
-    def of(self, series: Series) -> str:
-        """A curve's colour."""
-        colours = self.references if series.reference else self.curves
-        return colours[series.number % len(colours)]
-
-
-PALETTES: dict[Theme, Palette] = {
-    "light": Palette(
-        "#fbfaf7",
-        "#22272f",
-        "#5c6878",
-        "#e2dfd7",
-        ("#1b5e9e", "#b06a00", "#23713a", "#6741a0", "#b3261e", "#00706a"),
-        ("#6f7885", "#868e99", "#9aa1ab"),
-    ),
-    "dark": Palette(
-        "#12161c",
-        "#d6dde8",
-        "#8f9bad",
-        "#262e39",
-        ("#7db7e8", "#e5b567", "#86c793", "#c4b5f0", "#ec8a7e", "#6fd0c5"),
-        ("#98a2b3", "#7d8798", "#677183"),
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
 class Series:
     """Which curve: the ``number`` among the measured ones, or among the published ones (``reference``)."""
 
@@ -91,6 +55,12 @@ class Series:
     def mark(self) -> int:
         """The form of its mark: with six colours and four forms, 24 curves look each different."""
         return (self.number + self.number // 6) % 4
+
+
+def colour_of(palette: Palette, series: Series) -> str:
+    """Return a curve's colour, as ``#rrggbb``."""
+    colours = palette.references if series.reference else palette.curves
+    return colours[series.number % len(colours)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,9 @@ from importlib import resources
 from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.report.pictures import drawing
-from jitter_workshop.report.pictures.drawing import (
-    PALETTES,
-    WIDTH,
-    Mark,
-    Palette,
-    Picture,
-    Rule,
-    Shape,
-    Stroke,
-    Theme,
-    Words,
-)
+from jitter_workshop.report.pictures.drawing import WIDTH, Mark, Picture, Rule, Shape, Stroke, Theme, Words, colour_of
 from jitter_workshop.stats.view import Point, View
 
 FINE = 2
@@ -54,7 +44,7 @@ def render_png(
     here."""
     drawn = drawing.picture(curves, title, view)
     palette = PALETTES[theme]
-    sheet = Image.new("RGB", (WIDTH * FINE, drawn.height * FINE), palette.paper)
+    sheet = Image.new("RGB", (WIDTH * FINE, drawn.height * FINE), palette.background)
     lines = [shape for shape in drawn.shapes if not isinstance(shape, Words)]
     for top in range(0, drawn.height, _BAND):
         sheet.paste(_band(lines, top, min(_BAND, drawn.height - top), palette), (0, top * FINE))
@@ -75,7 +65,7 @@ def _encoded(sheet: Image.Image, drawn: Picture) -> bytes:
 
 def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> Image.Image:
     """What of the lines lies between ``top`` and ``top + height``."""
-    large = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), palette.paper)
+    large = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), palette.background)
     pen = ImageDraw.Draw(large)
     for shape in shapes:
         low, high = _extent(shape)
@@ -105,13 +95,13 @@ def _rule(pen: ImageDraw.ImageDraw, rule: Rule, top: int, palette: Palette) -> N
     x1, y1, x2, y2 = (
         round(v * FINE) * _OVER for v in (rule.x1 - 0.5, rule.y1 - top - 0.5, rule.x2 + 0.5, rule.y2 - top + 0.5)
     )
-    pen.rectangle((x1, y1, x2 - 1, y2 - 1), palette.dim if rule.axis else palette.grid)
+    pen.rectangle((x1, y1, x2 - 1, y2 - 1), palette.dim if rule.axis else palette.fine_grid)
 
 
 def _stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, top: int, palette: Palette) -> None:
     width = (drawing.REFERENCE_PX if stroke.series.reference else drawing.CURVE_PX) * _SCALE
     points = [(x * _SCALE, (y - top) * _SCALE) for x, y in stroke.points]
-    colour = palette.of(stroke.series)
+    colour = colour_of(palette, stroke.series)
     if stroke.few:
         for x, y in _dots(points, drawing.DOTS_PX * _SCALE):
             _disc(pen, x, y, width / 2, colour)
@@ -134,8 +124,8 @@ def _dots(points: Sequence[Point], step: float) -> Iterator[Point]:
 
 
 def _mark(pen: ImageDraw.ImageDraw, mark: Mark, top: int, palette: Palette) -> None:
-    colour = palette.of(mark.series)
-    fill = palette.paper if mark.series.reference else colour
+    colour = colour_of(palette, mark.series)
+    fill = palette.background if mark.series.reference else colour
     half = drawing.MARK_PX / 2
     if not mark.outline:
         x, y = mark.x * _SCALE, (mark.y - top) * _SCALE
@@ -154,7 +144,7 @@ def _disc(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: s
 def _write(sheet: Image.Image, words: Words, palette: Palette) -> None:
     title = words.role == "title"
     face = font((drawing.TITLE_PX if title else drawing.TEXT_PX) * FINE)
-    colour = palette.dim if words.role == "dim" else palette.ink
+    colour = palette.dim if words.role == "dim" else palette.text
     x, y = words.x * FINE, words.y * FINE
     if words.turned:
         _write_upward(sheet, words.text, (x, y), face, colour)

@@ -11,19 +11,9 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.report.pictures import drawing
-from jitter_workshop.report.pictures.drawing import (
-    PALETTES,
-    WIDTH,
-    Mark,
-    Palette,
-    Rule,
-    Series,
-    Shape,
-    Stroke,
-    Theme,
-    Words,
-)
+from jitter_workshop.report.pictures.drawing import WIDTH, Mark, Rule, Series, Shape, Stroke, Theme, Words, colour_of
 from jitter_workshop.stats.view import View
 
 _SCOPE = re.compile(r"[a-z][a-z0-9-]*")
@@ -83,9 +73,9 @@ def _style(scope: str, series: Sequence[Series], theme: Theme | None) -> str:
 
 def _colours(scope: str, series: Sequence[Series], palette: Palette) -> str:
     p = palette
-    rules = [f"#{scope} {{ --paper: {p.paper}; --ink: {p.ink}; --dim: {p.dim}; --grid: {p.grid}; }}"]
+    rules = [f"#{scope} {{ --paper: {p.background}; --ink: {p.text}; --dim: {p.dim}; --grid: {p.fine_grid}; }}"]
     for one in series:
-        name, colour = f"#{scope} .{_class(one)}", palette.of(one)
+        name, colour = f"#{scope} .{_class(one)}", colour_of(palette, one)
         fill = "var(--paper)" if one.reference else colour
         rules.append(f"{name} {{ stroke: {colour}; }} {name}.mark {{ fill: {fill}; }}")
     return "\n".join(rules) + "\n"

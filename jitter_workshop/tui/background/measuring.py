@@ -17,7 +17,7 @@ from textual.message_pump import MessagePump
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.observe import Progress, RunStarted
 from jitter_workshop.model.run import Run
 

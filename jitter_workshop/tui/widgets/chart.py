@@ -79,7 +79,7 @@ class ChartView(Widget):
         # plotext takes a tenth of a second to import: the first chart pays for it, not the first frame.
         from jitter_workshop.chart import canvas
 
-        theme = app.palette.chart
+        theme = app.palette.name
         drawn = [shown.curve for shown in self._curves]
         if not self._with_legend:
             return canvas.render(drawn, width, height, theme, self._highlight, self._marks)

@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.model.topology import Cpu, Topology
-from jitter_workshop.tui.core.theme import PALETTES, Palette
 
 SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}
 

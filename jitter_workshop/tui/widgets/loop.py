@@ -10,8 +10,8 @@ from textual import events
 from textual.message import Message
 
 from jitter_workshop.model.course import StepName
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.walk import STEP_SIGNS, StepView
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 

@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.flow.chapters.path import in_groups
+from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.tui.core.theme import PALETTES, Palette
 
 _COLUMNS = ("setting", "curve", "guess")
 _COLUMN_WIDTH = 9

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.widget import Widget
 
-from jitter_workshop.tui.core.theme import Palette
+from jitter_workshop.model.palette import Palette
 
 if TYPE_CHECKING:
     from jitter_workshop.tui.app import WorkshopApp
@@ -44,12 +44,12 @@ class Sheet(Widget):
     def lines(self, width: int) -> list[Text]:
         """The lines for a width, made once."""
         palette = cast("WorkshopApp", self.app).palette
-        if self._made_for != (width, palette.chart):
+        if self._made_for != (width, palette.name):
             self._lines = list(self._build(max(width, 1), palette))
             for line in self._lines:
                 line.no_wrap = True
                 line.truncate(max(width, 1), overflow="ellipsis")
-            self._made_for = (width, palette.chart)
+            self._made_for = (width, palette.name)
         return self._lines
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -11,10 +11,10 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.hunt import Hunt, HuntState
 from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import hunt_words as words
 from jitter_workshop.presenter.prose import wrap
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.chapter.settings import ChapterSettings
 from jitter_workshop.tui.screens.common.question import Question
 

@@ -23,7 +23,7 @@ from jitter_workshop.tui.screens.chapter.state import AFTER, SLOTS
 from jitter_workshop.tui.widgets.sheet import Pane
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.measuring.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.request import MeasureRequest
 
 
 class ChapterRun(ChapterShow):

@@ -12,13 +12,13 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation, traced_runs
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView
 from jitter_workshop.presenter import focus_words, hunt_words, proof_words
 from jitter_workshop.presenter.figures import percentile_table
 from jitter_workshop.presenter.prose import prose, styled, wrap
 from jitter_workshop.presenter.settings_words import NO_RIGHTS, as_root
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.chapter import views
 from jitter_workshop.tui.screens.chapter.state import AFTER, SLOTS, ChapterState
 from jitter_workshop.tui.screens.common.base import TALL

@@ -15,7 +15,7 @@ from jitter_workshop.tui.widgets.chart import Mark
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import Walk
-    from jitter_workshop.flow.measuring.measure import MeasureRequest
+    from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.model.proof import Proof
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from jitter_workshop.flow.measuring.measure import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.observe import Progress
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import WORK_DONE, Block
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean
@@ -21,7 +22,6 @@ from jitter_workshop.presenter.prose import clean_code, styled, wrap
 from jitter_workshop.presenter.trace import now_told, trace_lines
 from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
-from jitter_workshop.tui.core.theme import Palette
 
 Lines = list[Text]
 
@@ -100,7 +100,8 @@ def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int,
 
 
 def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, palette: Palette, reach: str = "") -> Lines:
-    """What a run will do, before it is started. ``reach``: which percentiles it will know (``flow.measuring.run_length``)."""
+    """Say what a run will do, before it is started. ``reach``: the percentiles it will know
+    (``flow.measuring.run_length``)."""
     preset = PRESETS.get(request.preset)
     length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
     cpus = (

@@ -14,10 +14,11 @@ from textual.widget import Widget
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.classes.presenting import Presented, outermost, presented
+from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.report.pictures.bigtext import LEAST_ROWS, big
-from jitter_workshop.tui.core.theme import PALETTES, THEMES, Palette, textual_theme
+from jitter_workshop.tui.core.theme import textual_theme
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 EVERY_S = 3.0
@@ -48,9 +49,9 @@ class ClassChart(Widget):
         from jitter_workshop.chart import canvas
 
         crowd, named = outermost([one.curve for one in self._shown.curves], self._shown.by)
-        legend = canvas.legend(named, theme=palette.chart, width=width)
+        legend = canvas.legend(named, theme=palette.name, width=width)
         chart = canvas.render(
-            [*crowd, *named], width, max(height - len(legend), canvas.LEAST_HEIGHT), palette.chart, crowd=len(crowd)
+            [*crowd, *named], width, max(height - len(legend), canvas.LEAST_HEIGHT), palette.name, crowd=len(crowd)
         )
         return Text("\n", no_wrap=True, end="").join([chart, *legend])
 

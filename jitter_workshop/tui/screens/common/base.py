@@ -9,10 +9,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_words
 from jitter_workshop.presenter.size import LEAST_HEIGHT, LEAST_WIDTH
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
 from jitter_workshop.tui.widgets.sheet import Sheet
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.presenter.settings_words import stands
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.common.question import Question
 
 if TYPE_CHECKING:

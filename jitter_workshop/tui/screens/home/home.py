@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.flow.chapters.course_summary import all_done_here
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, RunCurve
@@ -20,7 +21,6 @@ from jitter_workshop.presenter.figures import label_of, log_bar
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.chapter.views import host_column
 from jitter_workshop.tui.screens.common.base import two_ends
 from jitter_workshop.tui.screens.home.home_settings import HomeSettings

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import ApplyResult, RestoreResult
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean, fell_away
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.prose import wrap
@@ -20,7 +21,6 @@ from jitter_workshop.presenter.settings_words import (
     named,
     stands,
 )
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.common.question import Question
 from jitter_workshop.tui.screens.host import settings_views
 from jitter_workshop.tui.screens.host.host_change_screen import HandWork

@@ -18,12 +18,12 @@ from textual.message import Message
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import summary_words as words
 from jitter_workshop.presenter.figures import table
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -124,7 +124,7 @@ class SummaryScreen(WorkshopScreen):
         if not steps:
             return
         shown = words.drawn(steps, self._under)
-        every = looks([steps[n].shown.curve for n in shown], theme_named(palette.chart), None)
+        every = looks([steps[n].shown.curve for n in shown], theme_named(palette.name), None)
         glyphs = dict(zip(shown, every, strict=True))
         rows: list[tuple[str, ...]] = [("WHAT EACH STEP BOUGHT", *words.HEAD[1:])]
         owner: list[int] = [-1]

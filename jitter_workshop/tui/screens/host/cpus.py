@@ -13,12 +13,12 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.topology import Topology
 from jitter_workshop.presenter.cpu_text import ROLES, parse_choice
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet

@@ -7,10 +7,11 @@ from itertools import groupby
 
 from rich.text import Text
 
+from jitter_workshop.course.predictions import answer_for_value
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.predictions import answer_for_value
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, PredictionOutcome, RunCurve, SettingChange
@@ -19,7 +20,6 @@ from jitter_workshop.presenter.plan_overview import in_short
 from jitter_workshop.presenter.prose import styled, wrap
 from jitter_workshop.presenter.settings_words import apply_command, for_one_boot, script_command
 from jitter_workshop.report.text.plan import reason_of
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.chapter.views import Lines, facts, heading
 
 _LEFT_OUT = " Left out: "

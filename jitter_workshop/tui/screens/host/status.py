@@ -16,10 +16,10 @@ from textual.message import Message
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.findings import Finding, Findings
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.screens.host import status_views as views
 from jitter_workshop.tui.widgets.keybar import Shown

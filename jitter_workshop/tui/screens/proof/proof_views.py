@@ -10,6 +10,7 @@ from rich.text import Text
 
 from jitter_workshop.flow.proving.proof_run import ProofStep
 from jitter_workshop.model.observe import Progress
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.proof import PLACEMENT, Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
@@ -22,7 +23,6 @@ from jitter_workshop.stats.interim_result import SoFar
 from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
 from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import times
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.chapter.views import Lines, heading
 from jitter_workshop.tui.screens.host.settings_views import every_write, writes
 

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Order
@@ -18,7 +19,6 @@ from jitter_workshop.presenter import proof_words as words
 from jitter_workshop.presenter.prose import styled, wrap
 from jitter_workshop.stats.interim_result import SoFar
 from jitter_workshop.tui.background.proving_run import Proving
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.host.host_change_screen import HandWork
 from jitter_workshop.tui.screens.proof import proof_views as views
 from jitter_workshop.tui.widgets.keybar import Shown

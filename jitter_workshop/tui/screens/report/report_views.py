@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from jitter_workshop.flow.reporting.formats import Format
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import report_words as words
 from jitter_workshop.presenter.figures import bar, table
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.presenter.report_words import Section
-from jitter_workshop.tui.core.theme import Palette
 
 _WAITING_BAR = 60
 _WIDEST = 100

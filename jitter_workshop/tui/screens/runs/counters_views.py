@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jitter_workshop.model.counters import CounterReport
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import AT
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.report.text import counters as words
 from jitter_workshop.report.text.terminal import Style
-from jitter_workshop.tui.core.theme import Palette
 
 
 def head(report: CounterReport, width: int, palette: Palette) -> Iterator[Text]:

@@ -20,6 +20,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution.causes import Stopped
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.figures import bar
@@ -28,7 +29,6 @@ from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.report.text.evidence import by_hand
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.core.background_task import aside
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.screens.runs import counters_views
 from jitter_workshop.tui.screens.runs import evidence_views as views

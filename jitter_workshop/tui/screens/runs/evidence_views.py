@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.figures import log_bar
@@ -23,7 +24,6 @@ from jitter_workshop.report.text.evidence import (
     stalls,
 )
 from jitter_workshop.stats.scale import nice_ns
-from jitter_workshop.tui.core.theme import Palette
 
 MOST_CAUSES = 24
 NOBODY = ("no_event", "around")

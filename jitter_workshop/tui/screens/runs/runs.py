@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.geometry import Region
 from textual.message import Message
 
+from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import called, clean, many
@@ -23,7 +24,6 @@ from jitter_workshop.presenter.figures import percentile_table
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.core.theme import Palette
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown

@@ -1,0 +1,43 @@
+"""Hold what a person asks of a run, before the host has its say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitter_workshop.model.spec import Pacing, Pause, WorkloadName
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureRequest:
+    """What a person asks for, before the host had its say. None = the default of preset, workload or host.
+
+    ``placement``: auto | none; explicit CPUs win. ``sched_priority`` 0 = SCHED_OTHER. ``wait_s``: how long to queue
+    when somebody else measures on this host. ``evidence``: record the kernel's trace beside the run. ``hunted``: a
+    hidden noise goes on beside it. ``settle_s``: so much at its start is not recorded, because the host was just
+    changed; ``proof``: the proof that it is made for. ``noise_period_ns``: about how long from burst to burst.
+    """
+
+    workload: WorkloadName = "ring"
+    label: str = ""
+    preset: str = "quick"
+    messages: int | None = None
+    duration_s: float | None = None
+    interval_ns: int | None = None
+    pacing: Pacing | None = None
+    placement: str = "auto"
+    producer_cpu: int | None = None
+    accumulator_cpu: int | None = None
+    journaller_cpu: int | None = None
+    no_journaller: bool = False
+    cpu: int | None = None
+    duty: int = 100
+    sched_priority: int = 0
+    threshold_ns: int | None = None
+    noise: str | None = None
+    wait_s: float = 0.0
+    evidence: bool = False
+    pause: Pause = "sleep"
+    hunted: bool = False
+    settle_s: float = 0.0
+    proof: str | None = None
+    noise_period_ns: int | None = None

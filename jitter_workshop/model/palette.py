@@ -1,0 +1,120 @@
+"""Hold every colour of the screen, the plain walk and the pictures of reports: one palette a theme.
+
+Colour supports meaning and never carries it alone: each curve also has a mark, each sentence says what it means.
+"""
+
+from __future__ import annotations
+
+from jitter_workshop.model.record import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Name the colours of a theme, each as ``#rrggbb``; "" leaves the terminal's own colour.
+
+    ``grid``: the lines of a chart in a terminal; ``fine_grid``: those of a picture, which are thinner. ``curves``: the
+    measured curves in their order; ``references``: published and recorded curves.
+    """
+
+    name: str
+    background: str
+    text: str
+    dim: str
+    faint: str
+    accent: str
+    good: str
+    bad: str
+    cool: str
+    code: str
+    surface: str
+    panel: str
+    grid: str
+    fine_grid: str
+    mark: str
+    curves: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+PALETTES: dict[str, Palette] = {
+    "dark": Palette(
+        name="dark",
+        background="#12161c",
+        text="#d6dde8",
+        dim="#8f9bad",
+        faint="#4a5566",
+        accent="#e5b567",
+        good="#86c793",
+        bad="#ec8a7e",
+        cool="#7db7e8",
+        code="#c4b5f0",
+        surface="#181d25",
+        panel="#232b36",
+        grid="#343d4b",
+        fine_grid="#262e39",
+        mark="#ff8ad8",
+        curves=("#7db7e8", "#e5b567", "#86c793", "#c4b5f0", "#ec8a7e", "#6fd0c5"),
+        references=("#98a2b3", "#7d8798", "#677183"),
+    ),
+    "light": Palette(
+        name="light",
+        background="#fbfaf7",
+        text="#22272f",
+        dim="#5c6878",
+        faint="#b4bac4",
+        accent="#96540a",
+        good="#23713a",
+        bad="#b3261e",
+        cool="#1b5e9e",
+        code="#6741a0",
+        surface="#f3f1ec",
+        panel="#e4e1d9",
+        grid="#d5d3cb",
+        fine_grid="#e2dfd7",
+        mark="#b0127f",
+        curves=("#1b5e9e", "#b06a00", "#23713a", "#6741a0", "#b3261e", "#00706a"),
+        references=("#6f7885", "#868e99", "#9aa1ab"),
+    ),
+    "high-contrast": Palette(
+        name="high-contrast",
+        background="#000000",
+        text="#ffffff",
+        dim="#e0e0e0",
+        faint="#a0a0a0",
+        accent="#ffd500",
+        good="#6bff8a",
+        bad="#ff9a90",
+        cool="#7fd4ff",
+        code="#e0c8ff",
+        surface="#000000",
+        panel="#333333",
+        grid="#6a6a6a",
+        fine_grid="#6a6a6a",
+        mark="#ff7ae0",
+        curves=("#7fd4ff", "#ffd500", "#6bff8a", "#e0c8ff", "#ff9a90", "#5ff5e6"),
+        references=("#e0e0e0", "#c4c4c4", "#a8a8a8"),
+    ),
+}
+
+MONO = Palette(
+    name="mono",
+    background="",
+    text="",
+    dim="",
+    faint="",
+    accent="",
+    good="",
+    bad="",
+    cool="",
+    code="",
+    surface="",
+    panel="",
+    grid="",
+    fine_grid="",
+    mark="",
+    curves=("",),
+    references=("",),
+)
+"""No colours at all, for NO_COLOR."""
+
+THEMES: tuple[str, ...] = tuple(PALETTES)
+"""The themes that a person may choose."""
