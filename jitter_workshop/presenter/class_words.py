@@ -11,7 +11,6 @@ from jitter_workshop.flow.turns.classhost import minutes
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.presenter.prose import wrap
-from jitter_workshop.tui.widgets.keybar import Shown
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.classes.classview import ClassView
@@ -47,7 +46,7 @@ def title_of(view: ClassView, course: Course) -> str:
     return next((clean(chapter.title, 60) for chapter in course.chapters if chapter.id == wanted), "")
 
 
-def keys(view: ClassView) -> Sequence[Shown]:
+def keys(view: ClassView) -> Sequence[tuple[str, str]]:
     """The keys of a class, for the footer."""
     turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
     there = view.banner is not None and bool(view.banner.chapter)
