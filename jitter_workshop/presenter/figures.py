@@ -92,3 +92,13 @@ def _sizes(rows: Sequence[Sequence[str]]) -> list[int]:
     """How wide each column is."""
     columns = max(map(len, rows), default=0)
     return [max((cell_len(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
+
+
+def two_ends(left: Text, right: Text, width: int) -> Text:
+    """One line with ``left`` and ``right`` at its ends; the right gives way first."""
+    gap = width - left.cell_len - right.cell_len
+    if gap < 2:
+        right = right.copy()
+        right.truncate(max(width - left.cell_len - 2, 0), overflow="ellipsis")
+        gap = max(width - left.cell_len - right.cell_len, 1)
+    return Text.assemble(left, " " * gap, right)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 
@@ -19,7 +19,7 @@ from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 from jitter_workshop.presenter import preferences as settings_file
 from jitter_workshop.presenter.preferences import Settings
 from jitter_workshop.presenter.settings_words import farewell
-from jitter_workshop.tui.class_app import ClassApp
+from jitter_workshop.tui.class_turn import TurnController
 from jitter_workshop.tui.core.actions import bindings, of_scope
 from jitter_workshop.tui.core.theme import textual_theme
 from jitter_workshop.tui.terminal.driver import QuietDriver
@@ -42,7 +42,7 @@ _NOT_WHILE_MEASURING = frozenset(
 """What would paint, or start a timer, while a block is measured."""
 
 
-class WorkshopApp(ClassApp):
+class WorkshopApp(App[None]):
     """The workshop in a terminal."""
 
     CSS_PATH = "workshop.tcss"
@@ -54,6 +54,8 @@ class WorkshopApp(ClassApp):
     def __init__(self, workshop: Workshop, chapter: str | None = None) -> None:
         super().__init__(driver_class=_page_driver() if served() else QuietDriver)
         self.workshop = workshop
+        self.class_turn = TurnController(self, self)
+        self._stop_run: Callable[[], None] | None = None
         self.exit_code = 0
         self.leaving = False
         self.suspend_run: Callable[[], None] | None = None
@@ -79,6 +81,16 @@ class WorkshopApp(ClassApp):
         return PALETTES[self.theme.removeprefix("workshop-")]
 
     @property
+    def stop_run(self) -> Callable[[], None] | None:
+        """Set while something is measured: stops it without waiting for it."""
+        return self._stop_run
+
+    @stop_run.setter
+    def stop_run(self, stop: Callable[[], None] | None) -> None:
+        self._stop_run = stop
+        self.class_turn.pause(stop is not None)
+
+    @property
     def measuring(self) -> bool:
         """Is a run under way?"""
         return self.stop_run is not None
@@ -92,7 +104,7 @@ class WorkshopApp(ClassApp):
         self.workshop.hands.class_only = served()
         from jitter_workshop.tui.screens.home.home import HomeScreen
 
-        self.begin_class()
+        self.class_turn.begin()
         self.push_screen(HomeScreen())
         if self._first_chapter is not None:
             self.open_chapter(self._first_chapter)
@@ -100,6 +112,9 @@ class WorkshopApp(ClassApp):
             read_only = self.workshop.read_only
             if read_only is not None:
                 self.show_error(read_only)
+
+    def on_unmount(self) -> None:
+        self.class_turn.leave_queue()
 
     def end_by_signal(self, number: int) -> None:
         """Stop a run, restore the terminal and leave with the code of a signal."""
@@ -114,7 +129,7 @@ class WorkshopApp(ClassApp):
         """End; a run under way is stopped first, so that nothing waits for its next block. What is being written to
         the host is written to its end."""
         self.leaving = True
-        self.leave_queue()
+        self.class_turn.leave_queue()
         if self.stop_run is not None:
             self.stop_run()
         if self.at_work:
@@ -286,6 +301,10 @@ class WorkshopApp(ClassApp):
             self.push_screen(StatusScreen())
 
     def action_summary(self) -> None:
+        self.show_summary()
+
+    def show_summary(self) -> None:
+        """Show the course from its first chapter to its last, unless that is shown already."""
         from jitter_workshop.tui.screens.home.summary import SummaryScreen
 
         if not isinstance(self.screen, SummaryScreen) and not self.screen.is_modal:
@@ -306,6 +325,14 @@ class WorkshopApp(ClassApp):
     def action_theme(self) -> None:
         names = list(THEMES)
         self.change_settings(theme=names[(names.index(self.settings.theme) + 1) % len(names)])
+
+    def action_turn(self) -> None:
+        """Take the turn of a class host, or give it back."""
+        self.class_turn.toggle()
+
+    def action_jump(self) -> None:
+        """Go to the chapter and step where the instructor is."""
+        self.class_turn.jump()
 
     def action_leave(self) -> None:
         self._leave_asking(self.leave)

@@ -53,7 +53,7 @@ async def look(pilot: Pilot[None]) -> None:
     """As the timer does every other second."""
     app = pilot.app
     assert isinstance(app, WorkshopApp)
-    app.look_at_class()
+    app.class_turn.look()
     await pilot.pause()
     await pilot.pause()
 
@@ -147,7 +147,7 @@ async def test_x_leaves_the_queue(made: MadeClass) -> None:
         await pilot.press("T")
         await until(pilot, lambda: len(made.state.queue) == 1)
         await pilot.press("x")
-        await until(pilot, lambda: not app.queued)
+        await until(pilot, lambda: not app.class_turn.queued)
         assert made.state.queue == ()
         assert isinstance(app.screen, HomeScreen)
         await pilot.press("T")
@@ -177,7 +177,7 @@ async def test_a_measurement_waits_for_the_turn_and_then_begins(made: MadeClass)
         assert isinstance(app.screen, TurnPage)
         assert app.workshop.runs() == ()
         made.free()
-        await until(pilot, lambda: not app.queued)
+        await until(pilot, lambda: not app.class_turn.queued)
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert len(app.workshop.runs()) == 1
@@ -192,7 +192,7 @@ async def test_who_reads_on_instead_has_measured_nothing(made: MadeClass) -> Non
         await until(pilot, lambda: len(made.state.queue) == 1)
         await pilot.press("escape")
         made.free()
-        await until(pilot, lambda: not app.queued)
+        await until(pilot, lambda: not app.class_turn.queued)
         await settled(pilot)
         assert app.workshop.runs() == ()
         await pilot.press("m")

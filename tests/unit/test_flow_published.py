@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.published import ORIGIN, RECORDED, published
 from jitter_workshop.flow.measuring.recorded_runs import FILE, misfits, read_recorded
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.tui.screens.host.settings_views import nothing_measured
+from jitter_workshop.presenter.settings_lines import nothing_measured
 from tests.bench import course_runs
 from tests.fakes import open_workshop
 from tests.talking import talk

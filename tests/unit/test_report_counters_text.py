@@ -15,9 +15,9 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.counters import CounterReport
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import AT, Counter, Run
+from jitter_workshop.presenter.counter_lines import stalls
 from jitter_workshop.report.text.counters import by_hand, level, render, to_ask_for, verdict
 from jitter_workshop.report.text.terminal import Style
-from jitter_workshop.tui.screens.runs.counters_views import stalls
 from tests.madecounted import COUNTERS, HOSTILE, fields
 from tests.madeup import make_run
 

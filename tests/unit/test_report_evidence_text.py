@@ -12,9 +12,9 @@ from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
+from jitter_workshop.presenter.cause_lines import stall_page
 from jitter_workshop.report.text.evidence import REST, SHADES, bar, by_hand, cause_words, named, render
 from jitter_workshop.report.text.terminal import Style
-from jitter_workshop.tui.screens.runs.evidence_views import stall_page
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\nirq 5: [bold]nothing[/] \u202e\u2028 0x1"

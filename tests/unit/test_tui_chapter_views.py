@@ -9,8 +9,8 @@ import pytest
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
 from jitter_workshop.plain import views
+from jitter_workshop.presenter.chapter_lines import amount, comparison, explanation
 from jitter_workshop.stats.comparison import compare
-from jitter_workshop.tui.screens.chapter.views import amount, comparison, explanation
 from tests import madeup
 
 DARK = PALETTES["dark"]

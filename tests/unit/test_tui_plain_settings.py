@@ -10,7 +10,7 @@ from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreRes
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.plain import settings
-from jitter_workshop.tui.screens.host.settings_views import plan as screen_plan
+from jitter_workshop.presenter.settings_lines import plan as screen_plan
 
 WORDS = st.text(max_size=60)
 WIDTHS = st.integers(24, 120)

@@ -17,10 +17,10 @@ from jitter_workshop.model.evidence import (
     Visitor,
 )
 from jitter_workshop.model.palette import PALETTES
+from jitter_workshop.presenter.cause_lines import coloured
 from jitter_workshop.presenter.focus_words import focused, offered
+from jitter_workshop.presenter.occupancy_lines import others
 from jitter_workshop.report.text.evidence import SHADES
-from jitter_workshop.tui.screens.runs.evidence_views import coloured
-from jitter_workshop.tui.screens.runs.residence_views import others
 
 HOSTILE = "[red]x\x1b[2J\nforged line"
 PROOF = Proof(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")

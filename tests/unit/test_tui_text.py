@@ -18,12 +18,12 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.observe import Progress
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import Block
+from jitter_workshop.presenter.chapter_lines import host_column, progress
 from jitter_workshop.presenter.cpu_text import ROLES, parse_choice
 from jitter_workshop.presenter.figures import bar, table
 from jitter_workshop.presenter.preferences import CHOICES, Settings, load, save
 from jitter_workshop.presenter.prose import prose, wrap
 from jitter_workshop.stats.scale import times
-from jitter_workshop.tui.screens.chapter.views import host_column, progress
 
 DARK = PALETTES["dark"]
 

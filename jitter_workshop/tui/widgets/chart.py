@@ -12,7 +12,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 
 if TYPE_CHECKING:
-    from jitter_workshop.tui.app import WorkshopApp
+    from jitter_workshop.tui.core.frame import Frame
 
 Mark = tuple[float, int]
 """A prediction: percentile (0..100) and ns."""
@@ -71,7 +71,7 @@ class ChartView(Widget):
 
     def render(self) -> Text:
         width, height = self.content_size
-        app = cast("WorkshopApp", self.app)
+        app = cast("Frame", self.app)
         if not self._curves and not self._marks:
             return Text(self._empty, style=app.palette.dim)
         if width < 20 or height < 3:

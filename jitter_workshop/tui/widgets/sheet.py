@@ -13,7 +13,7 @@ from textual.widget import Widget
 from jitter_workshop.model.palette import Palette
 
 if TYPE_CHECKING:
-    from jitter_workshop.tui.app import WorkshopApp
+    from jitter_workshop.tui.core.frame import Frame
 
 Build = Callable[[int, Palette], Iterable[Text]]
 """Lines for a width in cells; no line may be wider."""
@@ -43,7 +43,7 @@ class Sheet(Widget):
 
     def lines(self, width: int) -> list[Text]:
         """The lines for a width, made once."""
-        palette = cast("WorkshopApp", self.app).palette
+        palette = cast("Frame", self.app).palette
         if self._made_for != (width, palette.name):
             self._lines = list(self._build(max(width, 1), palette))
             for line in self._lines:

@@ -95,7 +95,7 @@ class ChapterScreen(ChapterHunt):
 
     @on(LoopLine.Wanted)
     def _go_to(self, message: LoopLine.Wanted) -> None:
-        if self.run_under_way is not None or self.workshop_app.at_work:
+        if self.run_under_way is not None or self.frame.at_work:
             return
         try:
             if message.step == "again" and self._to_agree_anew():
@@ -177,7 +177,7 @@ class ChapterScreen(ChapterHunt):
 
     def action_prove(self) -> None:
         """The newest proof of this chapter, or what a first one costs."""
-        if self.run_under_way is not None or self.workshop_app.at_work or self.step != "compare":
+        if self.run_under_way is not None or self.frame.at_work or self.step != "compare":
             return
         from jitter_workshop.flow.proving.chapter_proof import why_not
         from jitter_workshop.tui.screens.proof.proving import ProvingScreen

@@ -37,7 +37,7 @@ class ChapterHunt(ChapterSettings):
             self.set_interval(LOOK_EVERY_S, self._look_for_it)
 
     def _look_for_it(self) -> None:
-        if self.run_under_way is not None or self.workshop_app.at_work:
+        if self.run_under_way is not None or self.frame.at_work:
             return
         hunt = self.workshop.hunt
         before, self._hunt_seen = self._hunt_seen, hunt.state if hunt is not None else None
@@ -50,7 +50,7 @@ class ChapterHunt(ChapterSettings):
 
     def action_hunt(self) -> None:
         """Say what would be hidden, and hide it after Enter."""
-        if self.run_under_way is not None or self.workshop_app.at_work:
+        if self.run_under_way is not None or self.frame.at_work:
             return
         if not self.walk.hunts:
             self._tell("Nothing is hidden in this chapter.")
@@ -64,7 +64,7 @@ class ChapterHunt(ChapterSettings):
         try:
             suspects = self.workshop.suspects(self.walk.chapter.id)
         except WorkshopError as error:
-            self.workshop_app.show_error(error)
+            self.frame.show_error(error)
             return
         if not suspects:
             self._tell("This host can hide no noise: none of them could reach the measured CPU.")
@@ -78,7 +78,7 @@ class ChapterHunt(ChapterSettings):
             yield from wrap(Text(f"{words.BOUNDS} {words.YOURS}", style=palette.dim), width)
 
         keys = "Enter hides one of them · Esc does not"
-        hide = partial(self.workshop_app.with_turn, self._hide)
+        hide = partial(self.frame.class_turn.with_turn, self._hide)
         self.app.push_screen(Question("Hide a noise?", about, keys, hide))
 
     def _hide(self) -> None:
@@ -94,7 +94,7 @@ class ChapterHunt(ChapterSettings):
 
     def _not_hidden(self, error: WorkshopError) -> None:
         self._tell("")
-        self.workshop_app.show_error(error)
+        self.frame.show_error(error)
 
     def action_name(self) -> None:
         """Choose among the suspects."""
@@ -120,7 +120,7 @@ class ChapterHunt(ChapterSettings):
         """Measure once more, with what the learner did against the noise."""
         from jitter_workshop.tui.screens.chapter.mitigations import CuresPage
 
-        if self.run_under_way is not None or self.workshop_app.at_work:
+        if self.run_under_way is not None or self.frame.at_work:
             return
         beside = self.walk.run_in("again")
         if not self.walk.hunts or beside is None or not words.unanswered(self.workshop.hunt):
@@ -134,7 +134,7 @@ class ChapterHunt(ChapterSettings):
             request = mitigation.request(self.walk, cpu)
             self.walk.go("compare")
         except WorkshopError as error:
-            self.workshop_app.show_error(error)
+            self.frame.show_error(error)
             return
         self._enter_step()
         self._make(TREATED, self._as_set(request))

@@ -102,10 +102,10 @@ class ChapterRun(ChapterShow):
             run = traced_runs.shown(self.workshop, self.walk)
             further = traced_runs.once_more(self.walk) if run is None and not self.walk.hunts else None
         except WorkshopError as error:
-            self.workshop_app.show_error(error)
+            self.frame.show_error(error)
             return
         if run is not None and self.workshop.traced(run):
-            self.workshop_app.show_causes(run, self.walk.chapter.evidence)
+            self.frame.show_causes(run, self.walk.chapter.evidence)
         elif run is not None:
             self._tell(clean(run.notes.get("evidence", "This run has no trace."), 300))
         elif further is not None:
@@ -117,13 +117,13 @@ class ChapterRun(ChapterShow):
         try:
             request = self._request(slot)
         except WorkshopError as error:
-            self.workshop_app.show_error(error)
+            self.frame.show_error(error)
             return
         self._make(slot, request)
 
     def _make(self, slot: str | None, request: MeasureRequest) -> None:
         """Make a run, and keep it in a slot (None: in none); on a class host once the turn has come."""
-        self.workshop_app.with_turn(partial(self._make_now, slot, request))
+        self.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def _make_now(self, slot: str | None, request: MeasureRequest) -> None:
         """On a thread."""
@@ -133,7 +133,7 @@ class ChapterRun(ChapterShow):
         self._view = "work"
         running = Measuring(self, slot, request)
         self.run_under_way = running
-        app = self.workshop_app
+        app = self.frame
         app.stop_run, app.suspend_run, app.run_goes_on = running.stop, running.suspend, self._goes_on
         self._show()
         self.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
@@ -170,9 +170,9 @@ class ChapterRun(ChapterShow):
         running.progress = message.progress
         self._draw_chart()
         self.sheet("#progress").show(self._progress)
-        self.workshop_app.look_between_blocks()
+        self.frame.class_turn.look_between_blocks()
         # The runner goes on only once this frame was painted: no painting happens inside a block.
-        self.workshop_app.when_painted(self, message.painted.set)
+        self.frame.when_painted(self, message.painted.set)
 
     def _goes_on(self) -> None:
         """After a stop (Ctrl-Z) and SIGCONT."""
@@ -183,7 +183,7 @@ class ChapterRun(ChapterShow):
             self.call_next(self._show)
 
     def _run_over(self) -> bool:
-        running, app = self.run_under_way, self.workshop_app
+        running, app = self.run_under_way, self.frame
         self.run_under_way = None
         app.stop_run = app.suspend_run = app.run_goes_on = None
         if running is not None and running.suspended:
@@ -198,7 +198,7 @@ class ChapterRun(ChapterShow):
             try:
                 self.walk.record(message.slot, message.run)
             except WorkshopError as error:
-                self.workshop_app.show_error(error)
+                self.frame.show_error(error)
         blocks = len(message.run.blocks)
         # Whether a cure helped is said by its step.
         self._message = remark(message.run) if message.slot != TREATED else ""
@@ -209,9 +209,9 @@ class ChapterRun(ChapterShow):
         if message.slot is None:
             self._message = clean(message.run.notes.get("evidence", ""), 300) or self._message
         self._show()
-        self.workshop_app.run_over()
+        self.frame.run_over()
         if message.slot is None and self.workshop.traced(message.run):
-            self.workshop_app.show_causes(message.run, self.walk.chapter.evidence)
+            self.frame.show_causes(message.run, self.walk.chapter.evidence)
 
     @on(RunFailed)
     def _run_failed(self, message: RunFailed) -> None:
@@ -220,10 +220,10 @@ class ChapterRun(ChapterShow):
         told = stopped or isinstance(message.error, TurnOver)
         self._message = _stopped_sentence(message.error) if told else ""
         self._show()
-        self.workshop_app.look_at_class()
+        self.frame.class_turn.look()
         if not told:
-            self.workshop_app.show_error(message.error)
-        self.workshop_app.run_over()
+            self.frame.show_error(message.error)
+        self.frame.run_over()
 
 
 def _stopped_sentence(error: WorkshopError) -> str:

@@ -21,7 +21,7 @@ class ChapterSettings(ChapterRun):
         """Make the plan that is on the screen."""
         if self._planned is None:
             return
-        self.workshop_app.with_turn(self._apply_now)
+        self.frame.class_turn.with_turn(self._apply_now)
 
     def _apply_now(self) -> None:
         if self._planned is None:
@@ -52,7 +52,7 @@ class ChapterSettings(ChapterRun):
     def action_boots(self) -> None:
         """Plan boot parameters for every boot, or for the next one alone."""
         way = self.walk.boots.way()
-        if self.run_under_way is not None or self.workshop_app.at_work or way is None or not self._other_boots:
+        if self.run_under_way is not None or self.frame.at_work or way is None or not self._other_boots:
             return
         if way.root_first and not way.once:
             self._tell("Reading with root's rights…")

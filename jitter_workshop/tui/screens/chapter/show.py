@@ -15,14 +15,12 @@ from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView
-from jitter_workshop.presenter import focus_words, hunt_words, proof_words
+from jitter_workshop.presenter import chapter_lines, focus_words, hunt_words, proof_words, settings_lines
 from jitter_workshop.presenter.figures import percentile_table
 from jitter_workshop.presenter.prose import prose, styled, wrap
 from jitter_workshop.presenter.settings_words import NO_RIGHTS, as_root
-from jitter_workshop.tui.screens.chapter import views
 from jitter_workshop.tui.screens.chapter.state import AFTER, SLOTS, ChapterState
 from jitter_workshop.tui.screens.common.base import TALL
-from jitter_workshop.tui.screens.host import settings_views
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
@@ -119,24 +117,24 @@ class ChapterShow(ChapterState):
     def _banner(self, width: int, palette: Palette) -> Iterable[Text]:
         if not self.walk.rehearsed:
             return ()
-        return settings_views.recording_lines(self.walk.not_here, self.walk.recording, width, palette)
+        return settings_lines.recording_lines(self.walk.not_here, self.walk.recording, width, palette)
 
     def _lesson(self, width: int, palette: Palette) -> Iterable[Text]:
         page = self.walk.page(self.step) or "This step has no page of its own."
         yield from prose(page, width, palette)
 
     def _host(self, width: int, palette: Palette) -> Iterable[Text]:
-        return views.host_column(self.workshop.host, width, palette)
+        return chapter_lines.host_column(self.workshop.host, width, palette)
 
     def _question(self, width: int, palette: Palette) -> Iterable[Text]:
         task = self.walk.chapter.prediction
-        return views.mark_question(task, self.mark_ns, self._locked, width, palette) if task is not None else ()
+        return chapter_lines.mark_question(task, self.mark_ns, self._locked, width, palette) if task is not None else ()
 
     def _progress(self, width: int, palette: Palette) -> Iterable[Text]:
         running = self.run_under_way
         if running is None:
             return ()
-        return views.progress(running.progress, running.waiting, running.stopping, width, palette)
+        return chapter_lines.progress(running.progress, running.waiting, running.stopping, width, palette)
 
     def _data(self, width: int, palette: Palette) -> Iterable[Text]:
         """The step's figures; on a narrow screen below its page."""
@@ -160,54 +158,56 @@ class ChapterShow(ChapterState):
         step, walk = self.step, self.walk
         if step == "look":
             title = "ON THE RECORDING" if walk.rehearsed else "ON THIS HOST"
-            return views.facts(walk.look(), width, palette, title)
+            return chapter_lines.facts(walk.look(), width, palette, title)
         if step == "predict":
             return self._question_figures(width, palette)
         if step in SLOTS and walk.rehearsed:
-            return settings_views.nothing_measured(self._curves(), width, palette)
+            return settings_lines.nothing_measured(self._curves(), width, palette)
         if step in SLOTS:
             request, battery = self._request(step), bool(self.workshop.host.on_battery)
-            return views.about_to_measure(request, battery, width, palette, reach(request, self.workshop.runs()))
+            return chapter_lines.about_to_measure(
+                request, battery, width, palette, reach(request, self.workshop.runs())
+            )
         if step in ("plan", "apply"):
             return self._plan_figures(width, palette)
         if step == "compare" and walk.rehearsed:
-            lines = settings_views.settings_compared(walk.settings_compared(), width, palette)
+            lines = settings_lines.settings_compared(walk.settings_compared(), width, palette)
             task = walk.chapter.prediction
             if task is None or task.slot is None:
                 return lines
-            return lines + settings_views.answers_explained(task, walk.progress.prediction, width, palette)
+            return lines + settings_lines.answers_explained(task, walk.progress.prediction, width, palette)
         if step == "compare":
             if (cured := self._cured()) is not None:
-                return views.cured(cured, width, palette)
+                return chapter_lines.cured(cured, width, palette)
             compared = walk.compare()
-            return views.comparison(compared, width, palette) if compared else []
+            return chapter_lines.comparison(compared, width, palette) if compared else []
         explained = walk.explain()
         if explained is None:
-            return views.closing(walk.by_hand(), walk.chapter.learnt, width, palette)
+            return chapter_lines.closing(walk.by_hand(), walk.chapter.learnt, width, palette)
         runs = [e for slot in (*SLOTS, TREATED) if (e := walk.explain(slot)) is not None]
-        return views.explanation(explained, runs, walk.chapter.learnt, width, palette)
+        return chapter_lines.explanation(explained, runs, walk.chapter.learnt, width, palette)
 
     def _question_figures(self, width: int, palette: Palette) -> list[Text]:
         task = self.walk.chapter.prediction
         if task is None or self._marking:
             return []
-        lines = views.choices(task, self._choice, self._lock_reason, width, palette)
+        lines = chapter_lines.choices(task, self._choice, self._lock_reason, width, palette)
         outcome = self.walk.outcome() if self.walk.run_in(task.slot) is None else None
-        return lines if outcome is None else lines + settings_views.answered(task, outcome, width, palette)
+        return lines if outcome is None else lines + settings_lines.answered(task, outcome, width, palette)
 
     def _plan_figures(self, width: int, palette: Palette) -> list[Text]:
         walk, tried = self.walk, self._tried
         words = (self._planned.words if self._planned is not None else ()) or walk.chapter.tunables
         if tried is not None and tried.error is not None:
-            return settings_views.not_applied(tried.error, words, width, palette)
+            return settings_lines.not_applied(tried.error, words, width, palette)
         if tried is not None and tried.view is not None:
-            return settings_views.applied(tried.view, tried.checks, width, palette)
+            return settings_lines.applied(tried.view, tried.checks, width, palette)
         if self._planned is None:
             # Drawn once a visit: what is applied is what was read then, and what is on the screen.
             self._planned = walk.plan()
         if walk.chapter.changes != "tunables":
-            return views.plan(self._planned, width, palette)
-        return settings_views.plan(
+            return chapter_lines.plan(self._planned, width, palette)
+        return settings_lines.plan(
             self._planned, self._planned.words or walk.chapter.tunables, walk.rehearsed, width, palette
         )
 
@@ -353,7 +353,7 @@ class ChapterShow(ChapterState):
     def keys(self) -> Sequence[Shown]:
         if self.run_under_way is not None:
             return (("chapter.home", "stop waiting" if self.run_under_way.waiting else "stop the run"),)
-        if self.workshop_app.at_work:
+        if self.frame.at_work:
             return ()
         step = self.step
         shown: list[Shown] = [("chapter.enter", self._enter_label()), *self._hunt_keys()]

@@ -138,7 +138,7 @@ class ChapterState(HandWork):
 
     @property
     def _shows_published(self) -> bool:
-        return self.workshop_app.settings.show_published if self._published is None else self._published
+        return self.frame.settings.show_published if self._published is None else self._published
 
     @property
     def _of_transit(self) -> bool:
@@ -199,5 +199,5 @@ class ChapterState(HandWork):
         request = dataclasses.replace(request, hunted=self.workshop.hiding)
         if self.workshop.class_view is not None:
             return request
-        wanted = self.workshop_app.settings.preset
+        wanted = self.frame.settings.preset
         return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

@@ -89,12 +89,12 @@ class SuspectsPage(ChoosingPage):
             self.dismiss(None)
             return
         kind = self._hunt.suspects[self._cursor].id
-        self._finding = self.workshop_app.workshop.name_noise(kind)
+        self._finding = self.frame.workshop.name_noise(kind)
         if not self._finding.right:
             self._cleared.add(kind)
         self._redraw()
 
     def action_give_up(self) -> None:
         if not self._over:
-            self._finding = self.workshop_app.workshop.give_up()
+            self._finding = self.frame.workshop.give_up()
             self._redraw()

@@ -48,7 +48,7 @@ class TurnPage(Page):
 
     def action_leave_queue(self) -> None:
         """Give the place up; the page closes once that is done."""
-        self.workshop_app.leave_queue()
+        self.frame.class_turn.leave_queue()
 
     def action_up(self) -> None:
         self.query_one(Pane).scroll_relative(y=-3, animate=False)
@@ -57,7 +57,7 @@ class TurnPage(Page):
         self.query_one(Pane).scroll_relative(y=3, animate=False)
 
     def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        view = self.workshop_app.workshop.class_view
+        view = self.frame.workshop.class_view
         yield Text()
         if view is not None:
             yield from class_words.waiting_lines(view, width, palette)

@@ -12,26 +12,17 @@ from textual.screen import ModalScreen, Screen
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_words
+from jitter_workshop.presenter.figures import two_ends
 from jitter_workshop.presenter.size import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.workshop import Workshop
-    from jitter_workshop.tui.app import WorkshopApp
+    from jitter_workshop.tui.core.frame import Frame
 
 WIDE, HUGE, TALL = 100, 140, 36
 """From these sizes on more is shown side by side."""
-
-
-def two_ends(left: Text, right: Text, width: int) -> Text:
-    """One line with ``left`` and ``right`` at its ends; the right gives way first."""
-    gap = width - left.cell_len - right.cell_len
-    if gap < 2:
-        right = right.copy()
-        right.truncate(max(width - left.cell_len - 2, 0), overflow="ellipsis")
-        gap = max(width - left.cell_len - right.cell_len, 1)
-    return Text.assemble(left, " " * gap, right)
 
 
 def sized(screen: Screen[None]) -> None:
@@ -49,16 +40,16 @@ class WorkshopScreen(Screen[None]):
     AUTO_FOCUS = ""
 
     @property
-    def workshop_app(self) -> WorkshopApp:
-        return cast("WorkshopApp", self.app)
+    def frame(self) -> Frame:
+        return cast("Frame", self.app)
 
     @property
     def workshop(self) -> Workshop:
-        return self.workshop_app.workshop
+        return self.frame.workshop
 
     @property
     def palette(self) -> Palette:
-        return self.workshop_app.palette
+        return self.frame.palette
 
     @property
     def wide(self) -> bool:
@@ -122,7 +113,7 @@ class WorkshopScreen(Screen[None]):
 
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
         """On a class host the keys of the class come behind the first one; not while something is under way."""
-        view, app = self.workshop.class_view, self.workshop_app
+        view, app = self.workshop.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys
         return (keys[0], *class_words.keys(view), *keys[1:])
@@ -151,8 +142,8 @@ class Page(ModalScreen[None]):
         sized(self)
 
     @property
-    def workshop_app(self) -> WorkshopApp:
-        return cast("WorkshopApp", self.app)
+    def frame(self) -> Frame:
+        return cast("Frame", self.app)
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -64,14 +64,14 @@ class HelpPage(Page):
         stack = self.app.screen_stack
         below: Scope = getattr(stack[-2] if len(stack) > 1 else None, "scope", "home")
         yield Text.assemble(("HELP", f"bold {palette.text}"), ("   ↑ ↓ scroll · Esc closes", palette.dim))
-        notices = [n for n in (*self.workshop_app.workshop.notices, self.workshop_app.settings_notice) if n]
+        notices = [n for n in (*self.frame.workshop.notices, self.frame.settings_notice) if n]
         if notices:
             yield Text()
             yield Text("NOTICES", style=f"bold {palette.dim}")
             for notice in notices:
                 yield from wrap(Text(clean(notice, 600), style=palette.text), width, "! ")
         order: list[Scope] = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
-        in_class = self.workshop_app.workshop.class_view is not None
+        in_class = self.frame.workshop.class_view is not None
         for scope in order:
             actions = of_scope(scope, in_class=in_class)
             if not actions:

@@ -14,7 +14,7 @@ from jitter_workshop.presenter.settings_words import stands
 from jitter_workshop.tui.screens.common.question import Question
 
 if TYPE_CHECKING:
-    from jitter_workshop.tui.app import WorkshopApp
+    from jitter_workshop.tui.core.frame import Frame
 
 ABOUT = (
     "Leaving gives them back. Kept, they stay until 'jitter-workshop restore' or the next boot, "
@@ -22,7 +22,7 @@ ABOUT = (
 )
 
 
-def leave_question(app: WorkshopApp, leave: Callable[[], None]) -> Question:
+def leave_question(app: Frame, leave: Callable[[], None]) -> Question:
     """What is asked; ``leave`` is called after either answer but Escape."""
 
     def about(width: int, palette: Palette) -> Iterable[Text]:

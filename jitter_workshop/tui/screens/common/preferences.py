@@ -40,14 +40,14 @@ class SettingsPage(Page):
             yield Sheet(self._lines, id="settings-sheet")
 
     def _lines(self, width: int, palette: Palette) -> Iterable[Text]:
-        settings = self.workshop_app.settings
+        settings = self.frame.settings
         keys = Text("↑ ↓ choose · Enter changes · Esc closes", style=palette.dim)
         lines = [*wrap(keys, width, "SETTINGS   "), Text()]
         lines[0].stylize(f"bold {palette.text}", 0, len("SETTINGS"))
         self._rows = [None] * len(lines)
         for number, (key, choices) in enumerate(CHOICES.items()):
             title, meaning = TITLES[key]
-            view = self.workshop_app.workshop.class_view
+            view = self.frame.workshop.class_view
             if key == "preset" and view is not None:
                 meaning = f"in this class each run is {view.host.described.preset}; yours is for elsewhere"
             under = number == self._cursor
@@ -69,9 +69,9 @@ class SettingsPage(Page):
     def _change(self, by: int) -> None:
         key = list(CHOICES)[self._cursor]
         choices = CHOICES[key]
-        now = choices.index(getattr(self.workshop_app.settings, key))
+        now = choices.index(getattr(self.frame.settings, key))
         value: Any = choices[(now + by) % len(choices)]
-        self.workshop_app.change_settings(**{key: value})
+        self.frame.change_settings(**{key: value})
         self._redraw()
 
     def _redraw(self) -> None:

@@ -16,13 +16,12 @@ from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, RunCurve
+from jitter_workshop.presenter.chapter_lines import host_column
 from jitter_workshop.presenter.curve_rows import value_at
-from jitter_workshop.presenter.figures import label_of, log_bar
+from jitter_workshop.presenter.figures import label_of, log_bar, two_ends
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.screens.chapter.views import host_column
-from jitter_workshop.tui.screens.common.base import two_ends
 from jitter_workshop.tui.screens.home.home_settings import HomeSettings
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -59,7 +58,7 @@ class HomeScreen(HomeSettings):
         yield Sheet(self._notices, id="notices")
 
     def keys(self) -> Sequence[Shown]:
-        if self.workshop_app.at_work:
+        if self.frame.at_work:
             return ()
         entry = self.query_one(PathList).entry
         # What is changed on the host is worth a place more than those of the screen.
@@ -92,7 +91,7 @@ class HomeScreen(HomeSettings):
 
     def _renew(self) -> None:
         # The chart's library takes a tenth of a second to import: the first frame does not wait for it.
-        self.workshop_app.when_painted(self, lambda: self.call_later(self._draw_chart))
+        self.frame.when_painted(self, lambda: self.call_later(self._draw_chart))
         self.query_one(PathList).show_entries(self.workshop.path())
         self._put_cursor()
         for selector, build in (
@@ -146,7 +145,7 @@ class HomeScreen(HomeSettings):
         return next(iter(self.workshop.published()), None)
 
     def _curves(self) -> list[RunCurve]:
-        shown = list(self.workshop.published()[:1]) if self.workshop_app.settings.show_published else []
+        shown = list(self.workshop.published()[:1]) if self.frame.settings.show_published else []
         newest = self._newest()
         return [*shown, newest] if newest else shown
 
@@ -211,7 +210,7 @@ class HomeScreen(HomeSettings):
         return "No run of your own yet: press m, and your curve grows in seconds."
 
     def _notice_texts(self) -> list[str]:
-        texts = [*self.workshop.notices, self.workshop_app.settings_notice]
+        texts = [*self.workshop.notices, self.frame.settings_notice]
         return [text for text in texts if text]
 
     def _notices(self, width: int, palette: Palette) -> Iterable[Text]:
@@ -237,21 +236,21 @@ class HomeScreen(HomeSettings):
     def action_go(self) -> None:
         entry = self.query_one(PathList).entry
         if entry is not None:
-            self.workshop_app.open_chapter(entry.chapter_id)
+            self.frame.open_chapter(entry.chapter_id)
 
     def action_next(self) -> None:
         following = self.workshop.next_chapter()
         if following is not None:
-            self.workshop_app.open_chapter(following.chapter_id)
+            self.frame.open_chapter(following.chapter_id)
         else:
-            self.workshop_app.action_summary()
+            self.frame.show_summary()
 
     def action_measure(self) -> None:
         entry = self.query_one(PathList).entry
         if entry is not None:
-            self.workshop_app.open_chapter(entry.chapter_id, measure=True)
+            self.frame.open_chapter(entry.chapter_id, measure=True)
 
     @on(PathList.Chosen)
     def _chosen(self, message: PathList.Chosen) -> None:
         entry: PathEntry = message.entry
-        self.workshop_app.open_chapter(entry.chapter_id)
+        self.frame.open_chapter(entry.chapter_id)

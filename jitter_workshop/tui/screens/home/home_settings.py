@@ -11,6 +11,7 @@ from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean, fell_away
 from jitter_workshop.model.walk import PlanView
+from jitter_workshop.presenter import settings_lines
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.presenter.settings_words import (
     GIVEN_BACK_MEANWHILE,
@@ -22,7 +23,6 @@ from jitter_workshop.presenter.settings_words import (
     stands,
 )
 from jitter_workshop.tui.screens.common.question import Question
-from jitter_workshop.tui.screens.host import settings_views
 from jitter_workshop.tui.screens.host.host_change_screen import HandWork
 from jitter_workshop.tui.widgets.keybar import Shown
 
@@ -40,7 +40,7 @@ class HomeSettings(HandWork):
     def said_of_hands(self) -> list[str]:
         """What came of the last key, what stands on this host, what could be applied again."""
         said = [self._hands_message] if self._hands_message else []
-        if self.workshop_app.at_work:
+        if self.frame.at_work:
             return said
         # What came of a key is true until something else happens to the host: a lease may run out, a chapter may apply.
         if self.workshop.standing() != self._stood:
@@ -105,18 +105,18 @@ class HomeSettings(HandWork):
         try:
             view: PlanView = self.workshop.resume_plan()
         except WorkshopError as error:
-            self.workshop_app.show_error(error)
+            self.frame.show_error(error)
             return
 
         def about(width: int, palette: Palette) -> Iterable[Text]:
-            return settings_views.plan(view, words, self.workshop.recorded, width, palette)
+            return settings_lines.plan(view, words, self.workshop.recorded, width, palette)
 
         barred = self.workshop.hands.rights == "none"
         enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
         keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
         title = "Apply again what this session had applied?"
         self.app.push_screen(
-            Question(title, about, keys, lambda: self.workshop_app.with_turn(lambda: self._resume(view)))
+            Question(title, about, keys, lambda: self.frame.class_turn.with_turn(lambda: self._resume(view)))
         )
 
     def _resume(self, view: PlanView) -> None:
@@ -133,7 +133,7 @@ class HomeSettings(HandWork):
 
     def _failed(self, error: WorkshopError) -> None:
         self._hands_message = ""
-        self.workshop_app.show_error(error)
+        self.frame.show_error(error)
 
     def work_over(self) -> None:
         self._renew()

@@ -33,7 +33,7 @@ class HandWork(WorkshopScreen):
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None]
     ) -> None:
         """Do ``work`` on a thread; then, on the screen's own, ``then`` or ``failed``."""
-        if self.workshop_app.queued:
+        if self.frame.class_turn.queued:
             failed(HostError("you wait for the turn of this machine", "T shows the queue, which x leaves"))
             return
 
@@ -44,7 +44,7 @@ class HandWork(WorkshopScreen):
                 tell = partial(failed, error)
             self.post_message(HandsDone(tell))
 
-        self.workshop_app.begin_work()
+        self.frame.begin_work()
         self.refresh_keys()
         self.run_worker(on_thread, thread=True, group="hands")
 
@@ -52,8 +52,8 @@ class HandWork(WorkshopScreen):
     def _hands_done(self, message: HandsDone) -> None:
         message.stop()
         # Over before it is told: what is shown then is read anew, with all its keys.
-        leaving = self.workshop_app.leaving
-        self.workshop_app.end_work()
+        leaving = self.frame.leaving
+        self.frame.end_work()
         if not leaving:
             message.tell()
             self.sheet("#title").show(self.title_lines)
@@ -64,6 +64,6 @@ class HandWork(WorkshopScreen):
         """Show what the host is now."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self.workshop_app.at_work and action not in _MEANWHILE:
+        if self.frame.at_work and action not in _MEANWHILE:
             return False
         return super().check_action(action, parameters)

@@ -18,10 +18,10 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.findings import Finding, Findings
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
+from jitter_workshop.presenter import status_lines as views
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
-from jitter_workshop.tui.screens.host import status_views as views
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
@@ -245,7 +245,7 @@ class StatusScreen(WorkshopScreen):
         if finding is None:
             return
         if finding.chapter_id:
-            self.workshop_app.go_to_chapter(finding.chapter_id)
+            self.frame.go_to_chapter(finding.chapter_id)
         else:
             self._said = f"No chapter of this course treats '{clean(finding.check.id, 40)}'."
             self._redraw()

@@ -50,7 +50,7 @@ class ProvingScreen(ProvingShow):
 
     def _read_plan(self) -> None:
         """Have the plan drawn; on a class host once the turn has come, which lends the CPUs that it is about."""
-        self.workshop_app.with_turn(self._read_plan_now, self._back)
+        self.frame.class_turn.with_turn(self._read_plan_now, self._back)
 
     def _back(self) -> None:
         if self.proof is None:
@@ -99,7 +99,7 @@ class ProvingScreen(ProvingShow):
         self._page = "rounds"
         running = Proving(self, shown.workload)
         self.under_way = running
-        app = self.workshop_app
+        app = self.frame
         app.stop_run, app.suspend_run, app.run_goes_on = self._stop, running.suspend, self._goes_on
         # The host is changed on this thread, too: leaving waits until it is given back.
         app.begin_work()
@@ -139,7 +139,7 @@ class ProvingScreen(ProvingShow):
         self._step = message.step
         self._left_s, self._left_at = message.step.left_s, time.monotonic()
         self._show()
-        self.workshop_app.when_painted(self, message.painted.set)
+        self.frame.when_painted(self, message.painted.set)
 
     @on(Calibrated)
     def _calibrated(self) -> None:
@@ -154,9 +154,9 @@ class ProvingScreen(ProvingShow):
             return
         running.progress = message.progress
         self.sheet("#proof-progress").show(self._progress)
-        self.workshop_app.look_between_blocks()
+        self.frame.class_turn.look_between_blocks()
         self._settle_question()
-        self.workshop_app.when_painted(self, message.painted.set)
+        self.frame.when_painted(self, message.painted.set)
 
     @on(RoundDone)
     def _round_done(self, message: RoundDone) -> None:
@@ -168,7 +168,7 @@ class ProvingScreen(ProvingShow):
         self._left_s, self._left_at = message.left_s, time.monotonic()
         self._settle_question()
         self._show()
-        self.workshop_app.when_painted(self, message.painted.set)
+        self.frame.when_painted(self, message.painted.set)
 
     @on(Restoring)
     def _gives_back(self) -> None:
@@ -195,12 +195,12 @@ class ProvingScreen(ProvingShow):
     def _stop(self) -> None:
         """Ask the proof to end now: by a key, or because a signal ends the workshop."""
         if self.under_way is not None:
-            code = self.workshop_app.exit_code
+            code = self.frame.exit_code
             self.under_way.stop_by(signal.Signals(code - 128).name if code > 128 else "hand")
 
     def _over(self) -> bool:
         """The thread has ended. Was it stopped by its learner?"""
-        running, app = self.under_way, self.workshop_app
+        running, app = self.under_way, self.frame
         self.under_way = None
         app.stop_run = app.suspend_run = app.run_goes_on = None
         self._forget_rounds()
@@ -222,12 +222,12 @@ class ProvingScreen(ProvingShow):
         self.sheet("#title").show(self.title_lines)
         self._show()
         self.query_one(Pane).scroll_home(animate=False)
-        self.workshop_app.run_over()
+        self.frame.run_over()
 
     @on(ProofFailed)
     def _failed(self, message: ProofFailed) -> None:
         stopped = self._over()
-        app = self.workshop_app
+        app = self.frame
         if app.leaving:
             return
         self.sheet("#title").show(self.title_lines)
@@ -238,7 +238,7 @@ class ProvingScreen(ProvingShow):
             self._plan = self._prover = None
             self._not_drawn(message.error)
             app.run_over()
-            app.look_at_class()
+            app.class_turn.look()
             return
         if not isinstance(message.error, Cancelled):
             app.show_error(message.error)
@@ -252,7 +252,7 @@ class ProvingScreen(ProvingShow):
         self._prover, self._plan = message.prover, message.plan
         self._page = "cost"
         self._tell("What would be written is something else now: look at it again. Enter begins.")
-        self.workshop_app.run_over()
+        self.frame.run_over()
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -295,7 +295,7 @@ class ProvingScreen(ProvingShow):
             self._tell("The verdict is in the clipboard, where this terminal allows it.")
 
     def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character in "123456789" and not self.workshop_app.at_work:
+        if event.character is not None and event.character in "123456789" and not self.frame.at_work:
             self._choose(int(event.character) - 1)
 
     def _move(self, by: int) -> None:

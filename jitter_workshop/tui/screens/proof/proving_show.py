@@ -15,12 +15,12 @@ from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Order
+from jitter_workshop.presenter import proof_lines as views
 from jitter_workshop.presenter import proof_words as words
 from jitter_workshop.presenter.prose import styled, wrap
 from jitter_workshop.stats.interim_result import SoFar
 from jitter_workshop.tui.background.proving_run import Proving
 from jitter_workshop.tui.screens.host.host_change_screen import HandWork
-from jitter_workshop.tui.screens.proof import proof_views as views
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
@@ -135,7 +135,7 @@ class ProvingShow(HandWork):
             if self._asking == "shown":
                 return (("proving.enter", "stop and keep"), ("proving.close", "go on"))
             return (("proving.close", "stop waiting" if self.under_way.waiting else "stop…"),)
-        if self.workshop_app.at_work:
+        if self.frame.at_work:
             return ()
         if self._page == "verdict":
             more = "more rounds" if words.asked_for(self.proof) else "prove again"

@@ -22,12 +22,12 @@ from jitter_workshop.flow.reporting.formats import Files
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.presenter import report_lines as views
 from jitter_workshop.presenter import report_words as words
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.core.background_task import aside
 from jitter_workshop.tui.screens.common.base import HUGE, WorkshopScreen
-from jitter_workshop.tui.screens.report import report_views as views
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet

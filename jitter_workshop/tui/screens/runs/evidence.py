@@ -23,16 +23,16 @@ from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
+from jitter_workshop.presenter import cause_lines as views
+from jitter_workshop.presenter import counter_lines
 from jitter_workshop.presenter.figures import bar
 from jitter_workshop.presenter.focus_words import focused
+from jitter_workshop.presenter.occupancy_lines import others
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.report.text.evidence import by_hand
 from jitter_workshop.tui.core.actions import Scope, bindings
 from jitter_workshop.tui.core.background_task import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
-from jitter_workshop.tui.screens.runs import counters_views
-from jitter_workshop.tui.screens.runs import evidence_views as views
-from jitter_workshop.tui.screens.runs.residence_views import others
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
@@ -143,7 +143,7 @@ class EvidenceScreen(WorkshopScreen):
         if self._report is None:
             return [Text("Nothing is known.", style=palette.dim)] if self._said else self._waiting(width, palette)
         if isinstance(self._report, CounterReport):
-            return counters_views.head(self._report, width, palette)
+            return counter_lines.head(self._report, width, palette)
         return views.head(self._report, width, palette)
 
     def _waiting(self, width: int, palette: Palette) -> Iterable[Text]:
@@ -160,14 +160,14 @@ class EvidenceScreen(WorkshopScreen):
 
     def _causes(self, width: int, palette: Palette) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
-            return counters_views.counters(self._report, width, palette)
+            return counter_lines.counters(self._report, width, palette)
         return views.causes(self._report, width, palette) if self._report is not None else ()
 
     def _stalls(self, width: int, palette: Palette) -> Iterable[Text]:
         if self._report is None:
             return
         if isinstance(self._report, CounterReport):
-            yield from counters_views.stalls(self._report, self._cursor, width, palette)
+            yield from counter_lines.stalls(self._report, self._cursor, width, palette)
             return
         yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", style=f"bold {palette.dim}")
         for index, stall in enumerate(self._report.worst):
@@ -181,7 +181,7 @@ class EvidenceScreen(WorkshopScreen):
 
     def _others(self, width: int, palette: Palette) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
-            return counters_views.by_hand(self._report, width, palette)
+            return counter_lines.by_hand(self._report, width, palette)
         return others(self._report, self._focus, width, palette) if self._report is not None else ()
 
     def _say(self, width: int, palette: Palette) -> Iterable[Text]:
@@ -228,7 +228,7 @@ class EvidenceScreen(WorkshopScreen):
 
     def _commands(self) -> tuple[str, ...]:
         if isinstance(self._report, CounterReport):
-            return counters_views.commands(self._report)
+            return counter_lines.commands(self._report)
         present = self._report.residence if self._report is not None else None
         return by_hand(present.proof.cpus) if present is not None else ()
 

@@ -113,7 +113,7 @@ class RunsScreen(WorkshopScreen):
 
     @property
     def _with_published(self) -> bool:
-        return self.workshop_app.settings.show_published if self._published is None else self._published
+        return self.frame.settings.show_published if self._published is None else self._published
 
     def curves(self) -> list[RunCurve]:
         """What is drawn now: the published and the imported ones first, then the chosen runs, oldest first."""
@@ -268,7 +268,7 @@ class RunsScreen(WorkshopScreen):
             return
         run = self._runs[self._cursor]
         if self.workshop.traced(run):
-            self.workshop_app.show_causes(run)
+            self.frame.show_causes(run)
         else:
             self._said = "This run has no trace: 'v' in a chapter's explain step, or measure --evidence, makes one."
             self._redraw()

@@ -9,10 +9,10 @@ from rich.text import Text
 from jitter_workshop.model.evidence import EvidenceReport, Residence, Visitor
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
+from jitter_workshop.presenter import cause_lines as views
 from jitter_workshop.presenter.prose import wrap
 from jitter_workshop.report.text.evidence import cause_words, frequencies
 from jitter_workshop.stats.scale import nice_ns
-from jitter_workshop.tui.screens.runs import evidence_views as views
 
 MOST_ROWS = 12
 WORK = ("workqueue", "softirq", "timer", "irq", "vector")

@@ -15,12 +15,12 @@ from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.walk import ApplyView, Fact, PlanView, PredictionOutcome, RunCurve, SettingChange
+from jitter_workshop.presenter.chapter_lines import Lines, facts, heading
 from jitter_workshop.presenter.figures import table
 from jitter_workshop.presenter.plan_overview import in_short
 from jitter_workshop.presenter.prose import styled, wrap
 from jitter_workshop.presenter.settings_words import apply_command, for_one_boot, script_command
 from jitter_workshop.report.text.plan import reason_of
-from jitter_workshop.tui.screens.chapter.views import Lines, facts, heading
 
 _LEFT_OUT = " Left out: "
 _VALUE = 400

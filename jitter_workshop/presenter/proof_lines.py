@@ -15,16 +15,16 @@ from jitter_workshop.model.proof import PLACEMENT, Proof, ProofPlan
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
 from jitter_workshop.presenter import proof_words as words
+from jitter_workshop.presenter.chapter_lines import Lines, heading
 from jitter_workshop.presenter.figures import bar
 from jitter_workshop.presenter.plan_overview import in_short
 from jitter_workshop.presenter.prose import styled, wrap
+from jitter_workshop.presenter.settings_lines import every_write, writes
 from jitter_workshop.report.text.proof import OF_PAIRS, WORDS, headline
 from jitter_workshop.stats.interim_result import SoFar
 from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
 from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import times
-from jitter_workshop.tui.screens.chapter.views import Lines, heading
-from jitter_workshop.tui.screens.host.settings_views import every_write, writes
 
 _HEADS = ("", "without", "with", "ratio")
 _VERDICT = len("cannot tell")

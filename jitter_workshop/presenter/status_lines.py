@@ -10,9 +10,9 @@ from jitter_workshop.flow.host_ops.findings import Finding, Findings
 from jitter_workshop.model.assessment import State
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.figures import two_ends
 from jitter_workshop.presenter.prose import clean_code, wrap
 from jitter_workshop.report.text.status import MARKS, sorts_of_cpus, value_in_words
-from jitter_workshop.tui.screens.common.base import two_ends
 
 WORDS: dict[State, str] = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 

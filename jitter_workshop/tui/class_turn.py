@@ -1,0 +1,213 @@
+"""Wait for the turn of a class host beside the open workshop, and find the way to the instructor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.app import App
+from textual.timer import Timer
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.errors import UsageError, WaitStopped, WorkshopError
+from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.tui.core.frame import Frame
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.workshop import Workshop
+    from jitter_workshop.tui.screens.class_host.turn import TurnPage
+
+EVERY_S = 2.0
+"""Interval between two looks at the class, in s: two small files, never while something is measured."""
+
+
+class TurnController:
+    """Wait for the turn on a thread; meanwhile everything else goes on.
+
+    ``app`` gives timers, threads and pages; ``frame`` is the same object, as screens see it. On a host without a class
+    every method does nothing, and :meth:`with_turn` calls back at once.
+    """
+
+    def __init__(self, app: App[None], frame: Frame) -> None:
+        self._app = app
+        self._frame = frame
+        self._timer: Timer | None = None
+        self._wait: CancelToken | None = None
+        """Set while the turn is waited for."""
+
+    @property
+    def _workshop(self) -> Workshop:
+        return self._frame.workshop
+
+    def pause(self, paused: bool) -> None:
+        """Stop looking at the class while a block is measured: no timer of ours wakes then."""
+        if self._timer is not None and paused:
+            self._timer.pause()
+        elif self._timer is not None:
+            self._timer.resume()
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Look at the class from now on, where this is a class host."""
+        if self._workshop.class_view is not None:
+            self._workshop.class_view.look()
+            self._workshop.tell_board()
+            self._timer = self._app.set_interval(EVERY_S, self.look)
+
+    def look(self) -> None:
+        """Whose turn is it, where is the instructor? A turn that is over without our doing is settled."""
+        view = self._workshop.class_view
+        if view is None or self._frame.stop_run is not None or self._frame.at_work:
+            return
+        changed = view.look()
+        if view.ended and not view.waits:
+            self._frame.begin_work()
+            self._app.run_worker(self._settle_turn, thread=True, group="turn")
+        elif changed:
+            self._show_class()
+
+    def look_between_blocks(self) -> None:
+        """How much of the turn is left, for a frame that is painted between two blocks anyway."""
+        view = self._workshop.class_view
+        if view is not None:
+            view.look()
+            self._show_class()
+
+    def _settle_turn(self) -> None:
+        view = self._workshop.class_view
+        if view is not None:
+            view.settle()
+        self._app.call_from_thread(self._turn_let_go)
+
+    def _turn_let_go(self) -> None:
+        """The turn is given back, or known to be over: the host may be another one than before."""
+        self._frame.end_work()
+        if self._workshop.class_view is not None:
+            self._workshop.class_view.look()
+        self._show_class()
+        self._frame.going_on()
+
+    def _show_class(self) -> None:
+        from jitter_workshop.tui.screens.class_host.turn import TurnPage
+        from jitter_workshop.tui.screens.common.base import WorkshopScreen
+
+        for screen in self._app.screen_stack:
+            if isinstance(screen, WorkshopScreen | TurnPage):
+                screen.show_class()
+
+    # -- the turn ----------------------------------------------------------------------------------------------------
+
+    def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
+        """Do what needs the turn of a class host: at once where this is none, or the turn is here; else once it has
+        come. Whoever waits may prefer to read on: then it is not done, but ``otherwise``."""
+        view = self._workshop.class_view
+        if view is not None:
+            view.look()
+        if view is None or view.has_turn:
+            then()
+        else:
+            self._queue(then, otherwise)
+
+    def toggle(self) -> None:
+        """Take the turn of a class host, or give it back."""
+        view = self._workshop.class_view
+        if view is None or self._app.screen.is_modal or self._frame.at_work:
+            return
+        view.look()
+        if not view.has_turn:
+            self._queue()
+        elif self._workshop.hands.holding:
+            self._ask_to_give()
+        else:
+            self._give()
+
+    @property
+    def queued(self) -> bool:
+        """Is the turn waited for? Then nothing else can be asked of root."""
+        return self._wait is not None
+
+    def leave_queue(self) -> None:
+        """Give the place in the queue up; never waits."""
+        if self._wait is not None:
+            self._wait.cancel("left the queue")
+
+    def _queue(self, then: Callable[[], None] | None = None, otherwise: Callable[[], None] | None = None) -> None:
+        from jitter_workshop.tui.screens.class_host.turn import TurnPage
+
+        if self._wait is None:
+            self._wait = CancelToken()
+            self._app.run_worker(self._wait_for_turn, thread=True, group="turn")
+        page = TurnPage()
+
+        def over(_: None) -> None:
+            do = then if page.came else otherwise
+            if do is not None and not self._frame.leaving:
+                do()
+
+        self._app.push_screen(page, over)
+
+    def _wait_for_turn(self) -> None:
+        """On a thread: the place in the queue, until the turn comes or the place is given up."""
+        token, view = self._wait, self._workshop.class_view
+        assert token is not None
+        error: WorkshopError | None = None
+        try:
+            take_turn(self._workshop.hands, DAY_S, token, people=view.people if view is not None else ())
+        except WorkshopError as refusal:
+            error = refusal
+        finally:
+            token.close()
+        self._app.call_later(self._turn_came, error)
+
+    def _turn_came(self, error: WorkshopError | None) -> None:
+        self._wait = None
+        if self._frame.leaving:
+            return
+        self.look()
+        self._show_class()
+        page = self._turn_page()
+        if page is not None:
+            page.over(came=error is None)
+        elif error is None:
+            self._app.bell()
+        if error is not None and not isinstance(error, WaitStopped):
+            self._app.call_next(self._frame.show_error, error)
+
+    def _turn_page(self) -> TurnPage | None:
+        from jitter_workshop.tui.screens.class_host.turn import TurnPage
+
+        return next((screen for screen in self._app.screen_stack if isinstance(screen, TurnPage)), None)
+
+    def _ask_to_give(self) -> None:
+        from jitter_workshop.tui.screens.common.question import Question
+
+        count = len(self._workshop.hands.leased)
+        words = f"What you applied in it ({many(count, 'tunable')}) is given back with it."
+        keys = "Enter gives the turn back · Esc keeps it"
+        self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, self._give))
+
+    def _give(self) -> None:
+        self._frame.begin_work()
+        self._app.run_worker(self._give_turn, thread=True, group="turn")
+
+    def _give_turn(self) -> None:
+        self._workshop.hands.give_turn()
+        self._app.call_from_thread(self._turn_let_go)
+
+    # -- the instructor ----------------------------------------------------------------------------------------------
+
+    def jump(self) -> None:
+        """Go to the chapter and step where the instructor is."""
+        view = self._workshop.class_view
+        said = view.banner if view is not None else None
+        if said is None or not said.chapter or self._app.screen.is_modal or self._frame.at_work:
+            return
+        if self._workshop.course.chapter(said.chapter) is None:
+            self._frame.show_error(
+                UsageError(f"the instructor is at '{clean(said.chapter, 40)}', which this course has not")
+            )
+            return
+        self._frame.go_to_chapter(said.chapter, said.step)
