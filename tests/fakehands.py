@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jitter_workshop.agent.client import Rights
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.agent_session import NOTHING, Hands
+from jitter_workshop.flow.host_ops.agent_session import NOTHING, AgentSession
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused, Restored, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -43,7 +43,7 @@ class LiveTree(HostRoot):
         return self._inside._bytes(path, limit, whole=whole)
 
 
-class FakeHands(Hands):
+class FakeHands(AgentSession):
     """``tree``: where changes are written; None: there are no rights. ``refuse``: paths that the host refuses.
     ``calls``: what was asked, in order."""
 
@@ -76,7 +76,7 @@ class FakeHands(Hands):
         applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
         refused = tuple(Refused(c.tunable, c.path, "the kernel says EIO") for c in shown if c.path in self.refuse)
         result = ApplyResult("made-up" if made else None, applied, refused, self.needs_reboot, self.ended)
-        self.diary.applied(result)
+        self.change_log.applied(result)
         return result
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
@@ -91,13 +91,13 @@ class FakeHands(Hands):
         if self.fail is not None:
             raise self.fail
         self._leased.clear()
-        self.diary.kept()
+        self.change_log.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
         assert journal_id == "made-up"
         self.calls.append(("keep", *words))
         self._leased -= {word.partition("=")[0] for word in words}
-        self.diary.kept({word.partition("=")[0] for word in words})
+        self.change_log.kept({word.partition("=")[0] for word in words})
 
     def close(self) -> RestoreResult:
         self.calls.append(("close",))
@@ -114,7 +114,7 @@ class FakeHands(Hands):
         for change in reversed(mine):
             self._write(change.path, change.before)
         result = RestoreResult(tuple(Restored(c.tunable, c.path, c.after, c.before) for c in mine), (), False)
-        self.diary.restored(result)
+        self.change_log.restored(result)
         return result
 
     def _write(self, path: str, value: str) -> None:

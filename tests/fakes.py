@@ -17,7 +17,7 @@ from jitter_workshop.course.locate import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import Hunt
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.measure import hunted
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
@@ -75,18 +75,18 @@ class FakeWorkshop(Workshop):
         made = super().open(session_name, course_dir or short_course(), root)
         if root == Path("/"):
             host = made.host
-            made._desk.topology = FOUR_CPUS
-            made._desk.look = lambda _: (FOUR_CPUS, host)
-            made._desk._room = Room(4, CpuSet(), walled=False)
+            made._context.topology = FOUR_CPUS
+            made._context.look = lambda _: (FOUR_CPUS, host)
+            made._context._room = CpuBudget(4, CpuSet(), walled=False)
         return made
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """What stands on a made host; nothing on the one that the tests run on, whatever somebody has applied there."""
-        return () if self._desk.root.root == Path("/") else super().standing()
+        return () if self._context.root.root == Path("/") else super().standing()
 
     def written(self) -> tuple[str, ...]:
         """The same for each write of it."""
-        return () if self._desk.root.root == Path("/") else super().written()
+        return () if self._context.root.root == Path("/") else super().written()
 
     def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
         """A hunt whose noise does nothing."""
@@ -129,8 +129,8 @@ class FakeWorkshop(Workshop):
         if not done:
             raise MeasureError("the run was stopped before its first block")
         run, parts = madeup.make_run(blocks[:done], **_fields(request, seed), complete=done == BLOCKS)
-        self._desk.handle.add_run(run, parts)
-        self._desk.remember(run)
+        self._context.handle.add_run(run, parts)
+        self._context.remember(run)
         return run
 
 
@@ -149,7 +149,7 @@ def open_workshop(
     workshop = FakeWorkshop.open(session, course, root)
     assert isinstance(workshop, FakeWorkshop)
     workshop.reached_gate = threading.Event()
-    workshop._desk.hands = FakeHands()
+    workshop._context.agent_session = FakeHands()
     for name, value in how.items():
         setattr(workshop, name, value)
     return workshop

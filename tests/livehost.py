@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.host.root import HostRoot
 from tests.fakehands import FakeHands, LiveTree
 from tests.fakes import FakeWorkshop, open_workshop
@@ -23,17 +23,17 @@ def open_live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
     """The workshop on ``tree``, whose four CPUs this process may use; its hands write into the tree."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     made = open_workshop(tree, session=SESSION, course=course)
-    made._desk.root = LiveTree(tree)
-    made._desk.hands = FakeHands(tree)
+    made._context.root = LiveTree(tree)
+    made._context.agent_session = FakeHands(tree)
     return made
 
 
 def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
     """The real hands and a real agent, which works on the tree and not on this host (see ``tests.agent_on_tree``)."""
     command = agent_command(tree, *options)
-    monkeypatch.setattr(agent_session, "connect", lambda ask=True, purpose=None: AgentClient(command))
-    monkeypatch.setattr(agent_session, "HostRoot", lambda: LiveTree(tree))
-    workshop._desk.hands = agent_session.Hands()
+    monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(session_module, "HostRoot", lambda: LiveTree(tree))
+    workshop._context.agent_session = session_module.AgentSession()
 
 
 def agent_command(tree: Path, *options: str) -> tuple[str, ...]:

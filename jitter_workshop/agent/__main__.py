@@ -45,7 +45,7 @@ def main(words: list[str]) -> int:
         else:
             _serve()
     except WorkshopError as error:
-        daemon_env.hurry()
+        daemon_env.set_exit_deadline()
         sys.stderr.write(f"jitter-workshop agent: {clean(error.sentence(), 1000)}\n")
         return 2
     return 0
@@ -85,7 +85,7 @@ def _serve(counted: bool = False) -> None:
     notice = ownership.check(os.environ, from_socket)
     uid = member.caller(0, os.environ)
     os.environ.clear()
-    if uid and not (member.speakable(0) and member.speakable(1)):
+    if uid and not (member.is_supported_fd(0) and member.is_supported_fd(1)):
         raise HostError("the agent speaks over a pipe or a socket", "'jitter-workshop' starts it as it has to be")
     server: Server | None = None
     stopped = False
@@ -114,7 +114,7 @@ def _serve(counted: bool = False) -> None:
                 _take_place(uid)
         server = Server(setup, 0, 1)
     except WorkshopError as error:
-        daemon_env.hurry()
+        daemon_env.set_exit_deadline()
         if from_socket:  # whoever calls does not see standard error
             with contextlib.suppress(OSError):
                 os.write(1, protocol.failure(None, error))

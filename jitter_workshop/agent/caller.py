@@ -84,7 +84,7 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
     return 0
 
 
-def speakable(descriptor: int) -> bool:
+def is_supported_fd(descriptor: int) -> bool:
     """Whether a write to ``descriptor`` can be waited for with select(2): a file may lie on a file system of the
     caller's own (FUSE), where a write takes as long as they like."""
     mode = os.fstat(descriptor).st_mode

@@ -44,7 +44,7 @@ class Attention(Protocol):
         """Whether what the caller had is over, so that nothing more is to be waited for with them."""
 
 
-class _Unwaiting:
+class NonBlockingFd:
     """Reads from or writes to a descriptor, and never waits: a caller of sudo's may hold both ends of a pipe, and take
     what select(2) saw, or fill it. Whether a description waits is its holders' to set, so a pipe is opened anew; only
     a pipe that this user may not open is used as it is, by a service that holds nothing for its caller."""
@@ -89,8 +89,8 @@ class Lines:
     def __init__(self, source: int, sink: int) -> None:
         # Waiting is on the descriptors that were handed over: one that is opened after the other end has closed never
         # tells of it (poll(2) on a FIFO).
-        self._reader = _Unwaiting(source, os.O_RDONLY)
-        self._writer = _Unwaiting(sink, os.O_WRONLY)
+        self._reader = NonBlockingFd(source, os.O_RDONLY)
+        self._writer = NonBlockingFd(sink, os.O_WRONLY)
         self.stop = False
         self._nudged = False
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)

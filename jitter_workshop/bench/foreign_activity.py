@@ -37,7 +37,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class ForeignActivity:
     """``loads``: the tasks that can be named. ``unnamed_percent``: what the hot CPUs spent at least on tasks that are
     neither ours nor to be seen afterwards, in percent of one CPU; None where that cannot be told."""
 
@@ -53,7 +53,7 @@ def snapshot() -> Snapshot:
     return Snapshot(at_s, {key: seconds for key, seconds, _, _, _ in _processes()}, _busy_seconds(), own_s)
 
 
-def since(before: Snapshot, hot: Collection[int]) -> Company:
+def since(before: Snapshot, hot: Collection[int]) -> ForeignActivity:
     """Tasks that are not this process or its children and used CPU time since ``before``, largest first.
 
     A process counts when it was last seen on one of ``hot`` (empty: on any CPU): the kernel keeps one CPU number a
@@ -66,7 +66,7 @@ def since(before: Snapshot, hot: Collection[int]) -> Company:
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s
     if elapsed_s <= 0:
-        return Company(())
+        return ForeignActivity(())
     rows = list(_processes())
     ours = _family({key[0]: parent for key, _, _, _, parent in rows})
     found: list[ForeignLoad] = []
@@ -81,12 +81,12 @@ def since(before: Snapshot, hot: Collection[int]) -> Company:
             found.append(ForeignLoad(key[0], clean(name, 40), cpu, round(used_percent, 1)))
     loads = tuple(sorted(found, key=lambda load: -load.cpu_percent)[:_NAMED])
     if not hot or any(cpu not in busy_s or cpu not in before.busy_s for cpu in hot):
-        return Company(loads)
+        return ForeignActivity(loads)
     spent_s = sum(busy_s[cpu] - before.busy_s[cpu] for cpu in hot)
     unnamed_s = spent_s - known_s - (_own_seconds() - before.own_s)
     percent = 100 * unnamed_s / elapsed_s
     worth_telling = unnamed_s >= UNNAMED_S and percent > UNNAMED_PERCENT
-    return Company(loads, round(percent, 1) if worth_telling else 0.0)
+    return ForeignActivity(loads, round(percent, 1) if worth_telling else 0.0)
 
 
 def _busy_seconds() -> dict[int, float]:

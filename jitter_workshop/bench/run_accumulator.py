@@ -59,7 +59,7 @@ class MergedHistogram:
 
 
 @dataclass(slots=True)
-class Gathered:
+class RunAccumulator:
     """The blocks of a run so far. ``raw``: what the child said of each, with its encoded histograms; stalls, notes and
     counters are taken out and added up, as an hour of them would fill the memory of a host with many CPUs."""
 

@@ -19,7 +19,7 @@ from jitter_workshop.bench import launch, protocol
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.noisechild import NoiseChild, read_log
 from jitter_workshop.bench.noiseorder import known, order_for
-from jitter_workshop.bench.run_accumulator import Gathered
+from jitter_workshop.bench.run_accumulator import RunAccumulator
 from jitter_workshop.bench.stall import Stall
 from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.host.power.thermal import read_thermal
@@ -72,7 +72,7 @@ class RunResult:
     mlocked: bool
     sched: str
     started_at_s: float
-    gathered: Gathered
+    gathered: RunAccumulator
     notes: dict[str, str]
     failure: MeasureError | None = None
     cancelled: str | None = None
@@ -109,7 +109,7 @@ def run(
     with _noise(spec) as noise, launch.Child(command or launch.command(launch.WORKER)) as child:
         if placed is not None:
             placed(child.pid)
-        return _Conductor(spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s, witness).run()
+        return RunController(spec, observer, cancel, child, noise, sensor or _host_sensor, pause_s, witness).run()
 
 
 def expected_seconds(spec: RunSpec) -> float:
@@ -132,7 +132,7 @@ def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
     return min(spec.blocks, max(least, int(limit_s / (elapsed_s / done))))
 
 
-class _Conductor:
+class RunController:
     """One run with its child; lives as long as ``run``."""
 
     def __init__(
@@ -154,7 +154,7 @@ class _Conductor:
         self._sensor = sensor
         self._pause_s = pause_s
         self._witness = witness
-        self._gathered = Gathered(spec)
+        self._gathered = RunAccumulator(spec)
         self._repeated = 0
         self._blocks_wanted = spec.blocks
         self._suspended_s = 0.0
@@ -167,7 +167,7 @@ class _Conductor:
             self._noise.aim(ready.tids)
         if ready.threshold_ns is not None:
             self._spec = replace(self._spec, threshold_ns=ready.threshold_ns)
-            self._gathered = Gathered(self._spec)
+            self._gathered = RunAccumulator(self._spec)
         started = RunStarted(self._spec, ready.clock, ready.tids, ready.mlocked, ready.notes)
         started_at_s = time.time()
         failure: MeasureError | None = None

@@ -32,7 +32,7 @@ def main(words: list[str]) -> int:
         else:
             _serve()
     except WorkshopError as error:
-        daemon_env.hurry()
+        daemon_env.set_exit_deadline()
         sys.stderr.write(f"jitter-workshop board: {clean(error.sentence(), 1000)}\n")
         return 2
     return 0
@@ -78,7 +78,7 @@ def _serve(counted: bool = False) -> None:
             _take_place(uid)
         serve(Path(paths.BOARD_DIR), who)
     except WorkshopError as error:
-        daemon_env.hurry()
+        daemon_env.set_exit_deadline()
         if stat.S_ISSOCK(os.fstat(0).st_mode):  # whoever calls does not see standard error
             with contextlib.suppress(OSError):
                 os.write(1, protocol.failure(None, error))

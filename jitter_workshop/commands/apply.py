@@ -56,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
     if command and args.hold:
         raise UsageError("--hold and a command are two ways to say how long", "leave one of them out")
     lease = args.hold or bool(command)
-    diary = diary_of(args.session)
-    with Changing(words, args.cpus, once=args.once, diary=diary) as changing:
+    change_log = diary_of(args.session)
+    with Changing(words, args.cpus, once=args.once, change_log=change_log) as changing:
         if changing.worth_asking:
             changing.connect()
             if changing.notice:
@@ -69,15 +69,15 @@ def run(args: argparse.Namespace) -> int:
         code = 1 if result.refused else 0
         if not lease:
             _warn(note_stack(args.session))
-            diary.end()
-            _warn(diary.trouble)
+            change_log.end()
+            _warn(change_log.trouble)
             _tell(args, changing, result)
             return code
         try:
             return max(code, _held(args, changing, result, command))
         finally:
-            diary.end()
-            _warn(diary.trouble)
+            change_log.end()
+            _warn(change_log.trouble)
 
 
 def _confirmed(args: argparse.Namespace, changing: Changing, lease: bool) -> ApplyResult:

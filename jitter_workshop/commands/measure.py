@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     from jitter_workshop.flow.classes.posting import Poster
-    from jitter_workshop.flow.host_ops.agent_session import Hands, place_once
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
     from jitter_workshop.flow.measuring import measure as flow
     from jitter_workshop.flow.measuring.resolve import check
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
@@ -84,9 +84,11 @@ def run(args: argparse.Namespace) -> int:
     request, reach = _told(request, args.solid, session)
     progress = ProgressLine(reach)
     token = flow.CancelToken()
-    hands = Hands()
+    agent_session = AgentSession()
     poster = Poster(session) if session is not None and class_host() is not None else None
-    turn: flow.Turn = partial(turn_for, hands, doing=f"measuring {clean(request.label, 40) or request.workload}")
+    turn: flow.Turn = partial(
+        turn_for, agent_session, doing=f"measuring {clean(request.label, 40) or request.workload}"
+    )
     try:
         with stopped_by_signals(token) as received:
             measured = flow.measure(
@@ -95,8 +97,8 @@ def run(args: argparse.Namespace) -> int:
                 progress,
                 token,
                 queued=_say_queued,
-                place=hands.place if class_host() is not None else place_once,
-                tracer=hands.tracer,
+                place=agent_session.place if class_host() is not None else place_once,
+                tracer=agent_session.tracer,
                 turn=turn if poster is None else partial(poster.with_team, turn),
             )
     except flow.RunNotKept as error:
@@ -109,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         say("stopped before the first block was done; nothing was kept")
         raise Interrupted(received[0]) from None
     finally:
-        hands.close()
+        agent_session.close()
         progress.close()
         token.close()
         if poster is not None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jitter_workshop.bench.cancel import CancelToken
-    from jitter_workshop.flow.host_ops.agent_session import Hands
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.proving.proof_run import ProofStep, Prover, ProveRequest
     from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
     from jitter_workshop.model.proof import Proof, ProofPlan
@@ -70,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.words:
         raise UsageError("nothing is named to prove", "say placement, or a tunable: 'jitter-workshop status' has them")
     from jitter_workshop.bench.cancel import CancelToken
-    from jitter_workshop.flow.host_ops.agent_session import Hands
-    from jitter_workshop.flow.host_ops.change_log import Diary
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.flow.proving.proof_run import Prover
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
@@ -82,14 +82,14 @@ def run(args: argparse.Namespace) -> int:
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("nothing is proven without being asked for", "add --yes; what it costs is said then, too")
     session = session_to_keep_in(args.session, summarise(HostRoot()).name)
-    hands = Hands(diary=Diary(session))
+    agent_session = AgentSession(change_log=ChangeLog(session))
     token = CancelToken()
     with contextlib.ExitStack() as guarded:
         guarded.callback(token.close)
         try:
             with contextlib.ExitStack() as turn:
-                _take_turn(turn, hands, args, token)
-                prover = Prover(request, session, hands)
+                _take_turn(turn, agent_session, args, token)
+                prover = Prover(request, session, agent_session)
                 plan = prover.plan()
                 for notice in session.notices:
                     say(f"note: {notice}")
@@ -99,11 +99,11 @@ def run(args: argparse.Namespace) -> int:
                 proof = _proven(prover, plan, token, received)
                 name = session.session.name
         finally:
-            hands.close()
-            hands.diary.end()
+            agent_session.close()
+            agent_session.change_log.end()
             session.close()
         # Of a host that was looked at after that and is as it was, nothing is to be said.
-        trouble = hands.trouble if not proof.restored else ""
+        trouble = agent_session.trouble if not proof.restored else ""
         named = f" --session {shlex.quote(name)}" if args.session is not None else ""
         kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
         # After a hang-up there is no terminal to print on, and the signal is the reason that counts.
@@ -116,14 +116,16 @@ def run(args: argparse.Namespace) -> int:
     return 0 if proof.restored else 1
 
 
-def _take_turn(turn: contextlib.ExitStack, hands: Hands, args: argparse.Namespace, token: CancelToken) -> None:
+def _take_turn(
+    turn: contextlib.ExitStack, agent_session: AgentSession, args: argparse.Namespace, token: CancelToken
+) -> None:
     """On a class host, have its turn from the plan to the proof's end. Raises Interrupted, BusyError, HostError."""
     from jitter_workshop.flow.turns.classhost import turn_for
 
     with stopped_by_signals(token) as received:
         try:
             doing = f"proving {clean(' '.join(args.words), 40)}"
-            turn.enter_context(turn_for(hands, args.wait, token, _say_queued, doing=doing))
+            turn.enter_context(turn_for(agent_session, args.wait, token, _say_queued, doing=doing))
         except WorkshopError:
             if not received:
                 raise

@@ -40,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
 
     result, notice = apply.restore(args.tunables, forget=args.forget)
     trouble = apply.note_stack(args.session)
-    diary = apply.diary_of(args.session)
-    diary.restored(result)
-    diary.end()
-    for sentence in (notice, trouble, diary.trouble):
+    change_log = apply.diary_of(args.session)
+    change_log.restored(result)
+    change_log.end()
+    for sentence in (notice, trouble, change_log.trouble):
         if sentence:
             say(sentence)
     if args.json:

@@ -25,7 +25,7 @@ from jitter_workshop.commands.common.base import add_json, print_json
 from jitter_workshop.errors import UsageError
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.host_status import Checkup
+    from jitter_workshop.flow.host_ops.host_status import HostStatus
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if checkup.summary["improve"] else 0
 
 
-def _text(args: argparse.Namespace, checkup: Checkup) -> str:
+def _text(args: argparse.Namespace, checkup: HostStatus) -> str:
     if args.prometheus:
         from jitter_workshop.report.formats import prometheus
 
@@ -85,7 +85,7 @@ def _text(args: argparse.Namespace, checkup: Checkup) -> str:
     return status.render(page, checkup.groups(), style, brief=not args.ids)
 
 
-def _plain(args: argparse.Namespace, checkup: Checkup) -> dict[str, object]:
+def _plain(args: argparse.Namespace, checkup: HostStatus) -> dict[str, object]:
     plain: dict[str, object] = {
         "host": checkup.summarise(),
         "hot_cpus": checkup.hot.cpus.cpus,

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 from jitter_workshop.evidence.tracks import MOVING, READY, RUNS, TASK, UNKNOWN, UNSEEN, WORKQUEUE, ThreadTrack, Timeline
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import (
-    Deed,
     FrequencySeen,
+    InterferingTask,
     Proof,
+    RemoteAction,
     Residence,
     ThreadOnCpu,
     TickKept,
-    Visitor,
 )
 from jitter_workshop.stats.scale import nice_ns
 
@@ -83,7 +83,9 @@ class Presence:
         """All of it: ``measured_ns`` is the blocks' length, ``missing`` the events (``system:name``) that the kernel
         did not give."""
         visits = sorted(self._visits.items(), key=lambda item: (-item[1].total_ns, item[0]))
-        visitors = tuple(Visitor(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1)) for key, v in visits)
+        visitors = tuple(
+            InterferingTask(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1)) for key, v in visits
+        )
         return Residence(
             threads=tuple(
                 ThreadOnCpu(name, cpu, stay.ran_ns, stay.waited_ns, stay.preempted)
@@ -91,7 +93,7 @@ class Presence:
             ),
             visitors=visitors,
             frequencies=tuple(self._frequencies[cpu] for cpu in sorted(self._frequencies)),
-            deeds=tuple(Deed(*key, n) for key, n in _most(self._deeds)),
+            deeds=tuple(RemoteAction(*key, n) for key, n in _most(self._deeds)),
             ticks_kept=tuple(TickKept(*key, n) for key, n in _most(self._kept)),
             proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._doubts(missing)),
         )
@@ -183,7 +185,7 @@ def _unseen(missing: Collection[str]) -> str:
     return min((title for title in missing if title.startswith(systems)), default="")
 
 
-def _proof(cpus: CpuSet, visitors: Sequence[Visitor], measured_ns: int, doubts: Sequence[str]) -> Proof:
+def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> Proof:
     """``doubts``: what is to be said of the trace, each with a verb."""
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks

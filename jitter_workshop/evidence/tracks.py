@@ -105,7 +105,7 @@ class ThreadTrack:
 
 class Sent(NamedTuple):
     """Somebody did something to another CPU or a measured thread at ``ts``: ``what`` is ipi, move or wake (see
-    ``model.evidence.Deed``), ``cpu`` the target's, ``by`` the CPU it was done on."""
+    ``model.evidence.RemoteAction``), ``cpu`` the target's, ``by`` the CPU it was done on."""
 
     ts: int
     what: str

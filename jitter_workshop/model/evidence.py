@@ -183,7 +183,7 @@ class ThreadOnCpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class InterferingTask:
     """What ran on a hot CPU beside the measured threads: how often, how long in all, the longest. Its own time only:
     what interrupted it is another visitor's. ``threads``: how many tasks of this name it were."""
 
@@ -207,7 +207,7 @@ class FrequencySeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class RemoteAction:
     """Who did what to whom, how often. ``what``: ``ipi`` (``of``: the function that the target is to call), ``move``
     (``of``: the measured thread) or ``wake`` (``of``: the measured thread). ``cpu``: the target's, -1 for several."""
 
@@ -248,9 +248,9 @@ class Residence:
     """Who was where: all from the blocks of one run. ``deeds`` and ``ticks_kept``: the commonest 1,000."""
 
     threads: tuple[ThreadOnCpu, ...]
-    visitors: tuple[Visitor, ...]
+    visitors: tuple[InterferingTask, ...]
     frequencies: tuple[FrequencySeen, ...]
-    deeds: tuple[Deed, ...]
+    deeds: tuple[RemoteAction, ...]
     ticks_kept: tuple[TickKept, ...]
     proof: Proof
 

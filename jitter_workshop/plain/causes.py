@@ -10,7 +10,7 @@ from types import FrameType
 
 from jitter_workshop.flow.attribution.causes import Progress, Stopped
 from jitter_workshop.flow.chapters import traced_runs
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run
@@ -26,7 +26,7 @@ _WORST = 5
 """How many of the worst stalls are listed: who took the time is to stay on the screen."""
 
 
-def tell_causes(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Of the run that the chapter shows; where none was traced, one more is offered. Raises WorkshopError."""
     run = traced_runs.shown(workshop, walk)
     if run is None:
@@ -44,7 +44,7 @@ def tell_causes(workshop: Workshop, walk: Walk, talk: Talk) -> None:
     _tell(workshop, run, talk)
 
 
-def tell_offer(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+def tell_offer(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """At the last step: what v shows."""
     talk.tell(offered(walk.chapter.evidence, walk.hunts or traced_runs.shown(workshop, walk) is not None))
 

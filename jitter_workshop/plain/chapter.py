@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.errors import WaitStopped, WorkshopError
-from jitter_workshop.flow.chapters.walk import SLOTS, Walk
+from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.session import Prediction
@@ -26,7 +26,7 @@ _LETTERS = "abcdefghi"
 class PlainChapter:
     """Drives one walk until its end or until the learner goes back to the path."""
 
-    def __init__(self, workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         self._workshop = workshop
         self._walk = walk
         self._talk = talk

@@ -80,7 +80,7 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
         elif have_turn(workshop, talk):
             view.look()
     elif answer == "give":
-        workshop.hands.give_turn()
+        workshop.agent_session.give_turn()
         talk.tell("The turn is given back.")
     else:
         _go(workshop)
@@ -91,12 +91,12 @@ def have_turn(workshop: Workshop, talk: Talk) -> bool:
     """Have the turn that is needed for what follows; at once where this is no class host. False where the learner
     stopped waiting. HUP and TERM end the wait and then take their usual course. Raises HostError."""
     view = workshop.class_view
-    if view is None or workshop.hands.has_turn:
+    if view is None or workshop.agent_session.has_turn:
         return True
     token, pending = CancelToken(), list[int]()
     try:
         with stopped_by_signals(token, pending):
-            take_turn(workshop.hands, DAY_S, token, queued(talk.write, talk.width), view.people)
+            take_turn(workshop.agent_session, DAY_S, token, queued(talk.write, talk.width), view.people)
     except WaitStopped:
         talk.tell("Stopped waiting. Nothing was done.")
         return False

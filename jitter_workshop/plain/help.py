@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jitter_workshop.flow.chapters.walk import SLOTS, Walk
+from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain import proving
 from jitter_workshop.plain.talk import Talk
@@ -30,7 +30,7 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield _LEAVES
 
 
-def chapter_help(walk: Walk, proves: bool) -> Iterator[tuple[str, str]]:
+def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]]:
     """Words and their meaning. ``proves``: whether this chapter's change can be proven."""
     yield "Enter", "the next useful step"
     yield "b", "one step back"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.hunt import Finding, Hunt
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import clean
@@ -26,12 +26,12 @@ HELP = (
 )
 
 
-def to_hide(workshop: Workshop, walk: Walk, step: StepName) -> bool:
+def to_hide(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
     """Is a noise to be hidden before a step is measured?"""
     return walk.hunts and step == "again" and not workshop.hiding
 
 
-def menu(workshop: Workshop, walk: Walk) -> str:
+def menu(workshop: Workshop, walk: ChapterSession) -> str:
     """What can be typed about causes, in front of help and quit; "" for nothing."""
     shown = "v causes · " if walk.run_in("measure") is not None else ""
     if not walk.hunts:
@@ -40,7 +40,7 @@ def menu(workshop: Workshop, walk: Walk) -> str:
     return shown + ("name KIND · give up · " if words.unanswered(workshop.hunt) else "start · ")
 
 
-def heard(workshop: Workshop, walk: Walk, talk: Talk, answer: str) -> bool:
+def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> bool:
     """Do what was typed, where it is about who took the time; False where it is not."""
     word, _, rest = answer.partition(" ")
     if answer == "v" and not walk.rehearsed:
@@ -67,7 +67,7 @@ def heard(workshop: Workshop, walk: Walk, talk: Talk, answer: str) -> bool:
     return True
 
 
-def tell_cured(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
+def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     """Whether the cure helped, in place of the comparison of two runs; False where none was tried."""
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
@@ -76,7 +76,7 @@ def tell_cured(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     return view is not None
 
 
-def _cure(workshop: Workshop, walk: Walk, talk: Talk, where: str) -> None:
+def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> None:
     beside = walk.run_in("again")
     if beside is None or not words.unanswered(workshop.hunt):
         talk.tell("A cure is tried on a noise that was measured and is not named yet: start hides one.")
@@ -105,7 +105,7 @@ def _cure(workshop: Workshop, walk: Walk, talk: Talk, where: str) -> None:
             walk.go("compare")
 
 
-def start(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
+def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     """Say what would be hidden, ask, and hide it. Raises HostError."""
     if workshop.hiding:
         talk.tell("A hidden noise runs already: name it, or give up.")
@@ -129,7 +129,7 @@ def start(workshop: Workshop, walk: Walk, talk: Talk) -> bool:
     return True
 
 
-def tell_standing(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Whether a hidden noise runs, at every page of its chapter; where none does, how those before came out."""
     if not walk.hunts:
         return
@@ -142,7 +142,7 @@ def tell_standing(workshop: Workshop, walk: Walk, talk: Talk) -> None:
 class Watch:
     """Over a chapter's noise, for as long as this is open: with it the noise ends."""
 
-    def __init__(self, workshop: Workshop, walk: Walk, talk: Talk) -> None:
+    def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         self._workshop = workshop
         self._walk = walk
         self._talk = talk

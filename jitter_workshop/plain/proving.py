@@ -7,7 +7,7 @@ import signal
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving import chapter_proof as chapter
 from jitter_workshop.flow.proving.chapter_proof import why_not as why_not
@@ -29,21 +29,21 @@ from jitter_workshop.stats.scale import times
 HELP = (("p", "at compare: prove the change in rounds, or see the newest proof"),)
 
 
-def offered(workshop: Workshop, walk: Walk, step: StepName) -> bool:
+def offered(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:
     """Whether ``p`` proves something, or shows a proof, at a step."""
     if step != "compare" or walk.rehearsed:
         return False
     return not why_not(workshop, walk) or chapter.newest(workshop, walk) is not None
 
 
-def menu(workshop: Workshop, walk: Walk, step: StepName) -> str:
+def menu(workshop: Workshop, walk: ChapterSession, step: StepName) -> str:
     """What a step's line of keys says of it, with the gap behind it."""
     if not offered(workshop, walk, step):
         return ""
     return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
 
 
-def tell_newest(workshop: Workshop, walk: Walk, view: CompareView, talk: Talk) -> None:
+def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, talk: Talk) -> None:
     """Below a comparison: what was proven, or that it can be."""
     proof = chapter.newest(workshop, walk)
     if proof is not None:
@@ -55,7 +55,7 @@ def tell_newest(workshop: Workshop, walk: Walk, view: CompareView, talk: Talk) -
     talk.say("")
 
 
-def prove(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """The newest proof, or a new one after its cost was agreed to. Raises WorkshopError, and Leave for ``q``."""
     before = chapter.newest(workshop, walk)
     if before is not None:
@@ -84,7 +84,7 @@ def prove(workshop: Workshop, walk: Walk, talk: Talk) -> None:
     _make(workshop, walk, talk, prover, plan)
 
 
-def _drawn(workshop: Workshop, walk: Walk, rounds: int) -> tuple[Prover, ProofPlan]:
+def _drawn(workshop: Workshop, walk: ChapterSession, rounds: int) -> tuple[Prover, ProofPlan]:
     reason = why_not(workshop, walk)
     if reason:
         raise UsageError(reason)
@@ -97,7 +97,7 @@ def _question(plan: ProofPlan, before: Proof | None) -> str:
     return f"Enter begins {plan.rounds} rounds · {others} or another number = so many · no = nothing"
 
 
-def _make(workshop: Workshop, walk: Walk, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
+def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
     """Prove on this thread. HUP and TERM stop it like Ctrl-C, and take their usual course once all is given back."""
     talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
     talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; with ÷ without.", "  ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import PredictionTask
 from jitter_workshop.model.session import Prediction
@@ -11,7 +11,7 @@ from jitter_workshop.plain.settings import compared_lines
 from jitter_workshop.plain.talk import Talk
 
 
-def tell_where(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+def tell_where(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Whether what follows is a recording, and why; nothing where it is this host."""
     reason = clean(walk.not_here, 300)
     if not reason:
@@ -27,7 +27,7 @@ def tell_where(workshop: Workshop, walk: Walk, talk: Talk) -> None:
     talk.say("")
 
 
-def tell_comparison(walk: Walk, talk: Talk) -> None:
+def tell_comparison(walk: ChapterSession, talk: Talk) -> None:
     """What the recordings say before and after, in the place of two curves; and what each answer stands for."""
     chapter = walk.chapter
     changes = walk.settings_compared()

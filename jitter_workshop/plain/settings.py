@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.change import RestoreResult
@@ -93,12 +93,12 @@ def named(standing: Iterable[Mapping[str, str]]) -> str:
 # -- in a chapter -----------------------------------------------------------------------------------------------------
 
 
-def barred(workshop: Workshop, walk: Walk) -> bool:
+def barred(workshop: Workshop, walk: ChapterSession) -> bool:
     """Whether nothing of the chapter's can be written for want of rights."""
-    return workshop.hands.rights == "none" and not walk.applied and bool(walk.plan().changes)
+    return workshop.agent_session.rights == "none" and not walk.applied and bool(walk.plan().changes)
 
 
-def tell_rights(workshop: Workshop, walk: Walk, talk: Talk) -> None:
+def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """What Enter will do at ``apply``, before it does."""
     if barred(workshop, walk):
         talk.tell(NO_RIGHTS)
@@ -107,7 +107,7 @@ def tell_rights(workshop: Workshop, walk: Walk, talk: Talk) -> None:
         talk.tell(f"Enter writes this, {as_root(workshop)}.")
 
 
-def unseen(walk: Walk, shown: PlanView | None) -> bool:
+def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
     """Whether going on from ``apply`` would agree to something that was not shown. Of settings what was shown is
     written and nothing else, so there it is enough that something was. Where no plan can be made there is nothing to
     agree to."""
@@ -121,7 +121,7 @@ def unseen(walk: Walk, shown: PlanView | None) -> bool:
         return False
 
 
-def earned(walk: Walk) -> str:
+def earned(walk: ChapterSession) -> str:
     """The chapter's marks, in words."""
     if walk.rehearsed:
         return ", on a recording"
@@ -134,7 +134,7 @@ def earned(walk: Walk) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk, shown: PlanView | None) -> bool:
+def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
     """Make the plan that was shown and say what became of it; whether to go on. Where it cannot be made there is a way
     out: the plan as a script for somebody who has the rights."""
     if walk.rehearsed or walk.awaits_reboot:
@@ -150,7 +150,7 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk, shown: PlanView | 
         talk.refused(error)
         _hand_over(walk.plan().words or walk.chapter.tunables, talk)
         return True
-    talk.notices([workshop.hands.notice])
+    talk.notices([workshop.agent_session.notice])
     talk.tell(view.text)
     for where, reason in view.refused:
         talk.tell(f"! Refused: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")
@@ -162,7 +162,7 @@ def apply_chapter(workshop: Workshop, walk: Walk, talk: Talk, shown: PlanView | 
     return True
 
 
-def choose_boots(walk: Walk, talk: Talk, word: str) -> bool:
+def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
     """``every`` or ``once``: for which boots parameters are planned; whether the plan is another one now."""
     way = walk.boots.way()
     if way is None or walk.awaits_reboot:
@@ -179,7 +179,7 @@ def choose_boots(walk: Walk, talk: Talk, word: str) -> bool:
     return True
 
 
-def undo_chapter(walk: Walk, talk: Talk) -> None:
+def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
     """Give a chapter's settings back."""
     if not walk.chapter.tunables:
         talk.tell("This chapter sets nothing on the host, so there is nothing to give back.")
@@ -206,10 +206,10 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:
         commands.append("undo")
-        held = " It is given back when you leave, unless you keep it." if workshop.hands.holding else ""
+        held = " It is given back when you leave, unless you keep it." if workshop.agent_session.holding else ""
         count = tally(workshop.written())
         talk.tell(f"APPLIED NOW: {count} ({named(standing)}).{held} Type undo to give all of it back.", "", "  ")
-    if lost and not standing and workshop.hands.holding:
+    if lost and not standing and workshop.agent_session.holding:
         talk.tell(GIVEN_BACK_MEANWHILE)
     if lost:
         commands.append("again")
@@ -242,7 +242,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         talk.refused(error)
         _hand_over(words, talk)
         return
-    talk.notices([workshop.hands.notice])
+    talk.notices([workshop.agent_session.notice])
     made = counted([one.tunable for one in result.applied])
     fewer = f" {fell_away(result.ended)}" if result.ended else ""
     talk.tell(f"Applied and read back: {made}.{fewer} They are given back when you leave.")
@@ -257,19 +257,19 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
     """Give back what is held, or keep it where the learner says so; whether anything was held. Without ``ask``, and at
     the end of the input, it is given back."""
-    hands = workshop.hands
-    held = hands.holding
+    agent_session = workshop.agent_session
+    held = agent_session.holding
     if held and not workshop.standing():
         # The agent gives a lease back by itself where this process stood still for too long.
-        hands.close()
+        agent_session.close()
         talk.tell(GONE_ALREADY)
         return held
     if held and ask and _kept(talk):
         try:
-            hands.keep()
+            agent_session.keep()
         except WorkshopError as error:
             talk.refused(error)
-    talk.say(*_after(hands.close(), hands.trouble, talk.width))
+    talk.say(*_after(agent_session.close(), agent_session.trouble, talk.width))
     if standing := workshop.standing():
         talk.tell(f"Still applied: {tally(workshop.written())} ({named(standing)}). {_RESTORE}.", "", "  ")
     return held
@@ -277,9 +277,9 @@ def let_go(workshop: Workshop, talk: Talk, ask: bool) -> bool:
 
 def closing_lines(workshop: Workshop, width: int) -> list[str]:
     """Close the workshop, and say what that gave back; [] where it was told already, or there was nothing."""
-    told = workshop.hands.trouble
+    told = workshop.agent_session.trouble
     result = workshop.close()
-    trouble = workshop.hands.trouble
+    trouble = workshop.agent_session.trouble
     return _after(result, "" if trouble == told else trouble, width)
 
 

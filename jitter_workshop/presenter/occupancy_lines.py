@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from jitter_workshop.model.evidence import EvidenceReport, Residence, Visitor
+from jitter_workshop.model.evidence import EvidenceReport, InterferingTask, Residence
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import cause_lines as views
@@ -70,5 +70,5 @@ def _work(present: Residence, width: int, palette: Palette) -> Iterator[Text]:
     yield Text()
 
 
-def _rank(visitor: Visitor) -> tuple[int, int]:
+def _rank(visitor: InterferingTask) -> tuple[int, int]:
     return WORK.index(visitor.kind), -visitor.total_ns

@@ -36,7 +36,7 @@ def counted(tunables: Sequence[str]) -> str:
 
 def as_root(workshop: Workshop) -> str:
     """How a key writes: ``as root``, and what comes before that."""
-    asks = workshop.hands.rights == "sudo"
+    asks = workshop.agent_session.rights == "sudo"
     return "as root (sudo asks for your password first, where it wants one)" if asks else "as root"
 
 
@@ -61,8 +61,8 @@ def came_back(result: RestoreResult) -> str:
 def farewell(workshop: Workshop) -> str:
     """Give back what is held; what a plain terminal is then told, a line each: what came back, and what still
     stands."""
-    held = workshop.hands.holding
-    result = workshop.hands.close()
+    held = workshop.agent_session.holding
+    result = workshop.agent_session.close()
     standing = stands(workshop.written())
     lines = []
     if result.restored or result.left_alone:

@@ -100,8 +100,8 @@ class WorkshopApp(App[None]):
             loop = asyncio.get_running_loop()
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.end_by_signal, number)
-        self.workshop.hands.ask = self._ask_below
-        self.workshop.hands.class_only = served()
+        self.workshop.agent_session.ask = self._ask_below
+        self.workshop.agent_session.class_only = served()
         from jitter_workshop.tui.screens.home.home import HomeScreen
 
         self.class_turn.begin()
@@ -196,7 +196,7 @@ class WorkshopApp(App[None]):
         from jitter_workshop.tui.screens.common.leaving import leave_question
 
         # A lease may have run out: then there is nothing to ask about.
-        nothing = not self.workshop.hands.holding or not self.workshop.standing()
+        nothing = not self.workshop.agent_session.holding or not self.workshop.standing()
         if self.leaving or nothing or self.screen is self._question:
             leave()
         elif not self.at_work:

@@ -119,7 +119,7 @@ class TurnController:
         view.look()
         if not view.has_turn:
             self._queue()
-        elif self._workshop.hands.holding:
+        elif self._workshop.agent_session.holding:
             self._ask_to_give()
         else:
             self._give()
@@ -155,7 +155,7 @@ class TurnController:
         assert token is not None
         error: WorkshopError | None = None
         try:
-            take_turn(self._workshop.hands, DAY_S, token, people=view.people if view is not None else ())
+            take_turn(self._workshop.agent_session, DAY_S, token, people=view.people if view is not None else ())
         except WorkshopError as refusal:
             error = refusal
         finally:
@@ -184,7 +184,7 @@ class TurnController:
     def _ask_to_give(self) -> None:
         from jitter_workshop.tui.screens.common.question import Question
 
-        count = len(self._workshop.hands.leased)
+        count = len(self._workshop.agent_session.leased)
         words = f"What you applied in it ({many(count, 'tunable')}) is given back with it."
         keys = "Enter gives the turn back · Esc keeps it"
         self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, self._give))
@@ -194,7 +194,7 @@ class TurnController:
         self._app.run_worker(self._give_turn, thread=True, group="turn")
 
     def _give_turn(self) -> None:
-        self._workshop.hands.give_turn()
+        self._workshop.agent_session.give_turn()
         self._app.call_from_thread(self._turn_let_go)
 
     # -- the instructor ----------------------------------------------------------------------------------------------

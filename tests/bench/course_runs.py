@@ -18,7 +18,7 @@ from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.observe import SilentObserver
@@ -42,7 +42,7 @@ def figures(run: Run) -> dict[str, Any]:
     }
 
 
-def measure(workshop: Workshop, walk: Walk, slot: StepName) -> Run:
+def measure(workshop: Workshop, walk: ChapterSession, slot: StepName) -> Run:
     run = workshop.measure(walk.request(slot), SilentObserver(), CancelToken())
     walk.record(slot, run)
     return run

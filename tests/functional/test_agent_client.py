@@ -13,7 +13,7 @@ import pytest
 from jitter_workshop.agent import client
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.tuning.planning import digest
 from tests import tuned_tree
 
@@ -152,7 +152,7 @@ def test_who_wants_to_trace_is_told_about_tracing(tmp_path: Path, monkeypatch: p
 
     def why_not() -> str:
         with pytest.raises(HostError) as caught:
-            Hands().tracer()
+            AgentSession().tracer()
         return caught.value.sentence()
 
     assert why_not() == "recording the kernel's trace needs root's rights, and sudo is not here; run it as root"

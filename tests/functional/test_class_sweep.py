@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.agent.server import Setup
 from jitter_workshop.agent.service import class_connection
 from jitter_workshop.agent.turns.state_file import TurnFile
-from jitter_workshop.agent.turns.turn_queue import TurnKeeper
+from jitter_workshop.agent.turns.turn_queue import TurnQueue
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
@@ -57,13 +57,13 @@ def test_who_sweeps_is_not_ended_by_being_told_of_the_turns(tmp_path: Path, monk
         tree="tests",
         described=ClassFile("a class", CpuSet.parse_list("2-3")),
     )
-    give_back = TurnKeeper._return
+    give_back = TurnQueue._return
 
-    def told_meanwhile(self: TurnKeeper, turn: Turn) -> None:
+    def told_meanwhile(self: TurnQueue, turn: Turn) -> None:
         os.kill(os.getpid(), signal.SIGUSR1)
         give_back(self, turn)
 
-    monkeypatch.setattr(TurnKeeper, "_return", told_meanwhile)
+    monkeypatch.setattr(TurnQueue, "_return", told_meanwhile)
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGUSR1, signal.SIG_DFL)

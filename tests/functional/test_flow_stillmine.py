@@ -11,7 +11,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.turns.turn_guard import Still
+from jitter_workshop.flow.turns.turn_guard import HoldsTurn
 from jitter_workshop.model.observe import Progress, RunStarted
 
 
@@ -36,7 +36,7 @@ def test_the_turn_is_asked_for_once_more_before_the_first_block(lost: bool) -> N
             raise HostError("ada ended your turn")
 
     @contextlib.contextmanager
-    def turn(*_: object) -> Iterator[Still]:
+    def turn(*_: object) -> Iterator[HoldsTurn]:
         yield still
 
     request = MeasureRequest(workload="spin", placement="none", duration_s=0.1)

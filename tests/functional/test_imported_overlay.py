@@ -23,7 +23,7 @@ def with_imports(count: int) -> FakeWorkshop:
     workshop = open_workshop()
     (theirs,) = foreign.read_file(CYCLICTEST)
     for _ in range(count):
-        workshop._desk.handle.add_import(theirs)
+        workshop._context.handle.add_import(theirs)
     return workshop
 
 

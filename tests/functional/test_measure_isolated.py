@@ -107,7 +107,7 @@ def test_the_verb_places_by_a_short_connection(
 def test_the_workshop_places_with_its_own_hands(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = Workshop.open()
     try:
-        monkeypatch.setattr(workshop.hands, "place", lambda pid: HOT)
+        monkeypatch.setattr(workshop.agent_session, "place", lambda pid: HOT)
         made = workshop.measure(SPIN, SilentObserver(), CancelToken())
     finally:
         workshop.close()

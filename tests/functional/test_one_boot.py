@@ -15,7 +15,7 @@ import pytest
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
 from jitter_workshop.course.locate import builtin_course
-from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops import apply as changing
 from jitter_workshop.host.boot.next_boot import ENTRY_ID, next_entry, own_entry
 from jitter_workshop.host.root import HostRoot
@@ -326,7 +326,7 @@ def test_a_grub_without_drop_ins_takes_one_boot_all_the_same(tmp_path: Path, mon
 def unprivileged(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
     """A learner who may not read GRUB's menu, and whose agent may."""
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
-    monkeypatch.setattr(agent_session, "rights", lambda: "sudo")
+    monkeypatch.setattr(session_module, "rights", lambda: "sudo")
     return live
 
 
@@ -358,7 +358,7 @@ def test_where_root_sees_that_it_cannot_be_every_boot_stays(tmp_path: Path, monk
     tree = madegrub.box(tmp_path / "own", cpus=4, block=madegrub.block(next_entry="2"))
     workshop = open_again(tree, monkeypatch)
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
-    monkeypatch.setattr(agent_session, "rights", lambda: "sudo")
+    monkeypatch.setattr(session_module, "rights", lambda: "sudo")
     walk = workshop.walk("tick")
     walk.boots.choose(once=True)
     way = walk.boots.way()
@@ -372,7 +372,7 @@ def test_where_root_sees_that_it_cannot_be_every_boot_stays(tmp_path: Path, monk
 def test_without_root_no_plan_for_one_boot_is_offered(
     unprivileged: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_session, "rights", lambda: "none")
+    monkeypatch.setattr(session_module, "rights", lambda: "none")
     way = unprivileged.walk("tick").boots.way()
     assert way is not None
     assert (way.once, way.root_first, way.why_not) == (False, False, "only root can read /boot/grub/grub.cfg")

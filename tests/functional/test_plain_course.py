@@ -82,9 +82,9 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert "Measuring." not in said
     assert workshop.measured == 0
     assert workshop.runs() == ()
-    hands = workshop.hands
-    assert isinstance(hands, FakeHands)
-    assert hands.calls == [("close",)]
+    agent_session = workshop.agent_session
+    assert isinstance(agent_session, FakeHands)
+    assert agent_session.calls == [("close",)]
     assert contents(stock) == before
     # Only commands, which are there to be copied, are as wide as they are.
     commands = {f"    {command}" for chapter in chapters for command, _ in workshop.walk(chapter.id).by_hand()}
@@ -135,9 +135,9 @@ def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Pat
     assert said.count("Nothing is measured in this chapter: a recorded host can be looked at, not measured.") == 2
     assert "Nothing of this session's is missing on this host." in said
     assert "! this chapter leaves the placement alone." in said
-    hands = workshop.hands
-    assert isinstance(hands, FakeHands)
-    assert hands.calls == [("close",)]
+    agent_session = workshop.agent_session
+    assert isinstance(agent_session, FakeHands)
+    assert agent_session.calls == [("close",)]
 
 
 def test_a_guess_in_time_is_set_beside_its_answer(stock: Path, course: Path) -> None:

@@ -148,7 +148,7 @@ def test_the_causes_of_the_traced_run_are_told(workshop: FakeWorkshop) -> None:
         switch(30_000, OTHER, TIDS["sampler"], names=("thief", "")),
     ]
     stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1),)
-    workshop._desk.handle.add_run(run, blocks, trace=trace_of(events, stalls))
+    workshop._context.handle.add_run(run, blocks, trace=trace_of(events, stalls))
     workshop.walk("hunt").record("measure", run)
     text = said(workshop, "v|q")
     assert "task thief" in text

@@ -28,7 +28,7 @@ def workshop() -> FakeWorkshop:
             label=f"prove placement · {number // 2 + 1} with",
             started_at=f"2026-02-01T00:0{number}:00.000Z",
         )
-        made._desk.handle.add_run(dataclasses.replace(run, proof="20260201-000009-cccc"), parts)
+        made._context.handle.add_run(dataclasses.replace(run, proof="20260201-000009-cccc"), parts)
     return made
 
 

@@ -15,7 +15,7 @@ from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.cli import main
 from jitter_workshop.commands import prove
-from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.proving import proof_run
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.session.store import SessionStore
@@ -155,13 +155,13 @@ def test_a_second_signal_loses_nothing_of_what_the_first_one_left(
     stopping: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopping(3, signal.SIGINT)
-    real = Diary.end
+    real = ChangeLog.end
 
-    def end(self: Diary) -> None:
+    def end(self: ChangeLog) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         real(self)
 
-    monkeypatch.setattr(Diary, "end", end)
+    monkeypatch.setattr(ChangeLog, "end", end)
     assert main([*YES, "--rounds", "4", "--json"]) == 130
     value = json.loads(capsys.readouterr().out)
     assert (len(value["rounds"]), value["stopped"]) == (1, "stopped by SIGINT")

@@ -12,7 +12,7 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.flow.host_ops import apply as changing
-from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Restored, RestoreResult
@@ -45,8 +45,8 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorksh
     SessionStore().create(livehost.SESSION, name).close()
     workshop = livehost.open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
     livehost.give_agent(workshop, tree, monkeypatch)
-    workshop._desk.hands.diary = Diary(workshop._desk.handle, LiveTree(tree))
-    workshop._desk.handle.add_run(*make_run(host={"name": name, "boot_id": hosttrees.BOOT_ID}))
+    workshop._context.agent_session.change_log = ChangeLog(workshop._context.handle, LiveTree(tree))
+    workshop._context.handle.add_run(*make_run(host={"name": name, "boot_id": hosttrees.BOOT_ID}))
     yield workshop
     workshop.close()
 
@@ -57,7 +57,7 @@ def report(workshop: FakeWorkshop) -> ReportDocument:
 
 def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    folder = live._desk.handle.folder
+    folder = live._context.handle.folder
     ident = live.course.chapters[0].id
     before, _ = history.first(folder)
     assert before is not None
@@ -75,7 +75,7 @@ def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
     assert after is not None
     assert after.applied == ()
     with SessionStore().open(livehost.SESSION) as session:
-        live._desk.handle = session
+        live._context.handle = session
         document = report(live)
     assert {c.fate for c in document.changes} == {"restored"}
     assert {c.chapter for c in document.changes} == {ident}
@@ -84,32 +84,32 @@ def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:
 
 def test_what_is_kept_is_told_as_kept(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    live.hands.keep()
+    live.agent_session.keep()
     assert "kept" in {c.fate for c in report(live).changes}
     live.close()
-    folder = live._desk.handle.folder
+    folder = live._context.handle.folder
     assert "restored" not in {e[0] for e in told(folder)}
 
 
 def test_what_a_killed_agent_gave_back_is_said_to_be_gone(live: FakeWorkshop) -> None:
     live.walk(live.course.chapters[0].id).apply()
-    agent = live.hands._agent
+    agent = live.agent_session._agent
     assert agent is not None
     agent.close()  # as after a kill: the agent gives back by itself, and nobody is there to be told
-    live.hands._agent = None
+    live.agent_session._agent = None
     document = report(live)
     assert {c.fate for c in document.changes} == {"gone"}
     assert all("did not see it given back" in c.text for c in document.changes)
 
 
 def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
-    chapter, diary = live.walk(live.course.chapters[0].id), live.hands.diary
+    chapter, change_log = live.walk(live.course.chapters[0].id), live.agent_session.change_log
     chapter.apply()
-    with diary.during(chapter.chapter.id, "20260101-000000-beef"):
+    with change_log.during(chapter.chapter.id, "20260101-000000-beef"):
         chapter.undo()
         chapter.apply()
         chapter.undo()
-    events, _ = history.read(live._desk.handle.folder)
+    events, _ = history.read(live._context.handle.folder)
     assert {e.proof for e in events} == {"", "20260101-000000-beef"}
     document = report(live)
     assert {c.proof for c in document.changes} == {""}
@@ -182,25 +182,25 @@ def test_a_history_that_cannot_be_written_is_told_and_no_more(
 
 def test_a_recorded_host_has_no_diary(tmp_path: Path, tree: Path) -> None:
     with SessionStore().create("recorded", HOST, recorded=True) as session:
-        diary = Diary(session, HostRoot(tree))
-        diary.begin()
-        diary.end()
+        change_log = ChangeLog(session, HostRoot(tree))
+        change_log.begin()
+        change_log.end()
         assert history.first(session.folder)[0] is None
 
 
 def test_the_status_of_a_live_host_is_kept_before_the_first_and_after_the_last() -> None:
     with SessionStore().create("live", HOST) as session:
-        diary = Diary(session)
-        diary.end()  # nothing was done yet: there is nothing to be after
+        change_log = ChangeLog(session)
+        change_log.end()  # nothing was done yet: there is nothing to be after
         assert history.last(session.folder)[0] is None
-        diary.begin()
+        change_log.begin()
         first, _ = history.first(session.folder)
         assert first is not None
         assert first.checks
         assert first.boot_id == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        Diary(session).begin()
+        ChangeLog(session).begin()
         assert history.first(session.folder)[0] == first
-        diary.end()
+        change_log.end()
         last, _ = history.last(session.folder)
         assert last is not None
         assert last.at > first.at
@@ -210,8 +210,8 @@ def test_the_status_of_a_live_host_is_kept_before_the_first_and_after_the_last()
 def test_a_session_of_a_newer_version_is_not_written_to(tmp_path: Path) -> None:
     with SessionStore().create("newer", HOST) as session:
         session._session = dataclasses.replace(session._session, format_version=99)
-        diary = Diary(session)
-        diary.begin()
-        diary.restored(RestoreResult((Restored("thp", "/sys/thp", "never", "madvise"),), (), False))
+        change_log = ChangeLog(session)
+        change_log.begin()
+        change_log.restored(RestoreResult((Restored("thp", "/sys/thp", "never", "madvise"),), (), False))
         assert not (session.folder / history.FILE).exists()
         assert history.first(session.folder)[0] is None

@@ -322,7 +322,7 @@ async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) 
 
 async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = open_workshop()
-    workshop._desk.host = dataclasses.replace(workshop.host, on_battery=True)
+    workshop._context.host = dataclasses.replace(workshop.host, on_battery=True)
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

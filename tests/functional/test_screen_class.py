@@ -232,7 +232,7 @@ async def test_a_turn_that_ends_during_a_run_is_told_calmly(made: MadeClass, siz
         await settled(pilot)
         kept = workshop.runs()[0]
         made.end_turn("your turn is over: 4 minutes are the longest in this class")
-        workshop.hands.turn_lost()
+        workshop.agent_session.turn_lost()
         workshop.fail = TurnOver(made.over, kept)
         await pilot.press("m")
         await settled(pilot)
@@ -267,7 +267,7 @@ async def test_a_turn_that_an_instructor_ends_is_told_where_it_was(made: MadeCla
         await settled(pilot)
         assert "○ ada ended your turn; what was applied in it is given back." in " ".join(text_of(app).split())
         assert footer(app)["app.turn"] == "take the turn"
-        assert not app.workshop.hands.took_turn
+        assert not app.workshop.agent_session.took_turn
         await pilot.press("T")
         await settled(pilot)
         assert "● Your turn" in text_of(app), "the next turn takes the words away"
@@ -346,7 +346,7 @@ async def test_what_was_applied_is_asked_about_before_the_turn_is_given(made: Ma
         await settled(pilot)
         await pilot.press("T")
         await settled(pilot)
-        app.workshop.hands._leased.add("thp")
+        app.workshop.agent_session._leased.add("thp")
         await pilot.press("T")
         await settled(pilot)
         assert isinstance(app.screen, Question)
@@ -441,11 +441,11 @@ async def test_a_run_that_others_disturbed_says_so(
 
     def disturbed(self: FakeWorkshop, *args: Any) -> Run:
         run = dataclasses.replace(measure(self, *args), disturbed=(ForeignLoad(77, evil, 1, 38.0),))
-        self._desk.remember(run)
+        self._context.remember(run)
         return run
 
     monkeypatch.setattr(FakeWorkshop, "measure", disturbed)
-    monkeypatch.setattr(FakeWorkshop, "runs", lambda self: tuple(self._desk._runs.values()))
+    monkeypatch.setattr(FakeWorkshop, "runs", lambda self: tuple(self._context._runs.values()))
     app = WorkshopApp(made.open())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)

@@ -164,7 +164,7 @@ def nothing_earned(workshop: Workshop) -> None:
     assert [entry.chapter_id for entry in path if entry.setting or entry.curve] == []
     assert workshop.runs() == ()
     assert workshop.standing() == ()
-    assert not workshop.hands.holding
+    assert not workshop.agent_session.holding
 
 
 @pytest.mark.parametrize("size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.soak)])

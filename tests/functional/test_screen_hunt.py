@@ -193,7 +193,7 @@ async def test_the_causes_are_those_of_the_steps_own_run(workshop: FakeWorkshop)
         walk = workshop.walk("hunt")
         run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label="beside", name="spin_gap", workload="spin")
         events = [switch(10_000, TIDS["sampler"], 77, stays=True, names=("", "thief"))]
-        workshop._desk.handle.add_run(run, blocks, trace=trace_of(events, ()))
+        workshop._context.handle.add_run(run, blocks, trace=trace_of(events, ()))
         walk.record("again", dataclasses.replace(run, notes={}))
         await press(pilot, "v")
         assert isinstance(app.screen, EvidenceScreen)

@@ -81,7 +81,7 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
 async def test_imported_curves_lie_beside_the_runs_and_are_marked(size: tuple[int, int]) -> None:
     workshop = with_runs(1)
     (theirs,) = foreign.read_file(Path(__file__).parents[1] / "imports" / "cyclictest.json")
-    workshop._desk.handle.add_import(theirs)
+    workshop._context.handle.add_import(theirs)
     app = WorkshopApp(workshop)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -144,7 +144,7 @@ async def test_labels_of_runs_are_text() -> None:
 
 def on_tree(tree: Path) -> FakeWorkshop:
     workshop = open_workshop()
-    workshop._desk.topology = read_topology(HostRoot(tree))
+    workshop._context.topology = read_topology(HostRoot(tree))
     return workshop
 
 

@@ -18,7 +18,7 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.agent.client import NeedsPassword
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session
+from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.chapters.workshop import Workshop
 from tests.livehost import give_agent, open_live
 
@@ -27,7 +27,7 @@ tree, course = Path(sys.argv[1]), Path(sys.argv[2])
 patch = pytest.MonkeyPatch()
 workshop = open_live(tree, course, patch)
 give_agent(workshop, tree, patch)
-agent = agent_session.connect
+agent = session_module.connect
 ASK = 'printf "[sudo] password: "; read -r word </dev/tty; test "$word" = right'
 
 def connect(ask=True, purpose=None):
@@ -37,7 +37,7 @@ def connect(ask=True, purpose=None):
         raise HostError("sudo: 1 incorrect password attempt")
     return agent()
 
-agent_session.connect = connect
+session_module.connect = connect
 walk = workshop.walk("pages")
 walk._save(dataclasses.replace(walk.progress, step="apply"))
 Workshop.open = lambda *_, **__: workshop

@@ -317,7 +317,7 @@ async def test_a_full_disk_leaves_nothing_half_written(folder: Path, monkeypatch
 
 
 async def test_a_session_that_is_only_read_is_reported_all_the_same(folder: Path) -> None:
-    with measured()._desk.handle:
+    with measured()._context.handle:
         second = open_workshop()
         assert second.read_only is not None
         app = WorkshopApp(second)

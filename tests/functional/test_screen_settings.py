@@ -16,7 +16,7 @@ from textual.worker import WorkerCancelled
 from jitter_workshop.agent.client import NeedsPassword
 from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session as flow_hands
+from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
@@ -144,8 +144,8 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         await pilot.press("enter")
         await settled(pilot)
         assert walk.progress.step == "again"
-        assert live.hands.holding
-        assert live.hands.close().restored
+        assert live.agent_session.holding
+        assert live.agent_session.close().restored
     assert tuned_tree.contents(tree) == before
 
 
@@ -177,7 +177,7 @@ async def test_undo_where_nothing_stands_says_so(live: FakeWorkshop) -> None:
 async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
     live: FakeWorkshop, tree: Path, size: tuple[int, int]
 ) -> None:
-    live._desk.hands = FakeHands(None)
+    live._context.agent_session = FakeHands(None)
     before = tuned_tree.contents(tree)
     app = at(live, "pages", "measure")
     async with app.run_test(size=size) as pilot:
@@ -195,7 +195,7 @@ async def test_without_rights_the_script_is_the_way_out_and_enter_goes_on(
 
 
 async def test_what_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -> None:
-    live._desk.hands = FakeHands(tree, refuse=(THP,))
+    live._context.agent_session = FakeHands(tree, refuse=(THP,))
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -219,7 +219,7 @@ class SlowHands(FakeHands):
 
 
 async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(live: FakeWorkshop, tree: Path) -> None:
-    slow = live._desk.hands = SlowHands(tree)
+    slow = live._context.agent_session = SlowHands(tree)
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -259,8 +259,8 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
         raise HostError("sudo does not let you change this host", "ask an administrator")
 
     monkeypatch.setattr(WorkshopApp, "suspend", suspend)
-    monkeypatch.setattr(flow_hands, "connect", connect)
-    live._desk.hands = flow_hands.Hands()
+    monkeypatch.setattr(session_module, "connect", connect)
+    live._context.agent_session = session_module.AgentSession()
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -330,8 +330,8 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
         assert ("(your guess)" in seen["compare"]) is (task.slot is not None)
         assert f"Take this along from {chapter}." in seen["explain"]
         assert bare.runs() == ()
-        assert isinstance(bare.hands, FakeHands)
-        assert bare.hands.calls == []
+        assert isinstance(bare.agent_session, FakeHands)
+        assert bare.agent_session.calls == []
 
 
 async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
@@ -343,7 +343,7 @@ async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
         ("other", BUILTIN_ID, []),
         ("governor", "c2", []),
     ):
-        monkeypatch.setattr(bare._desk, "course_id", course)
+        monkeypatch.setattr(bare._context, "course_id", course)
         chapters = tuple(dataclasses.replace(c, id=ident) if c.id == "clock" else c for c in bare.course.chapters)
         monkeypatch.setattr(bare, "course", dataclasses.replace(bare.course, chapters=chapters))
         app = at(bare, ident, "again")
@@ -424,7 +424,7 @@ def pinning() -> FakeWorkshop:
     """A machine of four CPUs, in whose chapter on placement CPUs can be chosen."""
     made = open_workshop()
     cpus = tuple(Cpu(n, 0, n, 0, online=True, allowed=True, smt_siblings=CpuSet((n,))) for n in range(4))
-    made._desk.topology = Topology(cpus, ())
+    made._context.topology = Topology(cpus, ())
     return made
 
 

@@ -161,8 +161,8 @@ async def test_applied_again_without_the_tasks_that_ended(
     applied(live, tree, monkeypatch)
     live.close()
     later = open_live(tree, course, monkeypatch)
-    hands = later._desk.hands = FakeHands(tree)
-    hands.ended = 1
+    agent_session = later._context.agent_session = FakeHands(tree)
+    agent_session.ended = 1
     app = WorkshopApp(later)
     async with app.run_test(size=(100, 30)) as pilot:
         await settled(pilot)
@@ -184,8 +184,8 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         await pilot.press("a", "enter")
         await settled(pilot)
         assert "Applied and read back" in text_of(app)
-        assert later.hands._agent is not None
-        assert later.hands._agent.restore().restored  # as the agent does by itself
+        assert later.agent_session._agent is not None
+        assert later.agent_session._agent.restore().restored  # as the agent does by itself
         app.going_on()
         await settled(pilot)
         said = text_of(app)
@@ -193,7 +193,7 @@ async def test_after_a_lease_ran_out_home_says_only_what_is_true(
         assert "This session had applied thp, stat-interval" in said
         assert "What was applied has been given back: this workshop stood still too long" in " ".join(said.split())
         assert "read back" not in said
-        assert later.hands.holding
+        assert later.agent_session.holding
         await pilot.press("q")
         await pilot.pause()
     assert farewell(later) == f"{GONE_ALREADY}\n"

@@ -62,7 +62,7 @@ def test_a_run_that_was_never_stored_has_the_curve_of_its_table_and_no_notice(
     before = held.notices
 
     def not_kept(*_: object, **__: object) -> None:
-        raise measuring.RunNotKept(held._desk.handle.read_only, run)
+        raise measuring.RunNotKept(held._context.handle.read_only, run)
 
     monkeypatch.setattr(measuring, "measure", not_kept)
     request = held.walk("baseline").request("measure")

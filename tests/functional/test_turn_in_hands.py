@@ -16,8 +16,8 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError, HostError, MeasureError, WaitStopped
-from jitter_workshop.flow.host_ops import agent_session as hands
-from jitter_workshop.flow.host_ops.agent_session import NOTHING, Hands
+from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops.agent_session import NOTHING, AgentSession
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import TurnOver, kept_turn, need_turn, read_turns, take_turn, turn_for
 from jitter_workshop.model.cpuset import CpuSet
@@ -42,10 +42,10 @@ class Host:
         file.write_text('name = "a class"\nhot_cpus = "2-3"\n')
         monkeypatch.setattr(paths, "CLASS_FILE", str(file))
         monkeypatch.setattr(paths, "RUN_DIR", str(self.tree / RUN_DIR.lstrip("/")))
-        monkeypatch.setattr(hands, "connect_class", self.connect)
-        monkeypatch.setattr(hands, "connect", lambda *_, **__: self.connect())
+        monkeypatch.setattr(session_module, "connect_class", self.connect)
+        monkeypatch.setattr(session_module, "connect", lambda *_, **__: self.connect())
         self.user, self.options = "grace", list[str]()
-        self.made: list[Hands] = []
+        self.made: list[AgentSession] = []
         self.agents: list[AgentClient] = []
         # A student: what root leaves is the baseline of a class.
         monkeypatch.setattr(os, "geteuid", lambda: UID)
@@ -60,9 +60,9 @@ class Host:
         self.agents.append(AgentClient((sys.executable, "-c", code, str(self.tree), *who, *self.options)))
         return self.agents[-1]
 
-    def hands(self, *options: str) -> Hands:
+    def agent_session(self, *options: str) -> AgentSession:
         self.options = list(options)
-        self.made.append(Hands())
+        self.made.append(AgentSession())
         return self.made[-1]
 
     def kill(self) -> None:
@@ -73,7 +73,7 @@ class Host:
     def instructor(self, do: str) -> None:
         self.user = "ada"
         try:
-            ada = self.hands("instructor=1")
+            ada = self.agent_session("instructor=1")
             ada.instruct(do)
             ada.close()
         finally:
@@ -106,7 +106,7 @@ def until(what: Callable[[], object]) -> None:
 
 
 def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> None:
-    used, said = host.hands(), list[str]()
+    used, said = host.agent_session(), list[str]()
     assert not used.took_turn
     with kept_turn(used, 0.0, token, said.append, doing="Pinning · pinned") as held:
         assert held
@@ -124,7 +124,7 @@ def test_a_turn_is_taken_kept_and_given_back(host: Host, token: CancelToken) -> 
 
 
 def test_what_was_applied_goes_with_the_turn(host: Host, token: CancelToken) -> None:
-    used, before = host.hands(), host.thp()
+    used, before = host.agent_session(), host.thp()
     take_turn(used, 0.0, token)
     used.apply(WORDS, HOT, used.plan(WORDS, HOT).changes)
     assert host.thp() != before
@@ -144,7 +144,7 @@ def test_what_was_applied_goes_with_the_turn(host: Host, token: CancelToken) -> 
 def test_whatever_ends_the_turn_is_known_with_the_host_as_it_was(
     host: Host, token: CancelToken, how: str, why: str
 ) -> None:
-    used, before = host.hands(*(("turn_s=1",) if how == "time" else ())), host.thp()
+    used, before = host.agent_session(*(("turn_s=1",) if how == "time" else ())), host.thp()
     take_turn(used, 0.0, token)
     used.apply(WORDS, HOT, used.plan(WORDS, HOT).changes)
     if how == "instructor":
@@ -164,7 +164,7 @@ def test_whatever_ends_the_turn_is_known_with_the_host_as_it_was(
 
 
 def test_what_fails_because_the_turn_has_ended_says_that(host: Host, token: CancelToken) -> None:
-    used = host.hands()
+    used = host.agent_session()
 
     def measured() -> None:
         with turn_for(used, 0.0, token):
@@ -181,9 +181,9 @@ def test_what_fails_because_the_turn_has_ended_says_that(host: Host, token: Canc
 
 
 def test_who_waits_is_told_where_they_stand_and_may_leave(host: Host, token: CancelToken) -> None:
-    first, said = host.hands(), list[str]()
+    first, said = host.agent_session(), list[str]()
     take_turn(first, 0.0, token)
-    second = host.hands()
+    second = host.agent_session()
     with pytest.raises(BusyError, match="You have the turn"):
         take_turn(second, 0.0, token)
     with pytest.raises(HostError, match="in another connection"):
@@ -193,7 +193,7 @@ def test_who_waits_is_told_where_they_stand_and_may_leave(host: Host, token: Can
 
 def test_a_wait_that_is_stopped_leaves_the_queue(host: Host, token: CancelToken) -> None:
     host.instructor("freeze")
-    used, said, caught = host.hands(), list[str](), list[BaseException]()
+    used, said, caught = host.agent_session(), list[str](), list[BaseException]()
 
     def wait() -> None:
         try:

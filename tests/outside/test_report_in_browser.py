@@ -93,11 +93,11 @@ def test_it_asks_for_nothing_and_nobody_complains(window: Browser, page: Path) -
 def test_a_server_is_asked_for_the_page_alone(window: Browser, page: Path) -> None:
     asked: list[str] = []
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
+    class BackgroundGate(http.server.SimpleHTTPRequestHandler):
         def log_request(self, *_: Any) -> None:
             asked.append(self.path)
 
-    serve = functools.partial(Quiet, directory=str(page.parent))
+    serve = functools.partial(BackgroundGate, directory=str(page.parent))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -43,7 +43,7 @@ def page() -> Iterator[Browser]:
         yield one
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class BackgroundGate(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Says nothing."""
 
@@ -54,7 +54,7 @@ def elsewhere(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("<!DOCTYPE html><title>another</title>")
     with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path / "site")
+        ("127.0.0.1", 0), functools.partial(BackgroundGate, directory=tmp_path / "site")
     ) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{other.server_port}/"

@@ -72,9 +72,9 @@ def test_what_is_no_number_is_nobody(pipe: int, given: str) -> None:
 def test_a_file_is_nothing_to_speak_over(tmp_path: Path, root_peer: int, pipe: int) -> None:
     """It may lie on a file system of the caller's own, where a write takes as long as they like."""
     with (tmp_path / "file").open("wb") as file:
-        assert not member.speakable(file.fileno())
-    assert member.speakable(root_peer)
-    assert member.speakable(pipe)
+        assert not member.is_supported_fd(file.fileno())
+    assert member.is_supported_fd(root_peer)
+    assert member.is_supported_fd(pipe)
 
 
 # -- the class file ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock, StallTotal, ThreadBlock
-from jitter_workshop.bench.run_accumulator import Gathered
+from jitter_workshop.bench.run_accumulator import RunAccumulator
 from jitter_workshop.model.run import Counter, Stall
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats import histogram
@@ -77,13 +77,13 @@ def block(draw: st.DrawFn) -> BlockDone:
 
 
 def test_a_run_without_blocks_knows_no_buckets() -> None:
-    assert (Gathered(SPEC).buckets, Gathered(SPEC).sampled_s) == (None, None)
+    assert (RunAccumulator(SPEC).buckets, RunAccumulator(SPEC).sampled_s) == (None, None)
 
 
 @pytest.mark.parametrize(("duty", "rated_s"), [(100, 2.0), (50, 1.0), (10, 0.2)])
 def test_the_rates_of_a_sampler_that_pauses_are_of_the_time_in_which_it_looked(duty: int, rated_s: float) -> None:
     _, (one, other) = madeup.make_run([[100, 200_000], [100]], name="spin_gap", block_s=1.0)
-    gathered = Gathered(dataclasses.replace(SPEC, duty=duty))
+    gathered = RunAccumulator(dataclasses.replace(SPEC, duty=duty))
     for done in (one, other):
         gathered.add(dataclasses.replace(done, sampled_ns=duty * 10_000_000))
     found = gathered.stalls()
@@ -97,7 +97,7 @@ def test_the_rates_of_a_sampler_that_pauses_are_of_the_time_in_which_it_looked(d
 
 def test_without_word_of_the_sampled_time_rates_are_of_the_blocks() -> None:
     _, (done,) = madeup.make_run([[100, 200_000]], name="spin_gap", block_s=1.0)
-    gathered = Gathered(dataclasses.replace(SPEC, duty=10))
+    gathered = RunAccumulator(dataclasses.replace(SPEC, duty=10))
     gathered.add(done)
     assert gathered.stalls().rated_s == 1.0
 
@@ -109,7 +109,7 @@ def known(values: list[int | None]) -> int | None:
 @given(st.lists(block(), min_size=1, max_size=5))
 def test_a_run_is_the_sum_of_its_blocks(blocks: list[BlockDone]) -> None:
     whole = [dataclasses.replace(b, end_ns=b.start_ns + int(b.notes["length"])) for b in blocks]
-    gathered = Gathered(SPEC)
+    gathered = RunAccumulator(SPEC)
     for done in whole:
         gathered.add(done)
 

@@ -12,7 +12,7 @@ from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.evidence import CAUSE_KINDS, EvidenceReport, Span, ThreadOnCpu, Visitor, Window
+from jitter_workshop.model.evidence import CAUSE_KINDS, EvidenceReport, InterferingTask, Span, ThreadOnCpu, Window
 from jitter_workshop.model.trace import TraceEvent
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
@@ -162,9 +162,9 @@ def test_visitors_own_their_time_only() -> None:
     found = report(one(events, [])).residence
     assert found is not None
     assert found.visitors == (
-        Visitor(1, "task", "other", 1, 2_500, 2_500),
-        Visitor(1, "irq", "nic0", 2, 1_200, 1_000),
-        Visitor(1, "softirq", "NET_RX", 1, 500, 500),
+        InterferingTask(1, "task", "other", 1, 2_500, 2_500),
+        InterferingTask(1, "irq", "nic0", 2, 1_200, 1_000),
+        InterferingTask(1, "softirq", "NET_RX", 1, 500, 500),
     )
     assert found.threads == (ThreadOnCpu("sampler", 1, BLOCK - 4_000 - 500 - 200, 4_000, 1),)
     proof = found.proof
@@ -193,7 +193,7 @@ def test_only_what_is_in_the_block_counts() -> None:
     block = explain_block(Span(0, 1_000, 1_000 + BLOCK, 0, BLOCK), [], events, (1,), TIDS)
     present = Presence()
     present.add(block.timeline)
-    assert present.residence(BLOCK).visitors == (Visitor(1, "task", "other", 1, 100, 100),)
+    assert present.residence(BLOCK).visitors == (InterferingTask(1, "task", "other", 1, 100, 100),)
 
 
 def test_a_cpu_without_any_event_was_its_threads_where_that_was_pinned() -> None:

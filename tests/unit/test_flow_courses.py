@@ -40,22 +40,22 @@ def test_the_built_in_course_has_the_id_by_which_it_is_known() -> None:
 def test_progress_in_one_course_is_none_in_another(host_tree: Trees, second: Path) -> None:
     tree = host_tree("guest")
     first = open_workshop(tree, session="one")
-    first._desk.save_progress("pinning", DONE)
+    first._context.save_progress("pinning", DONE)
     first.close()
     other = open_workshop(tree, session="one", course=second)
-    assert other._desk.progress("pinning") == ChapterProgress()
+    assert other._context.progress("pinning") == ChapterProgress()
     assert all(not (e.started or e.done or e.curve or e.setting) for e in other.path())
     following = other.next_chapter()
     assert following is not None
     assert following.chapter_id == "baseline", "one is in the other course's chapter"
     begun = dataclasses.replace(DONE, done=False, marks={})
-    other._desk.save_progress("pinning", begun)
+    other._context.save_progress("pinning", begun)
     following = other.next_chapter()
     assert following is not None
     assert following.chapter_id == "pinning"
     other.close()
     again = open_workshop(tree, session="one")
-    assert again._desk.progress("pinning") == DONE
+    assert again._context.progress("pinning") == DONE
     assert again.session.chapters["c2/pinning"] == begun
     again.close()
 
@@ -63,7 +63,7 @@ def test_progress_in_one_course_is_none_in_another(host_tree: Trees, second: Pat
 def test_a_list_and_a_tour_show_the_courses_own_progress(host_tree: Trees, second: Path) -> None:
     tree = host_tree("guest")
     workshop = open_workshop(tree, session="one")
-    workshop._desk.save_progress("pinning", DONE)
+    workshop._context.save_progress("pinning", DONE)
     workshop.close()
     assert {line.id: (line.done, line.curve) for line in chapters("one", second, tree)} == {
         "baseline": (False, False),

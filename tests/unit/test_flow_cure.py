@@ -48,7 +48,7 @@ def said(
     ):
         walk.record(slot, made)
     weighed = {"20260101-000000-cccc": seen} if seen is not None else {}
-    workshop._desk.save_progress("hunt", dataclasses.replace(walk.progress, weighed=weighed))
+    workshop._context.save_progress("hunt", dataclasses.replace(walk.progress, weighed=weighed))
     found = mitigation.view(walk)
     assert found is not None
     assert (STOLEN, quiet, beside, now) in found.rows
@@ -188,7 +188,7 @@ def test_what_the_traces_weighed_is_still_said_when_the_session_is_opened_again(
         run("20260101-000000-cccc", 42 * MS),
     )
     for slot, one in zip(("measure", "again", TREATED), made, strict=True):
-        workshop._desk.handle.add_run(one, madeup.make_run()[1])
+        workshop._context.handle.add_run(one, madeup.make_run()[1])
         workshop.walk("hunt").record(slot, one)
     reports = {beside.id: report(("task", "thief", 28.0 * MS)), treated.id: report()}
     monkeypatch.setattr(workshop, "traced", lambda run: True)

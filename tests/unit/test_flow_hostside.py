@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, LessonError
 from jitter_workshop.flow.chapters import chapter_host
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops import apply as changing
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
@@ -55,15 +55,15 @@ def bare(tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeW
 
 
 def hands_of(workshop: FakeWorkshop) -> FakeHands:
-    hands = workshop.hands
-    assert isinstance(hands, FakeHands)
-    return hands
+    agent_session = workshop.agent_session
+    assert isinstance(agent_session, FakeHands)
+    return agent_session
 
 
-def changed(walk: Walk, **fields: object) -> Walk:
+def changed(walk: ChapterSession, **fields: object) -> ChapterSession:
     """The same walk through a chapter with other fields."""
     chapter: Chapter = dataclasses.replace(walk.chapter, **fields)  # type: ignore[arg-type]
-    return Walk(chapter, walk._desk)
+    return ChapterSession(chapter, walk._context)
 
 
 # -- here -------------------------------------------------------------------------------------------------------------
@@ -104,9 +104,9 @@ def test_apply_makes_what_was_shown_and_nothing_else(live: FakeWorkshop, tree: P
     shown = walk.plan().changes
     before = tuned_tree.contents(tree)
     view = walk.apply()
-    hands = hands_of(live)
-    assert hands.calls == [("apply", "thp", "stat-interval")]
-    assert tuple(hands.made) == shown
+    agent_session = hands_of(live)
+    assert agent_session.calls == [("apply", "thp", "stat-interval")]
+    assert tuple(agent_session.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
     assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now says what was wanted." in view.text
     assert "given back when you leave" in view.text
@@ -152,9 +152,9 @@ def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
 ) -> None:
     livehost.give_agent(live, tree, monkeypatch)
     plan = live.walk("pages").plan()
-    result = live.hands.apply(plan.words, CpuSet.parse_list("1-3"), (*plan.changes, gone(plan.changes)))
+    result = live.agent_session.apply(plan.words, CpuSet.parse_list("1-3"), (*plan.changes, gone(plan.changes)))
     assert (len(result.applied), result.refused, result.ended) == (2, (), 1)
-    live.hands.close()
+    live.agent_session.close()
     monkeypatch.setattr(changing, "HERE", tree)
     monkeypatch.setattr(changing, "connect", lambda: AgentClient(livehost.agent_command(tree)))
     with changing.Changing(plan.words, "1-3") as verb:
@@ -166,7 +166,7 @@ def test_what_was_shown_for_a_task_that_has_ended_is_counted_by_who_asked(
 
 
 def test_without_rights_nothing_is_marked_and_the_chapter_goes_on(live: FakeWorkshop) -> None:
-    live._desk.hands = FakeHands()
+    live._context.agent_session = FakeHands()
     walk = live.walk("pages")
     with pytest.raises(HostError, match="root's rights"):
         walk.apply()
@@ -215,11 +215,11 @@ def test_a_value_of_the_lessons_own_is_what_counts(tree: Path, tmp_path: Path, m
 
 
 def test_what_waits_for_a_boot_is_kept_and_what_was_applied_before_is_not(live: FakeWorkshop, tree: Path) -> None:
-    hands = live._desk.hands = FakeHands(tree, needs_reboot=True)
-    hands._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
+    agent_session = live._context.agent_session = FakeHands(tree, needs_reboot=True)
+    agent_session._leased = {"governor"}  # of a chapter before, which said that it is given back on leaving
     live.walk("pages").apply()
-    assert hands.holding
-    assert hands._leased == {"governor"}
+    assert agent_session.holding
+    assert agent_session._leased == {"governor"}
 
 
 def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
@@ -228,14 +228,14 @@ def test_a_tunable_without_a_value_is_nothing_so_far() -> None:
 
 
 def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorkshop, tree: Path) -> None:
-    hands = live._desk.hands = FakeHands(tree, needs_reboot=True)
+    agent_session = live._context.agent_session = FakeHands(tree, needs_reboot=True)
     walk = live.walk("pages")
     assert (walk.awaits_reboot, walk.rebooted()) == (False, "")
     view = walk.apply()
     assert view.needs_reboot
     assert "take effect with the next boot" in view.text
-    assert hands.calls[-1] == ("keep", *walk.chapter.tunables)
-    assert not hands.holding
+    assert agent_session.calls[-1] == ("keep", *walk.chapter.tunables)
+    assert not agent_session.holding
     assert walk.awaits_reboot
     assert "reboot, then start the workshop again" in walk.rebooted()
     (tree / BOOT_ID).write_text("11111111-2222-3333-4444-555555555555\n")
@@ -245,11 +245,11 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     assert later.rebooted().endswith("written: they are in effect.")
     assert later.progress.marks["setting"] is True
     assert later.rebooted() == "", "it is told once"
-    live._desk.save_progress("pages", waiting)
+    live._context.save_progress("pages", waiting)
     (tree / THP).write_text("[always] madvise never\n")
     assert "not all of them are in effect" in later.rebooted()
     assert later.progress.marks["setting"] is False
-    live._desk.save_progress("pages", waiting)
+    live._context.save_progress("pages", waiting)
     (tree / THP).unlink()
     assert "not all of them are in effect" in live.walk("pages").rebooted(), "what is not there is not in effect"
 
@@ -383,7 +383,7 @@ def test_a_chapter_without_measurements_ends_and_shows_what_to_do_by_hand(live: 
 
 
 def had_applied(workshop: FakeWorkshop, *stacked: dict[str, str]) -> None:
-    workshop._desk.save(dataclasses.replace(workshop.session, stack=stacked))
+    workshop._context.save(dataclasses.replace(workshop.session, stack=stacked))
 
 
 def test_what_a_session_had_applied_is_one_plan(live: FakeWorkshop, tree: Path) -> None:
@@ -395,7 +395,7 @@ def test_what_a_session_had_applied_is_one_plan(live: FakeWorkshop, tree: Path) 
     assert len(result.applied) == len(plan.changes)
     assert hands_of(live).calls == [("apply", "stat-interval", "thp=madvise")]
     assert "[madvise]" in (tree / THP).read_text()
-    assert stack(live._desk.root) == (), "these hands keep no journal"
+    assert stack(live._context.root) == (), "these hands keep no journal"
     assert [one["id"] for one in live.session.stack] == ["stat-interval", "thp"], "and nothing is forgotten by it"
 
 
@@ -419,7 +419,7 @@ def test_a_live_sessions_stack_is_not_offered_on_a_recording(live: FakeWorkshop,
 def test_leaving_gives_back_what_is_leased(live: FakeWorkshop, tree: Path) -> None:
     before = tuned_tree.contents(tree)
     live.walk("pages").apply()
-    assert live.hands.holding
+    assert live.agent_session.holding
     result = live.close()
     assert {one.tunable for one in result.restored} == {"thp", "stat-interval"}
     assert tuned_tree.contents(tree) == before

@@ -63,16 +63,16 @@ def test_it_disturbs_the_cpu_that_the_chapters_runs_are_made_on(workshop: FakeWo
 
 def test_what_another_terminal_gave_back_is_seen_before_a_noise_is_hidden(workshop: FakeWorkshop) -> None:
     # The path was shown while CPU 1 was isolated; it is given back, and nobody looks at the path since.
-    desk = workshop._desk
+    context = workshop._context
     one_less = tuple(dataclasses.replace(cpu, allowed=cpu.id != 1) for cpu in fakes.FOUR_CPUS.cpus)
     straight_on, reached = workshop.suspects("hunt"), workshop._ground("hunt")
-    desk.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
+    context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
     workshop.begin_hunt("hunt")
     (order,) = workshop.starts.orders
     assert order.hot == reached[0].sampler == 1
-    desk.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
+    context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
     assert workshop.suspects("hunt") == straight_on
-    desk.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
+    context.topology = dataclasses.replace(fakes.FOUR_CPUS, cpus=one_less)
     assert workshop.aside(None) == (0, 1, 2, 3)
 
 

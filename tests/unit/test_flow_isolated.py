@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops import agent_session as handwork
-from jitter_workshop.flow.host_ops.agent_session import Hands, place_once
-from jitter_workshop.flow.measuring.isolated_set import NotPlaced, Room, own_cpus, placed_by, room, with_allowed
+from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
+from jitter_workshop.flow.measuring.isolated_set import CpuBudget, NotPlaced, own_cpus, placed_by, room, with_allowed
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import resolve
@@ -62,10 +62,12 @@ def test_only_our_own_set_counts_and_only_while_it_holds(
 
 def test_a_run_has_the_larger_side_of_the_wall(tmp_path: Path) -> None:
     root = tree(tmp_path, "isolated")
-    assert room(root, host()) == Room(2, HOT, walled=True)
-    assert room(root, host(CpuSet((0,)))) == Room(2, HOT, walled=True)
-    assert room(root, host(CpuSet())) == Room(2, HOT, walled=False)
-    assert room(HostRoot(hosttrees.write(tmp_path / "bare", {})), host(CpuSet((0,)))) == Room(1, CpuSet(), walled=False)
+    assert room(root, host()) == CpuBudget(2, HOT, walled=True)
+    assert room(root, host(CpuSet((0,)))) == CpuBudget(2, HOT, walled=True)
+    assert room(root, host(CpuSet())) == CpuBudget(2, HOT, walled=False)
+    assert room(HostRoot(hosttrees.write(tmp_path / "bare", {})), host(CpuSet((0,)))) == CpuBudget(
+        1, CpuSet(), walled=False
+    )
 
 
 @pytest.mark.parametrize(("workload", "threads"), [("spin", 1), ("ring", 2)])
@@ -149,7 +151,7 @@ def test_the_child_is_put_there_by_its_number() -> None:
 
 
 class Agent:
-    """What ``Hands`` needs of a connection."""
+    """What ``AgentSession`` needs of a connection."""
 
     ended = False
 
@@ -166,16 +168,16 @@ class Agent:
 
 def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent()
-    monkeypatch.setattr(handwork, "connect", lambda **_: agent)
+    monkeypatch.setattr(session_module, "connect", lambda **_: agent)
     assert place_once(4711) == HOT
     assert agent.said == [4711, "closed"]
 
 
 def test_the_workshops_hands_stay_connected(monkeypatch: pytest.MonkeyPatch) -> None:
     agents = [Agent()]
-    monkeypatch.setattr(handwork, "connect", lambda **_: agents.pop())
-    hands = Hands()
-    assert (hands.place(1), hands.place(2)) == (HOT, HOT)
+    monkeypatch.setattr(session_module, "connect", lambda **_: agents.pop())
+    agent_session = AgentSession()
+    assert (agent_session.place(1), agent_session.place(2)) == (HOT, HOT)
 
 
 def test_nobody_is_asked_for_a_password_when_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,10 +186,10 @@ def test_nobody_is_asked_for_a_password_when_a_run_begins(monkeypatch: pytest.Mo
     def connect(ask: bool = True, **_: object) -> Agent:
         if ask:
             asked.append("password")
-        raise handwork.NeedsPassword("sudo asks for a password")
+        raise session_module.NeedsPassword("sudo asks for a password")
 
-    monkeypatch.setattr(handwork, "connect", connect)
-    hands = Hands(ask=lambda start: asked.append("screen") or start())  # type: ignore[func-returns-value]
+    monkeypatch.setattr(session_module, "connect", connect)
+    agent_session = AgentSession(ask=lambda start: asked.append("screen") or start())  # type: ignore[func-returns-value]
     with pytest.raises(HostError, match="asks for a password"):
-        hands.place(1)
+        agent_session.place(1)
     assert asked == []

@@ -13,7 +13,7 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import session_context as desks
-from jitter_workshop.flow.chapters.session_context import Desk
+from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.comparing import same_state, stack_notes
 from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
@@ -88,7 +88,7 @@ def test_waking_a_thief_takes_the_marks_with_the_runs() -> None:
     try:
         walk = workshop.walk("pinning")
         progress = dataclasses.replace(walk.progress, marks={"curve": True, "setting": True}, runs={"measure": "x"})
-        workshop._desk.save_progress("pinning", progress)
+        workshop._context.save_progress("pinning", progress)
         walk.accept_noise()
         assert (walk.progress.runs, walk.progress.marks) == ({}, {})
     finally:
@@ -99,15 +99,15 @@ def test_what_a_session_had_applied_is_not_forgotten_by_the_next_chapter(tmp_pat
     store = SessionStore(tmp_path / "sessions")
     with store.create("one", "host") as handle:
         root = HostRoot(tmp_path)
-        desk = Desk(handle, root, None, None)  # type: ignore[arg-type]  # only the session is looked at
+        context = SessionContext(handle, root, None, None)  # type: ignore[arg-type]  # only the session is looked at
         had = ({"id": "thp", "value": "madvise"}, {"id": "writeback", "value": ""})
-        desk.save(dataclasses.replace(desk.session, stack=had))
-        desk.note_stack()
-        assert desk.session.stack == had
-        desk.note_stack(given_back=["thp"])
-        assert [one["id"] for one in desk.session.stack] == ["writeback"]
-        desk.note_stack(given_back=None)
-        assert desk.session.stack == ()
+        context.save(dataclasses.replace(context.session, stack=had))
+        context.note_stack()
+        assert context.session.stack == had
+        context.note_stack(given_back=["thp"])
+        assert [one["id"] for one in context.session.stack] == ["writeback"]
+        context.note_stack(given_back=None)
+        assert context.session.stack == ()
 
 
 def test_a_rehearsal_does_not_become_the_session_in_use(tmp_path: Path) -> None:
@@ -156,12 +156,12 @@ def test_what_somebody_else_gave_back_lets_the_host_be_read_again(
     with SessionStore(tmp_path / "sessions").create("one", "host") as handle:
         root = HostRoot(host_tree("server64"))
         topology, host = desks.look_at(root)
-        desk = Desk(handle, root, host, Topology((), ()))
-        assert desk.standing() == ({"id": "isolation", "value": ""},)
-        assert (len(desk.topology.cpus), desk.room.cpus) == (0, 0)
+        context = SessionContext(handle, root, host, Topology((), ()))
+        assert context.standing() == ({"id": "isolation", "value": ""},)
+        assert (len(context.topology.cpus), context.room.cpus) == (0, 0)
         stands.clear()
-        assert desk.standing() == ()
-        assert (desk.topology, desk.room.cpus) == (topology, len(topology.allowed))
+        assert context.standing() == ()
+        assert (context.topology, context.room.cpus) == (topology, len(topology.allowed))
 
 
 def test_a_run_during_which_settings_changed_earns_no_mark_and_is_told(runs: dict[str, Run]) -> None:

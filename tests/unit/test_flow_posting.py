@@ -16,7 +16,7 @@ import pytest
 
 from jitter_workshop.classroom.store import checked
 from jitter_workshop.errors import HostError, WaitStopped
-from jitter_workshop.flow.chapters.session_context import Desk
+from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.classes import posting
 from jitter_workshop.flow.classes.posting import Poster, posted
 from jitter_workshop.flow.measuring import background_gate
@@ -163,13 +163,13 @@ def board() -> Board:
 
 
 @pytest.fixture
-def here() -> background_gate.Quiet:
-    return background_gate.Quiet()
+def here() -> background_gate.BackgroundGate:
+    return background_gate.BackgroundGate()
 
 
 @pytest.fixture
 def poster(
-    session: OpenSession, board: Board, here: background_gate.Quiet, monkeypatch: pytest.MonkeyPatch
+    session: OpenSession, board: Board, here: background_gate.BackgroundGate, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Poster]:
     monkeypatch.setattr(posting, "SOON_S", 0.0)
     monkeypatch.setattr(posting, "AGAIN_S", 600.0)
@@ -232,7 +232,7 @@ def test_who_does_nothing_is_still_seen(poster: Poster, board: Board, monkeypatc
 
 
 def test_nothing_is_posted_while_something_is_measured(
-    poster: Poster, board: Board, here: background_gate.Quiet, monkeypatch: pytest.MonkeyPatch
+    poster: Poster, board: Board, here: background_gate.BackgroundGate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(posting, "STILL_HERE_S", 0.01)
     with here.measuring():
@@ -245,7 +245,7 @@ def test_nothing_is_posted_while_something_is_measured(
 
 
 def test_a_measurement_stops_a_post_that_waits_and_it_is_made_afterwards(
-    poster: Poster, board: Board, here: background_gate.Quiet
+    poster: Poster, board: Board, here: background_gate.BackgroundGate
 ) -> None:
     board.gate.clear()
     poster.wanted()
@@ -259,7 +259,7 @@ def test_a_measurement_stops_a_post_that_waits_and_it_is_made_afterwards(
 
 
 def test_a_board_that_hangs_holds_up_neither_measuring_nor_leaving(
-    poster: Poster, board: Board, here: background_gate.Quiet, monkeypatch: pytest.MonkeyPatch
+    poster: Poster, board: Board, here: background_gate.BackgroundGate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background_gate, "LONGEST_S", 0.05)
     board.gate.clear()
@@ -280,7 +280,9 @@ def test_leaving_brings_the_last_step_and_says_where_it_did_not(poster: Poster, 
     assert poster.close(LIMIT_S) == "the board's service does not run"
 
 
-def test_leaving_waits_for_the_last_step(session: OpenSession, board: Board, here: background_gate.Quiet) -> None:
+def test_leaving_waits_for_the_last_step(
+    session: OpenSession, board: Board, here: background_gate.BackgroundGate
+) -> None:
     poster = Poster(session, board.send, here)  # with its real patience: it does not wait for that
     began = time.monotonic()
     poster.wanted()
@@ -316,19 +318,19 @@ def test_somebody_elses_turn_is_not_ones_own(poster: Poster, board: Board, monke
 def test_the_workshop_posts_each_step_and_run_and_what_is_left_at_the_end(
     session: OpenSession, poster: Poster, board: Board, tmp_path: Path
 ) -> None:
-    desk = Desk(session, HostRoot(tmp_path), None, None, poster=poster)  # type: ignore[arg-type]  # only the session is used
-    desk.save_progress("pinning", ChapterProgress(step="predict"))
+    context = SessionContext(session, HostRoot(tmp_path), None, None, poster=poster)  # type: ignore[arg-type]  # only the session is used
+    context.save_progress("pinning", ChapterProgress(step="predict"))
     in_time(board.taken)
     assert board.came[-1].step == "predict"
     run, done = madeup.make_run(run_id="20260101-000001-aaaa")
     session.add_run(run, done)
-    desk.remember(run)
+    context.remember(run)
     in_time(board.taken)
     assert [one.id for one in board.came[-1].runs] == [run.id]
     board.gate.clear()
-    desk.tell_board()
+    context.tell_board()
     in_time(board.begun)
-    desk.save_progress("pinning", ChapterProgress(step="measure"))
+    context.save_progress("pinning", ChapterProgress(step="measure"))
     board.gate.set()
-    desk.leave()
+    context.leave()
     assert board.came[-1].step == "measure"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.proving import chapter_proof as chapter
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.proof import PLACEMENT
@@ -22,7 +22,7 @@ def workshop() -> FakeWorkshop:
     return open_workshop()
 
 
-def with_chapter(walk: Walk, **changed: object) -> Walk:
+def with_chapter(walk: ChapterSession, **changed: object) -> ChapterSession:
     made: Chapter = dataclasses.replace(walk.chapter, **changed)  # type: ignore[arg-type]
     walk.chapter = made
     return walk
@@ -123,7 +123,7 @@ def test_where_all_is_good_there_is_nothing_to_prove(live: FakeWorkshop, monkeyp
 def test_the_newest_proof_is_the_chapters_own(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("pinning")
     assert chapter.newest(workshop, walk) is None
-    keep = workshop._desk.handle.add_proof
+    keep = workshop._context.handle.add_proof
     for number, of in enumerate(("pinning", "pinning", "other/pinning", "")):
         ident = f"20260101-00000{number}-aaaa"
         keep(fakeprover.proof_of([], id=ident, chapter=of, planned=10, started_at=f"2026-01-01T00:0{number}:00Z"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, for_others, names_in, runs_for_others
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.evidence import Cause, Deed, Part, Residence
+from jitter_workshop.model.evidence import Cause, Part, RemoteAction, Residence
 from jitter_workshop.model.evidence import Proof as Clean
 from jitter_workshop.model.history import CheckState, HostEvent
 from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument
@@ -33,7 +33,10 @@ def named() -> ReportDocument:
     """A report that names a host, a user and two tasks wherever one can be named."""
     document = made()
     proof = Clean((1,), 5, False, 1, 0, 5, "mirror-daily ran on CPU 1.")
-    deeds = (Deed("wake", "billing-sync", "accumulator", 1, 5), Deed("wake", "kworker/1:0", "accumulator", 1, 2))
+    deeds = (
+        RemoteAction("wake", "billing-sync", "accumulator", 1, 5),
+        RemoteAction("wake", "kworker/1:0", "accumulator", 1, 2),
+    )
     stall = made_evidence("x").worst[0]
     evidence = dataclasses.replace(
         made_evidence("20260101-000000-0000"),

@@ -12,7 +12,7 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters import steps as loop
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reason_not_here
-from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.palette import PALETTES
@@ -27,8 +27,8 @@ COURSE = load_course(short_course())
 PINNING = COURSE.chapters[2]
 
 
-def machine(count: int) -> Room:
-    return Room(count, CpuSet(), walled=False)
+def machine(count: int) -> CpuBudget:
+    return CpuBudget(count, CpuSet(), walled=False)
 
 
 def run(mode: str = "none", complete: bool = True) -> Run:
@@ -107,7 +107,7 @@ def test_the_path_puts_first_what_can_be_done_here() -> None:
     path = in_order(tuple(entry(c, ChapterProgress(), None, one_cpu, False) for c in COURSE.chapters))
     assert [(e.chapter_id, e.here) for e in path] == [("baseline", True), ("migration", False), ("pinning", False)]
     assert "needs 2 CPUs" in path[1].reason
-    assert reason_not_here(PINNING, Room(1, CpuSet((1,)), walled=True), False).endswith("give that back first")
+    assert reason_not_here(PINNING, CpuBudget(1, CpuSet((1,)), walled=True), False).endswith("give that back first")
     assert reason_not_here(PINNING, machine(2), False) == ""
     assert "recorded" in reason_not_here(PINNING, machine(64), True)
 

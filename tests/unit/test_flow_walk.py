@@ -11,10 +11,10 @@ import pytest
 from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.published import ORIGIN
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
@@ -37,13 +37,13 @@ def cpus(count: int) -> Topology:
 @pytest.fixture
 def workshop() -> Workshop:
     made = Workshop.open()
-    made._desk.topology = cpus(4)
+    made._context.topology = cpus(4)
     return made
 
 
 def finish(
     workshop: Workshop,
-    walk: Walk,
+    walk: ChapterSession,
     slot: StepName,
     values: list[int] | None = None,
     *,
@@ -62,7 +62,7 @@ def finish(
     )
     mode = "none" if request.placement == "none" else "auto"
     made = replace(made, placement=PlacementRecord(mode, None, None, None, None, (), (), ""))
-    workshop._desk.handle.add_run(made, blocks)
+    workshop._context.handle.add_run(made, blocks)
     walk.record(slot, made)
     return made
 
@@ -82,7 +82,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     workshop.close()
 
     later = Workshop.open()
-    later._desk.topology = cpus(4)
+    later._context.topology = cpus(4)
     walk = later.walk("pinning")
     assert later.session.current_chapter == "pinning"
     assert walk.current == "again"
@@ -191,7 +191,7 @@ def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
 
 
 def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:
-    workshop._desk.topology = cpus(1)
+    workshop._context.topology = cpus(1)
     assert workshop.walk("baseline").request("measure").workload == "spin"
     with pytest.raises(HostError, match="cannot be measured here"):
         workshop.walk("pinning").request("measure")
@@ -299,7 +299,7 @@ def test_a_course_of_ones_own_beats_the_built_in(tmp_path: Path) -> None:
 
 
 def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
-    handle = workshop._desk.handle
+    handle = workshop._context.handle
     handle._session = replace(handle.session, host="elsewhere")
     handle.save(handle.session)
     workshop.close()
@@ -309,7 +309,7 @@ def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
 def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     assert (walk.request("measure").workload, walk.warning("measure")) == ("ring", "")
-    workshop._desk._room = Room(1, CpuSet((1,)), walled=True)
+    workshop._context._room = CpuBudget(1, CpuSet((1,)), walled=True)
     assert walk.request("measure").workload == "spin"
     assert "While CPU 1 is isolated" in walk.warning("measure")
     assert "give that back first" in workshop.walk("pinning").not_here
@@ -318,9 +318,9 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     walk.predict(Prediction(value_ns=1_000))
-    workshop._desk._room = Room(1, CpuSet(), walled=False)
+    workshop._context._room = CpuBudget(1, CpuSet(), walled=False)
     walk.record("measure", replace(finish(workshop, walk, "measure"), workload="spin"))
-    workshop._desk._room = Room(2, CpuSet(), walled=False)
+    workshop._context._room = CpuBudget(2, CpuSet(), walled=False)
     assert walk.request("again").workload == "spin"
     assert walk.warning("again").startswith("The run before was of spin")
     judged = walk.outcome()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.cli import main
-from jitter_workshop.flow.host_ops.host_status import Checkup, draw_up, look
+from jitter_workshop.flow.host_ops.host_status import HostStatus, draw_up, look
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME
 from jitter_workshop.report.shell import plan_script
@@ -31,15 +31,15 @@ TUNED = (
 )  # fmt: skip
 """What applying at run time brought about on the lab machine."""
 BOOTED = ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity")
-Look = Callable[[str], Checkup]
+Look = Callable[[str], HostStatus]
 
 
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory: pytest.TempPathFactory) -> Look:
     cache = tmp_path_factory.mktemp("recordings")
-    seen: dict[str, Checkup] = {}
+    seen: dict[str, HostStatus] = {}
 
-    def at(name: str) -> Checkup:
+    def at(name: str) -> HostStatus:
         if name not in seen:
             seen[name] = look(unpacked(RECORDINGS / f"{name}.tar.xz", cache), [], None)
         return seen[name]
@@ -47,7 +47,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Look:
     return at
 
 
-def states(checkup: Checkup) -> dict[str, str]:
+def states(checkup: HostStatus) -> dict[str, str]:
     return {one.id: one.state for one in checkup.checks}
 
 

@@ -10,11 +10,11 @@ from jitter_workshop.model.evidence import (
     EvidenceReport,
     ExplainedStall,
     FrequencySeen,
+    InterferingTask,
     Part,
     Proof,
     Residence,
     ThreadOnCpu,
-    Visitor,
 )
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.cause_lines import coloured
@@ -26,14 +26,14 @@ HOSTILE = "[red]x\x1b[2J\nforged line"
 PROOF = Proof(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")
 THREADS = (ThreadOnCpu(HOSTILE, 1, 900_000, 50_000, 7), ThreadOnCpu("sampler", 0, 100, 0, 0))
 VISITORS = (
-    Visitor(1, "task", HOSTILE, 3, 30_000, 20_000),
-    Visitor(1, "vector", "local_timer", 10, 20_000, 9_000),
-    Visitor(1, "softirq", "NET_RX", 4, 8_000, 5_000),
-    Visitor(1, "workqueue", HOSTILE, 2, 6_000, 4_000),
+    InterferingTask(1, "task", HOSTILE, 3, 30_000, 20_000),
+    InterferingTask(1, "vector", "local_timer", 10, 20_000, 9_000),
+    InterferingTask(1, "softirq", "NET_RX", 4, 8_000, 5_000),
+    InterferingTask(1, "workqueue", HOSTILE, 2, 6_000, 4_000),
 )
 
 
-def shown(focus: tuple[str, ...], width: int = 76, *, visitors: tuple[Visitor, ...] = VISITORS) -> list[str]:
+def shown(focus: tuple[str, ...], width: int = 76, *, visitors: tuple[InterferingTask, ...] = VISITORS) -> list[str]:
     present = Residence(THREADS, visitors, (FrequencySeen(1, 2, 800_000, 3_000_000),), (), (), PROOF)
     report = EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, (), (), 1, residence=present)
     return [line.plain for line in others(report, focus, width, PALETTES["dark"])]

@@ -71,5 +71,5 @@ def test_the_script_takes_the_words_as_they_are() -> None:
     ],
 )
 def test_the_plain_terminal_is_told_how_it_ended(held: bool, result: RestoreResult, standing: Any, said: str) -> None:
-    hands = SimpleNamespace(holding=held, close=lambda: result)
-    assert farewell(cast("Any", SimpleNamespace(hands=hands, written=lambda: standing))) == said
+    agent_session = SimpleNamespace(holding=held, close=lambda: result)
+    assert farewell(cast("Any", SimpleNamespace(agent_session=agent_session, written=lambda: standing))) == said

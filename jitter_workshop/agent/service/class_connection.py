@@ -20,7 +20,7 @@ from jitter_workshop.agent.journal import open_journals
 from jitter_workshop.agent.tracing.instances import Watcher
 from jitter_workshop.agent.turns.state_file import TurnFile
 from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
-from jitter_workshop.agent.turns.turn_queue import TurnKeeper
+from jitter_workshop.agent.turns.turn_queue import TurnQueue
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, RestoreResult
@@ -50,7 +50,7 @@ class Attending:
         self._send = send
         self._watcher: Watcher | None = None
         self._audit = Audit(changes.folder, setup.member.user, setup.member.uid)
-        self._turns = TurnKeeper(
+        self._turns = TurnQueue(
             setup.root,
             setup.described,
             setup.member,

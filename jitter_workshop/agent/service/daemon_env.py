@@ -47,7 +47,7 @@ def leave(first_to_close: int) -> None:
     _limits()
 
 
-def hurry() -> None:
+def set_exit_deadline() -> None:
     """End within a few seconds whatever happens: of last words to a caller who may have handed over a full pipe."""
     signal.alarm(_WORDS_S)
 

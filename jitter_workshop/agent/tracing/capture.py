@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances, plan
-from jitter_workshop.agent.tracing.trace_integrity import AsSet, somebody_else
+from jitter_workshop.agent.tracing.trace_integrity import TraceIntegrity, somebody_else
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.trace import kinds
@@ -81,7 +81,7 @@ class Capture:
         self._affinity: set[int] | None = None
         self._form: PageFormat | None = None
         self._decoder: Decoder | None = None
-        self._as_set: tuple[AsSet, ...] = ()
+        self._as_set: tuple[TraceIntegrity, ...] = ()
 
     # Beginning ----------------------------------------------------------------------------------------------------
 
@@ -114,8 +114,8 @@ class Capture:
         senders = self._enable(self._senders, wanted.senders, missing)
         stacks = stacks and self._take_stacks(missing)
         self._as_set = (
-            AsSet(self._root, self._hot.folder, hot, (SWITCH,) if stacks else ()),
-            AsSet(self._root, self._senders.folder, senders),
+            TraceIntegrity(self._root, self._hot.folder, hot, (SWITCH,) if stacks else ()),
+            TraceIntegrity(self._root, self._senders.folder, senders),
         )
         self._note_handed()
         enabled = self._read_formats(hot + senders, missing)

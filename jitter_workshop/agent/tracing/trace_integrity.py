@@ -20,7 +20,7 @@ def somebody_else(what: str) -> HostError:
     return HostError(f"somebody else changed this tool's trace: {what}", "leave it alone while a run lasts")
 
 
-class AsSet:
+class TraceIntegrity:
     """What one instance is set to, as the kernel says it right after it was set: its own words for a filter or a mask
     need not be ours. ``events``: the enabled ones; ``triggers``: those of them that have one of ours."""
 

@@ -42,7 +42,7 @@ GiveBack = Callable[[], str]
 for somebody else's changes."""
 
 
-class TurnKeeper:
+class TurnQueue:
     """``later``: the id of a request that is answered when the turn comes, None for none."""
 
     def __init__(

@@ -14,7 +14,7 @@ from jitter_workshop.model.text import clean, many
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jitter_workshop.flow.classes.classboard import Gathered
+    from jitter_workshop.flow.classes.classboard import ClassTable
     from jitter_workshop.model.board import Board
 
 
@@ -35,7 +35,7 @@ def _board(args: argparse.Namespace) -> int:
         raise UsageError("--machine is another form of --json", "say --json, too")
     known_place(args.chapter, args.step)
     here = classboard.board()
-    boards = (classboard.Gathered(here.host, here, None),)
+    boards = (classboard.ClassTable(here.host, here, None),)
     if args.csv:
         sys.stdout.write(classboard.csv_table(boards, classboard.judged()))
     elif args.json:
@@ -57,7 +57,7 @@ def _results(args: argparse.Namespace) -> int:
     if args.yes:
         raise UsageError("--yes belongs to --forget-all", "leave it out")
     found = classboard.results()
-    boards = (classboard.Gathered(found.host, found, None),)
+    boards = (classboard.ClassTable(found.host, found, None),)
     if args.json:
         print_json(classboard.board_json(boards))
     elif args.csv:
@@ -75,7 +75,7 @@ def one_form(args: argparse.Namespace) -> None:
         raise UsageError("--chapter draws the curves", "--csv and --json have every chapter: leave it out")
 
 
-def show_boards(boards: Sequence[Gathered]) -> None:
+def show_boards(boards: Sequence[ClassTable]) -> None:
     """Print them as a table that fits the terminal."""
     from jitter_workshop.flow.classes import classboard
     from jitter_workshop.report.text.board import board_text

@@ -18,14 +18,14 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.host_ops.agent_session import Hands
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
 
 _ACTIONS = ("take", "give", "end", "freeze", "thaw")
 
 
 def run(args: argparse.Namespace) -> int:
     """0; of ``take -- CMD`` what CMD ended with where that is 0 or 1."""
-    from jitter_workshop.flow.host_ops.agent_session import Hands
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.turns.classhost import class_host
 
     action, *rest = args.words or [""]
@@ -41,16 +41,16 @@ def run(args: argparse.Namespace) -> int:
         )
     if not action:
         return _show(args)
-    hands = Hands()
+    agent_session = AgentSession()
     try:
         if action == "take":
-            return _take(args, hands)
+            return _take(args, agent_session)
         if action == "give":
-            _give(hands)
+            _give(agent_session)
         else:
-            hands.instruct(action, rest[0] if rest else None)
+            agent_session.instruct(action, rest[0] if rest else None)
     finally:
-        hands.close()
+        agent_session.close()
     return _show(args)
 
 
@@ -67,16 +67,16 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _give(hands: Hands) -> None:
+def _give(agent_session: AgentSession) -> None:
     """Give up one's own turn or place in the queue, which another process of this user's has. Raises HostError."""
     from jitter_workshop.flow.turns.classhost import now_s, place, read_turns
 
     if place(read_turns(), os.geteuid(), now_s()).before is None:
         raise HostError("you neither have the turn nor wait for it", "'jitter-workshop class turn take' takes it")
-    hands.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
+    agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
 
 
-def _take(args: argparse.Namespace, hands: Hands) -> int:
+def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
     from jitter_workshop.commands.common.shared import stopped_by_signals
     from jitter_workshop.flow.measuring.measure import CancelToken
     from jitter_workshop.flow.turns.classhost import DAY_S, TurnOver, in_words, now_s, read_turns, take_turn
@@ -86,18 +86,18 @@ def _take(args: argparse.Namespace, hands: Hands) -> int:
         with stopped_by_signals(token) as received:
             wait_s = DAY_S if args.wait is None else args.wait
             try:
-                take_turn(hands, wait_s, token, lambda words: say(words) if words else None, args.people)
+                take_turn(agent_session, wait_s, token, lambda words: say(words) if words else None, args.people)
             except WorkshopError:
                 if received:
                     raise Interrupted(received[0]) from None
                 raise
             print(in_words(read_turns(), os.geteuid(), now_s()), flush=True)
             if args.command:
-                hands.say_doing(f"running {clean(Path(args.command[0]).name, 40)}")
-                return _run(args.command, hands, received)
+                agent_session.say_doing(f"running {clean(Path(args.command[0]).name, 40)}")
+                return _run(args.command, agent_session, received)
             say("Ctrl-C gives it back")
             while not token.wait(1.0):
-                if why := hands.turn_lost():
+                if why := agent_session.turn_lost():
                     raise TurnOver(why)
         if received and received[0] != signal.SIGINT:
             raise Interrupted(received[0])
@@ -106,7 +106,7 @@ def _take(args: argparse.Namespace, hands: Hands) -> int:
         token.close()
 
 
-def _run(command: list[str], hands: Hands, received: list[int]) -> int:
+def _run(command: list[str], agent_session: AgentSession, received: list[int]) -> int:
     """The command, to which HUP and TERM are passed on; Ctrl-C it gets from the terminal, as this process does. Where
     the turn ends first, root's agent ends it."""
     from jitter_workshop.flow.turns.classhost import TurnOver
@@ -125,9 +125,9 @@ def _run(command: list[str], hands: Hands, received: list[int]) -> int:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Only where root could put it in no group of its own it is looked after from here.
-                code = child.wait(1.0 if hands.alone_with_turn else None)
+                code = child.wait(1.0 if agent_session.alone_with_turn else None)
                 break
-            if why := hands.turn_lost():
+            if why := agent_session.turn_lost():
                 child.kill()
                 child.wait()
                 raise TurnOver(why)
@@ -138,7 +138,7 @@ def _run(command: list[str], hands: Hands, received: list[int]) -> int:
         raise Interrupted(received[0])
     if code not in (0, 1):
         sys.stdout.flush()
-        if why := hands.turn_lost():
+        if why := agent_session.turn_lost():
             raise TurnOver(why)
         raise HostError(f"{clean(command[0], 80)} ended with {f'signal {-code}' if code < 0 else code}")
     return code

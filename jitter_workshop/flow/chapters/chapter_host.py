@@ -7,7 +7,7 @@ from collections.abc import Callable
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.boots import Boots
 from jitter_workshop.flow.chapters.path import is_rehearsed, reason_not_here
-from jitter_workshop.flow.chapters.session_context import Desk, look_at
+from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.host_ops.hostview import View, facts
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, look_at_settings, plan_view, planned
@@ -27,9 +27,9 @@ _STATES = {"ok": "good already", "improve": "can be better", "unavailable": "not
 class HostSide:
     """What one chapter reads, plans, writes and gives back. What it read is kept until something changes."""
 
-    def __init__(self, chapter: Chapter, desk: Desk) -> None:
+    def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self._chapter = chapter
-        self._desk = desk
+        self._context = context
         self.boots = Boots(chapter, self._bootable, self._as_root)
         self._here: Seen | None = None
         self._there: Seen | None = None
@@ -37,12 +37,12 @@ class HostSide:
     @property
     def reason(self) -> str:
         """Why the chapter cannot be done on this host, or ""."""
-        return reason_not_here(self._chapter, self._desk.room, self._desk.root.recorded, self._missing())
+        return reason_not_here(self._chapter, self._context.room, self._context.root.recorded, self._missing())
 
     @property
     def rehearsed(self) -> bool:
         """Whether it is taught on a recording: the chapter's own, or the recorded host that the workshop was given."""
-        return is_rehearsed(self._chapter, self.reason, self._desk.root.recorded)
+        return is_rehearsed(self._chapter, self.reason, self._context.root.recorded)
 
     @property
     def recording(self) -> str:
@@ -53,18 +53,18 @@ class HostSide:
     def state(self) -> HostState:
         """What the workshop's own host is to the chapter's tunables: not the recording that a chapter brings along, but
         the recorded host that the workshop was given."""
-        if self._missing() or (self.reason and not self._desk.root.recorded):
+        if self._missing() or (self.reason and not self._context.root.recorded):
             return "not_here"
         return self._seen().state if self._chapter.tunables else "available"
 
     @property
     def boot_id(self) -> str | None:
-        return current_boot(self._desk.root)
+        return current_boot(self._context.root)
 
     @property
     def applied(self) -> bool:
         ids = {word.partition("=")[0] for word in self._chapter.tunables}
-        return not self._desk.root.recorded and any(e.tunable in ids for e in active(self._desk.root))
+        return not self._context.root.recorded and any(e.tunable in ids for e in active(self._context.root))
 
     def settled(self) -> dict[str, bool]:
         """Id → whether nothing is to improve on this host, read now."""
@@ -81,19 +81,19 @@ class HostSide:
 
     def machine(self) -> tuple[HostRoot, Topology, HostSummary]:
         """The host that is shown: the workshop's own, or the chapter's recording. Raises LessonError for the latter."""
-        desk = self._desk
+        context = self._context
         if self._taught_here():
-            return desk.root, desk.topology, desk.host
-        root = recorded_host(self._chapter.recording, desk.course_dir)
+            return context.root, context.topology, context.host
+        root = recorded_host(self._chapter.recording, context.course_dir)
         return root, *look_at(root)
 
     def _bootable(self) -> Seen | None:
-        booted = self._chapter.reboot and not self.rehearsed and not self._desk.root.recorded
+        booted = self._chapter.reboot and not self.rehearsed and not self._context.root.recorded
         return self._seen() if booted else None
 
     def _as_root(self) -> Callable[[tuple[str, ...]], Plan] | None:
-        hands, hot = self._desk.hands, self._seen().hot.cpus
-        return (lambda words: hands.plan(words, hot)) if hands.rights != "none" else None
+        agent_session, hot = self._context.agent_session, self._seen().hot.cpus
+        return (lambda words: agent_session.plan(words, hot)) if agent_session.rights != "none" else None
 
     def plan(self) -> PlanView:
         seen = self._taught()
@@ -103,7 +103,7 @@ class HostSide:
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make the writes of ``shown`` and no others, all of the plan where that is None. What has changed on the host
         since it was shown the agent refuses, with the reason. Raises HostError."""
-        desk, chapter = self._desk, self._chapter
+        context, chapter = self._context, self._chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here: nothing is written", self.reason)
         seen, words, way = self._seen(), self.boots.words(), self.boots.way()
@@ -113,11 +113,11 @@ class HostSide:
             changes = (self.boots.drawn() or planned(seen, words)).changes
         result = ApplyResult(None, (), (), False)
         if changes:
-            with desk.hands.diary.during(chapter=chapter.id):
-                result = desk.hands.apply(words, seen.hot.cpus, changes)
+            with context.agent_session.change_log.during(chapter=chapter.id):
+                result = context.agent_session.apply(words, seen.hot.cpus, changes)
                 if result.needs_reboot and result.journal_id is not None:
-                    desk.hands.keep_for_the_boot(words, result.journal_id)
-            desk.note_stack()
+                    context.agent_session.keep_for_the_boot(words, result.journal_id)
+            context.note_stack()
         self.boots.forget()
         settled = all(self.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
@@ -127,13 +127,13 @@ class HostSide:
 
     def undo(self) -> RestoreResult:
         """Give the chapter's settings back. Raises HostError, also on a recorded host, on which nothing was applied."""
-        refuse_recorded(self._desk)
+        refuse_recorded(self._context)
         ids = [word.partition("=")[0] for word in self._chapter.tunables]
-        with self._desk.hands.diary.during(chapter=self._chapter.id):
-            result = self._desk.hands.restore(ids)
+        with self._context.agent_session.change_log.during(chapter=self._chapter.id):
+            result = self._context.agent_session.restore(ids)
         self._here = None
         self.boots.forget()
-        self._desk.note_stack(given_back=ids)
+        self._context.note_stack(given_back=ids)
         return result
 
     def compared(self) -> tuple[SettingChange, ...]:
@@ -141,7 +141,7 @@ class HostSide:
         chapter = self._chapter
         if not self.rehearsed or not chapter.recording_after:
             return ()
-        pair = [recorded_host(name, self._desk.course_dir) for name in (chapter.recording, chapter.recording_after)]
+        pair = [recorded_host(name, self._context.course_dir) for name in (chapter.recording, chapter.recording_after)]
         before, after = (look_at_settings(root, chapter) for root in pair)
         there, settled = before.settled(), after.settled()
         return tuple(
@@ -162,25 +162,27 @@ class HostSide:
     def _seen(self) -> Seen:
         seen = self._here  # a screen may ask while its thread changes the host and forgets what was read
         if seen is None:
-            seen = self._here = look_at_settings(self._desk.root, self._chapter)
+            seen = self._here = look_at_settings(self._context.root, self._chapter)
         return seen
 
     def _taught_here(self) -> bool:
         """Whether what is shown is the host that the workshop was given, be it live or recorded."""
-        return not self.rehearsed or (self._desk.root.recorded and not self._missing()) or not self._chapter.recording
+        return (
+            not self.rehearsed or (self._context.root.recorded and not self._missing()) or not self._chapter.recording
+        )
 
     def _taught(self) -> Seen:
         if self._taught_here():
             return self._seen()
         if self._there is None:
-            root: HostRoot = recorded_host(self._chapter.recording, self._desk.course_dir)
+            root: HostRoot = recorded_host(self._chapter.recording, self._context.course_dir)
             self._there = look_at_settings(root, self._chapter)
         return self._there
 
 
-def refuse_recorded(desk: Desk) -> None:
+def refuse_recorded(context: SessionContext) -> None:
     """Raises HostError where the workshop was given a recorded host: what stands on the real one is not its own."""
-    if desk.root.recorded:
+    if context.root.recorded:
         raise HostError("a recorded host: nothing was applied, so nothing is given back", "leave out --root")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.scale import nice_ns
 
@@ -28,13 +28,13 @@ def thief_offered(run: Run | None) -> str:
     )
 
 
-def other_workload(asked: str, taken: str, room: Room) -> str:
+def other_workload(asked: str, taken: str, room: CpuBudget) -> str:
     """Why another workload than the lesson's is measured, "" where it is the same."""
     if asked == taken:
         return ""
     if room.cpus >= 2:
         return f"The run before was of {taken}, so {taken} measures again, instead of the {asked}."
     said = f"The {asked} needs two CPUs: the loop {taken} measures instead of it."
-    if not room.walled:
+    if not room.reduced:
         return said
     return f"{said} While CPU {room.isolated} is isolated, a run has one: give that back first to measure the {asked}."

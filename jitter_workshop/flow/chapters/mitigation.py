@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
@@ -29,9 +29,9 @@ _GONE, _LESS = 0.1, 0.6
 _BY_ONE_RUN = "by one run of each: another pair may say otherwise."
 
 
-def request(walk: Walk, cpu: int | None = None) -> MeasureRequest:
+def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
     """The run beside the noise once more, with the cure in place. ``cpu``: another one for the measured thread, where
-    that is the cure. Raises what ``Walk.request`` raises."""
+    that is the cure. Raises what ``ChapterSession.request`` raises."""
     return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
 
 
@@ -52,7 +52,7 @@ def weighed(took: Sequence[float | None]) -> Weighed | None:
     return Weighed(*known) if len(known) == 2 else None
 
 
-def view(walk: Walk) -> CureView | None:
+def view(walk: ChapterSession) -> CureView | None:
     """The three runs beside each other, with what their traces weighed; None before there are three that compare."""
     quiet, beside, treated = (walk.run_in(slot) for slot in ("measure", "again", TREATED))
     if quiet is None or beside is None or treated is None:

@@ -9,13 +9,13 @@ from typing import Literal
 
 from jitter_workshop.flow.chapters.steps import current_step
 from jitter_workshop.flow.host_ops.recordings import Recordings
-from jitter_workshop.flow.measuring.isolated_set import Room
+from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import PathEntry
 
 
-def reason_not_here(chapter: Chapter, room: Room, recorded: bool, missing: str = "") -> str:
+def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: str = "") -> str:
     """Why a chapter cannot be done on this host, or "". ``missing``: why this host has none of its tunables."""
     if recorded:
         return "a recorded host can be looked at, not measured"
@@ -23,7 +23,7 @@ def reason_not_here(chapter: Chapter, room: Room, recorded: bool, missing: str =
         return missing
     if room.cpus < chapter.hot_cpus:
         short = f"needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
-        return f"{short} while CPU {room.isolated} is isolated: give that back first" if room.walled else short
+        return f"{short} while CPU {room.isolated} is isolated: give that back first" if room.reduced else short
     return ""
 
 
@@ -37,7 +37,7 @@ def entry(
     chapter: Chapter,
     progress: ChapterProgress,
     guess: bool | None,
-    room: Room,
+    room: CpuBudget,
     recorded: bool,
     missing: str = "",
     recordings: Recordings | None = None,

@@ -13,10 +13,10 @@ from jitter_workshop.course.locate import BUILTIN_ID
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.classes.classview import ClassView, open_view
 from jitter_workshop.flow.classes.posting import Poster
-from jitter_workshop.flow.host_ops.agent_session import Hands
-from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.host_ops.hotcpus import class_cpus
-from jitter_workshop.flow.measuring.isolated_set import Room, room, with_allowed
+from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room, with_allowed
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Desk:
+class SessionContext:
     """Shared by the workshop and the walks through its chapters. ``topology`` and ``host`` are read again, by
     ``look``, when it has changed something.
 
@@ -48,11 +48,11 @@ class Desk:
     host: HostSummary
     topology: Topology
     notices: list[str] = field(default_factory=list)
-    hands: Hands = field(default_factory=Hands)
+    agent_session: AgentSession = field(default_factory=AgentSession)
     course_dir: str = ""
     course_id: str = BUILTIN_ID
     look: Callable[[HostRoot], tuple[Topology, HostSummary]] = field(default_factory=lambda: look_at)
-    _room: Room | None = None
+    _room: CpuBudget | None = None
     _stood: tuple[dict[str, str], ...] | None = None
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
@@ -63,9 +63,9 @@ class Desk:
     """On a class host: who posts this session to its board."""
 
     def __post_init__(self) -> None:
-        self.hands.diary = Diary(self.handle, self.root)
+        self.agent_session.change_log = ChangeLog(self.handle, self.root)
         if not self.root.recorded and Path(paths.CLASS_FILE).exists():
-            self.class_view = open_view(self.hands)
+            self.class_view = open_view(self.agent_session)
             self.poster = Poster(self.handle) if self.class_view is not None else None
 
     def of_class(self, request: MeasureRequest) -> MeasureRequest:
@@ -119,12 +119,12 @@ class Desk:
 
     def leave(self) -> RestoreResult:
         """Give back what is leased, and keep what the host's status is then. Never raises."""
-        result = self.hands.close()
-        self.hands.diary.end()
+        result = self.agent_session.close()
+        self.agent_session.change_log.end()
         if self.poster is not None:
             self.poster.close()
-        if self.hands.diary.trouble:
-            self.notices.append(f"{self.hands.diary.trouble}.")
+        if self.agent_session.change_log.trouble:
+            self.notices.append(f"{self.agent_session.change_log.trouble}.")
         return result
 
     def look_again(self) -> None:
@@ -133,7 +133,7 @@ class Desk:
         self._room = None
 
     @property
-    def room(self) -> Room:
+    def room(self) -> CpuBudget:
         """How many CPUs one run may use."""
         if self._room is None:
             self._room = room(self.root, self.topology)

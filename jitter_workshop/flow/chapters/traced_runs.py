@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from jitter_workshop.flow.chapters.walk import SLOTS, Walk
+from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
@@ -17,7 +17,7 @@ TRACED = ", traced"
 """Behind the name of a run that was made once more to be traced."""
 
 
-def shown(workshop: Workshop, walk: Walk) -> Run | None:
+def shown(workshop: Workshop, walk: ChapterSession) -> Run | None:
     """The run whose causes a chapter shows: its newest traced one; in a hunt the newest beside the noise (with a cure,
     if one was tried), traced or not. None where there is none."""
     if walk.hunts:
@@ -29,9 +29,9 @@ def shown(workshop: Workshop, walk: Walk) -> Run | None:
     return found[-1] if found else None
 
 
-def once_more(walk: Walk) -> MeasureRequest | None:
+def once_more(walk: ChapterSession) -> MeasureRequest | None:
     """The chapter's newest measurement once more, with the trace; None where nothing is measured yet. Raises what
-    ``Walk.request`` raises."""
+    ``ChapterSession.request`` raises."""
     measured = [slot for slot in SLOTS if walk.run_in(slot) is not None]
     if not measured:
         return None

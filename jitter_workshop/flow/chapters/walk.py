@@ -16,7 +16,7 @@ from jitter_workshop.flow.attribution.counter_claims import explain_run, unfille
 from jitter_workshop.flow.chapters import steps as loop
 from jitter_workshop.flow.chapters.chapter_host import HostSide
 from jitter_workshop.flow.chapters.measurement_hints import WITHOUT_SETTINGS, other_workload, thief_offered
-from jitter_workshop.flow.chapters.session_context import Desk
+from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.measuring.omission import further_curves
 from jitter_workshop.flow.measuring.placement_plan import plan_on, request_of
@@ -42,13 +42,13 @@ from jitter_workshop.model.walk import (
 SLOTS: tuple[StepName, ...] = ("measure", "again")
 
 
-class Walk:
+class ChapterSession:
     """A chapter under way in a session. Created by ``flow.chapters.workshop.Workshop.walk(chapter_id)``."""
 
-    def __init__(self, chapter: Chapter, desk: Desk) -> None:
+    def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self.chapter = chapter
-        self._desk = desk
-        self._side = HostSide(chapter, desk)
+        self._context = context
+        self._side = HostSide(chapter, context)
         self.boots = self._side.boots
 
     @property
@@ -75,7 +75,7 @@ class Walk:
     @property
     def progress(self) -> ChapterProgress:
         """What is saved of this chapter."""
-        return self._desk.progress(self.chapter.id)
+        return self._context.progress(self.chapter.id)
 
     @property
     def current(self) -> StepName:
@@ -205,7 +205,7 @@ class Walk:
         """After something was given back: the marks say what the host says now."""
         progress = dataclasses.replace(self.progress, reboot_from=self.progress.reboot_from if self.applied else None)
         progress = dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)})
-        self._desk.save_progress(self.chapter.id, progress, entered=entered)
+        self._context.save_progress(self.chapter.id, progress, entered=entered)
 
     @property
     def applied(self) -> bool:
@@ -253,11 +253,11 @@ class Walk:
         Where only one CPU may be used the ring cannot run; the clock loop ``spin`` takes its place. Raises UsageError
         for a slot that the chapter does not measure, HostError where the chapter cannot be done here.
         """
-        return self._desk.of_class(self._request(slot, self.progress.chosen_cpus))
+        return self._context.of_class(self._request(slot, self.progress.chosen_cpus))
 
     def record(self, slot: str, run: Run) -> None:
         """Keep a finished run in a slot; sets marks and saves. A run that was cut short fills no slot."""
-        self._desk.remember(run)
+        self._context.remember(run)
         if not run.complete:
             return
         progress = self.progress
@@ -269,7 +269,7 @@ class Walk:
         self._save(dataclasses.replace(progress, marks={**progress.marks, **earned}))
 
     def _marks(self, progress: ChapterProgress) -> dict[str, bool]:
-        known = {s: r for s, ident in progress.runs.items() if (r := self._desk.run(ident)) is not None}
+        known = {s: r for s, ident in progress.runs.items() if (r := self._context.run(ident)) is not None}
         return marks(self.chapter, known, self._side.settled() if self.chapter.tunables else None)
 
     def measures(self, step: StepName) -> bool:
@@ -281,15 +281,15 @@ class Walk:
         if slot is None:
             return None
         ident = self.progress.runs.get(slot)
-        return self._desk.run(ident) if ident else None
+        return self._context.run(ident) if ident else None
 
     def curves(self, published: bool = False) -> tuple[RunCurve, ...]:
         """The curves of this chapter, newest last; with the published ones of 2015 in front when asked for."""
         runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
-        own = self._desk.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
+        own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
         if first is not None:
-            own = (*own, *further_curves(self._desk.handle, first))
+            own = (*own, *further_curves(self._context.handle, first))
         return (*published_curves(), *own) if published else own
 
     def warning(self, step: StepName) -> str:
@@ -300,7 +300,9 @@ class Walk:
         asked = self.chapter.measurement(step)
         due = self.measures(step) and self.run_in(step) is None and not self._side.reason
         return (
-            other_workload(asked.workload, self._request(step, {}).workload, self._desk.room) if asked and due else ""
+            other_workload(asked.workload, self._request(step, {}).workload, self._context.room)
+            if asked and due
+            else ""
         )
 
     def _without_settings(self, step: StepName) -> str:
@@ -316,8 +318,8 @@ class Walk:
     def recorded_curves(self, step: StepName) -> tuple[tuple[RunCurve, ...], str]:
         """What stands in a step of a rehearsed chapter for runs of one's own: curves of another machine, and which that
         was; ((), "") elsewhere and where there are none."""
-        desk = self._desk
-        return recorded_in(step, self.chapter, desk.course_dir, desk.course_id) if self.rehearsed else ((), "")
+        context = self._context
+        return recorded_in(step, self.chapter, context.course_dir, context.course_id) if self.rehearsed else ((), "")
 
     def offer_noise(self) -> str:
         """A sentence offering to wake a thief, where the baseline is already quiet (p99.99 < 10 µs); else ""."""
@@ -348,7 +350,7 @@ class Walk:
         run = max(runs, key=lambda r: r.started_at, default=None)
         if run is None:
             return None
-        drawn = self._desk.curve(run)
+        drawn = self._context.curve(run)
         return explain_run(self.chapter, run, drawn.curve if drawn else None)
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
@@ -373,11 +375,11 @@ class Walk:
         self._save(ChapterProgress(step=self.chapter.steps[0]))
 
     def _save(self, progress: ChapterProgress) -> None:
-        self._desk.save_progress(self.chapter.id, progress)
+        self._context.save_progress(self.chapter.id, progress)
 
     def _with_live_runs(self) -> ChapterProgress:
         """Progress without slots whose run was removed meanwhile."""
-        live = {slot: ident for slot, ident in self.progress.runs.items() if self._desk.run(ident) is not None}
+        live = {slot: ident for slot, ident in self.progress.runs.items() if self._context.run(ident) is not None}
         return dataclasses.replace(self.progress, runs=live)
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
@@ -392,7 +394,7 @@ class Walk:
         reason = self._side.reason
         if reason and not rehearsed:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
-        cpus = len(self._side.machine()[1].allowed) if rehearsed else self._desk.room.cpus
+        cpus = len(self._side.machine()[1].allowed) if rehearsed else self._context.room.cpus
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
         request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"), self.chapter.hunt)
         return request if self._stands(slot) else dataclasses.replace(request, label=f"{request.label} (not set)")

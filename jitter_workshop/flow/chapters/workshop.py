@@ -17,11 +17,11 @@ from jitter_workshop.flow.attribution.explaining import explained
 from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 from jitter_workshop.flow.chapters.hunting import caught
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry
-from jitter_workshop.flow.chapters.session_context import Desk, current_chapter, look_at, recorded_session
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.session_context import SessionContext, current_chapter, look_at, recorded_session
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop_hunts import Hunts
 from jitter_workshop.flow.classes.classview import ClassView
-from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.findings import Findings, find
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
@@ -56,9 +56,9 @@ class Workshop(Hunts):
 
     course: Course
 
-    def __init__(self, course: Course, desk: Desk) -> None:
+    def __init__(self, course: Course, context: SessionContext) -> None:
         self.course = course
-        self._desk = desk
+        self._context = context
         self._without: dict[str, str] = {}
         self._recordings = Recordings(course.source)
         self._explained: tuple[str, EvidenceReport | CounterReport] | None = None
@@ -81,39 +81,41 @@ class Workshop(Hunts):
             handle = store.open_or_create(session_name, name)
         else:
             handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
-        desk = Desk(handle, host_root, host, topology, course_dir=course.source, course_id=course.id)
+        context = SessionContext(handle, host_root, host, topology, course_dir=course.source, course_id=course.id)
         if not host_root.recorded:
-            desk.notices.extend(measuring.warnings(host))
+            context.notices.extend(measuring.warnings(host))
         if handle.session.host and handle.session.host != name:
             there = clean(handle.session.host, 40)
-            desk.notices.append(f"This session was begun on {there}; this host is {name}. Their curves do not compare.")
-        return cls(course, desk)
+            context.notices.append(
+                f"This session was begun on {there}; this host is {name}. Their curves do not compare."
+            )
+        return cls(course, context)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What the learner should be told: damaged files set aside, another workshop on this session, battery, a
         read-only session, progress that could not be stored. It may grow."""
-        return (*self._desk.handle.notices, *self._desk.notices)
+        return (*self._context.handle.notices, *self._context.notices)
 
     @property
     def read_only(self) -> SessionError | None:
         """Why nothing can be kept in this session, and what to do; None where it can."""
-        return self._desk.handle.read_only_error()
+        return self._context.handle.read_only_error()
 
     @property
     def host(self) -> HostSummary:
         """This host, as it was when the workshop opened or last changed something."""
-        return self._desk.host
+        return self._context.host
 
     @property
     def topology(self) -> Topology:
         """Its CPUs, as of then."""
-        return self._desk.topology
+        return self._context.topology
 
     @property
     def session(self) -> Session:
         """The session with its progress as it is now."""
-        return self._desk.session
+        return self._context.session
 
     def host_line(self) -> str:
         """One line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
@@ -125,10 +127,10 @@ class Workshop(Hunts):
             tuple(
                 entry(
                     chapter,
-                    self._desk.progress(chapter.id),
+                    self._context.progress(chapter.id),
                     self._guess(chapter),
-                    self._desk.room,
-                    self._desk.root.recorded,
+                    self._context.room,
+                    self._context.root.recorded,
                     self._missing(chapter),
                     self._recordings,
                 )
@@ -140,42 +142,42 @@ class Workshop(Hunts):
     @property
     def _of_class(self) -> tuple[str, ...]:
         """The chapters that a class host's class has; () for all."""
-        view = self._desk.class_view
+        view = self._context.class_view
         return view.host.described.chapters if view is not None else ()
 
     def _guess(self, chapter: Chapter) -> bool | None:
         """Whether its prediction was near, or of its hunts one was won; None for nothing to say."""
         if chapter.hunt:
-            return caught(self._desk.progress(chapter.id).hunts)
-        outcome = Walk(chapter, self._desk).outcome()
+            return caught(self._context.progress(chapter.id).hunts)
+        outcome = ChapterSession(chapter, self._context).outcome()
         return outcome.near if outcome is not None else None
 
     def _missing(self, chapter: Chapter) -> str:
         """Why this host has none of a chapter's tunables; looked at once, for what a host has does not change."""
         if chapter.id not in self._without:
-            self._without[chapter.id] = missing_here(self._desk.root, chapter, self.topology)
+            self._without[chapter.id] = missing_here(self._context.root, chapter, self.topology)
         return self._without[chapter.id]
 
     def next_chapter(self) -> PathEntry | None:
         """The next useful step; None when all is done."""
         return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id), self._of_class)
 
-    def walk(self, chapter_id: str) -> Walk:
+    def walk(self, chapter_id: str) -> ChapterSession:
         """Enter a chapter. Raises UsageError for an unknown id."""
-        return Walk(find_chapter(self.course, chapter_id), self._desk)
+        return ChapterSession(find_chapter(self.course, chapter_id), self._context)
 
     @property
     def class_view(self) -> ClassView | None:
         """On a class host: whose turn it is, and where the instructor is."""
-        return self._desk.class_view
+        return self._context.class_view
 
     def tell_board(self) -> None:
         """On a class host: somebody has come, whose work its board shall show. Never waits."""
-        self._desk.tell_board()
+        self._context.tell_board()
 
     @property
     def _people(self) -> tuple[str, ...]:
-        return self._desk.class_view.people if self._desk.class_view is not None else ()
+        return self._context.class_view.people if self._context.class_view is not None else ()
 
     def _doing(self, request: MeasureRequest) -> str:
         """What those who wait for their turn read of this one."""
@@ -186,7 +188,7 @@ class Workshop(Hunts):
     @property
     def recorded(self) -> bool:
         """Is this a recorded host, which can be looked at but not measured?"""
-        return self._desk.root.recorded
+        return self._context.root.recorded
 
     def measure(
         self,
@@ -200,50 +202,50 @@ class Workshop(Hunts):
         says so."""
         if self.recorded:
             raise HostError("a recorded host can be looked at, not measured", "leave out --root")
-        desk = self._desk
+        context = self._context
         try:
             run = measuring.measure(
                 self._beside(request),
-                desk.handle,
+                context.handle,
                 observer,
                 cancel,
                 queued,
-                desk.hands.place,
-                desk.hands.tracer,
-                turn=partial(kept_turn, desk.hands, people=self._people, doing=self._doing(request)),
+                context.agent_session.place,
+                context.agent_session.tracer,
+                turn=partial(kept_turn, context.agent_session, people=self._people, doing=self._doing(request)),
             )
         except measuring.RunNotKept as error:
-            desk.notices.append(f"{error.title}: {error.sentence()}.")
+            context.notices.append(f"{error.title}: {error.sentence()}.")
             run = error.run
         except measuring.MeasurementStopped as error:
-            desk.remember(error.run)
+            context.remember(error.run)
             raise
-        desk.remember(run)
+        context.remember(run)
         return run
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def runs(self) -> tuple[Run, ...]:
         """All runs of the session, oldest first."""
-        return self._desk.runs()
+        return self._context.runs()
 
     def traced(self, run: Run) -> bool:
         """Whether there is something to say of who took a run's time: the kernel's trace, or what was counted where
         one was asked for and not to be had."""
-        return run.counters is not None or self._desk.handle.has_trace(run.id)
+        return run.counters is not None or self._context.handle.has_trace(run.id)
 
     def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
         """Who took the time of a run's stalls, or what was counted. Takes a second for every few hundred thousand
         events; the newest report is kept. Raises SessionError, and what ``progress`` raises."""
         if self._explained is None or self._explained[0] != run.id:
-            self._explained = run.id, explained(self._desk.handle, run, MOST_STALLS, progress)
+            self._explained = run.id, explained(self._context.handle, run, MOST_STALLS, progress)
         return self._explained[1]
 
     def curves(self, run_ids: tuple[str, ...] | None = None) -> tuple[RunCurve, ...]:
         """Curves of runs (all but those of proofs when None), oldest first."""
         every = self.runs()
         runs = apart_from_proofs(every) if run_ids is None else tuple(run for run in every if run.id in run_ids)
-        return self._desk.curves(runs)
+        return self._context.curves(runs)
 
     def published(self) -> tuple[RunCurve, ...]:
         """The curves of 2015, marked as published."""
@@ -251,33 +253,33 @@ class Workshop(Hunts):
 
     def imported(self) -> tuple[RunCurve, ...]:
         """What was imported into this session from other tools, oldest first, marked with the tool; for looking at."""
-        return imported_curves(self._desk.handle.imports())
+        return imported_curves(self._context.handle.imports())
 
     @property
-    def hands(self) -> Hands:
+    def agent_session(self) -> AgentSession:
         """What applies and gives back."""
-        return self._desk.hands
+        return self._context.agent_session
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """What this tool has set on this host and not given back, as ``{"id": …, "value": …}`` in order."""
-        return () if self.recorded else self._desk.standing()
+        return () if self.recorded else self._context.standing()
 
     def written(self) -> tuple[str, ...]:
         """The writes of what stands on this host by this tool, each as the id of its tunable, in order."""
-        return () if self.recorded else tuple(entry.tunable for entry in active(self._desk.root))
+        return () if self.recorded else tuple(entry.tunable for entry in active(self._context.root))
 
     def findings(self) -> Findings:
         """What ``status`` says of this host now, with the chapters that treat it; a tenth of a second of reading.
         Raises HostError."""
-        return find(self._desk.root.root, self.course)
+        return find(self._context.root.root, self.course)
 
     def undo_all(self) -> RestoreResult:
         """Give everything back. Raises HostError."""
-        refuse_recorded(self._desk)
-        result = self._desk.hands.restore()
-        self._desk.note_stack(given_back=None)
+        refuse_recorded(self._context)
+        result = self._context.agent_session.restore()
+        self._context.note_stack(given_back=None)
         for chapter in self.course.chapters:
-            Walk(chapter, self._desk).given_back([one.tunable for one in result.restored])
+            ChapterSession(chapter, self._context).given_back([one.tunable for one in result.restored])
         return result
 
     def resumable(self) -> tuple[str, ...]:
@@ -297,27 +299,27 @@ class Workshop(Hunts):
         UsageError."""
         words, seen = self.resumable(), self._seen()
         changes = shown.changes if shown is not None else planned(seen, words).changes
-        result = self._desk.hands.apply(words, seen.hot.cpus, changes)
-        self._desk.note_stack()
+        result = self._context.agent_session.apply(words, seen.hot.cpus, changes)
+        self._context.note_stack()
         return result
 
     def _seen(self) -> Seen:
-        hot = choose_hot(self._desk.root, None)
-        return Seen(Host(self._desk.root, hot.cpus), hot, (), "available")
+        hot = choose_hot(self._context.root, None)
+        return Seen(Host(self._context.root, hot.cpus), hot, (), "available")
 
     def close(self) -> RestoreResult:
         """Give back what is leased and let go of the session's lock. What the session had applied stays written down,
         so that the next start can offer it again. A hidden noise ends first."""
         try:
             self.end_hunt()
-            return self._desk.leave()
+            return self._context.leave()
         finally:
-            self._desk.handle.close()
+            self._context.handle.close()
 
     def _hot(self) -> tuple[int, ...]:
         """The hot CPUs, as ``status`` chooses them; () where this host shows none."""
         try:
-            return choose_hot(self._desk.root, None, self.topology).cpus.cpus
+            return choose_hot(self._context.root, None, self.topology).cpus.cpus
         except (HostError, UsageError):
             return ()
 

@@ -10,8 +10,8 @@ from jitter_workshop.flow.attribution.causes import Progress, unheard
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.hunt import Finding, Hunt, Suspect, suspects
 from jitter_workshop.flow.chapters.hunting import Hiding, anew, kept
-from jitter_workshop.flow.chapters.session_context import Desk
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.placement_plan import placed_on
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.counters import CounterReport
@@ -24,14 +24,14 @@ from jitter_workshop.model.spec import Placement
 class Hunts:
     """What a workshop hides. The workshop is built on it."""
 
-    _desk: Desk
+    _context: SessionContext
     _hiding: Hiding | None = None
 
     @property
     def recorded(self) -> bool:
         raise NotImplementedError
 
-    def walk(self, chapter_id: str) -> Walk:
+    def walk(self, chapter_id: str) -> ChapterSession:
         raise NotImplementedError
 
     def traced(self, run: Run) -> bool:
@@ -60,7 +60,7 @@ class Hunts:
         self.end_hunt()
         placement, allowed = self._ground(chapter_id)
         self._hiding = Hiding(lambda: self._hide(placement, allowed), chapter_id)
-        self._desk.save_progress(chapter_id, anew(self._desk.progress(chapter_id)))
+        self._context.save_progress(chapter_id, anew(self._context.progress(chapter_id)))
         return self._hiding.hunt
 
     def name_noise(self, kind: str) -> Finding:
@@ -70,8 +70,8 @@ class Hunts:
 
     def aside(self, beside: Run | None) -> tuple[int, ...]:
         """The CPUs to which the measured thread of a run could step aside now."""
-        self._desk.look_again()
-        return mitigation.other_cpus(self._desk.topology.allowed, beside)
+        self._context.look_again()
+        return mitigation.other_cpus(self._context.topology.allowed, beside)
 
     def weigh_cure(self, beside: Run, treated: Run) -> None:
         """See by the traces of two runs what the hidden noise took before and after a cure, and keep it with the
@@ -86,9 +86,9 @@ class Hunts:
             both = []
         found = mitigation.weighed([hunt.took(report) for report in both if isinstance(report, EvidenceReport)])
         if found is not None:
-            progress = self._desk.progress(hiding.chapter_id)
+            progress = self._context.progress(hiding.chapter_id)
             kept_now = dataclasses.replace(progress, weighed={treated.id: found})
-            self._desk.save_progress(hiding.chapter_id, kept_now, entered=False)
+            self._context.save_progress(hiding.chapter_id, kept_now, entered=False)
         if hunt.outcome is None:
             hunt.cured = found is not None and mitigation.gone(found)
 
@@ -111,8 +111,8 @@ class Hunts:
             raise UsageError("nothing is hidden now", "hide a noise first")
         finding = answer(hiding.hunt)
         if hiding.hunt.outcome is not None:
-            progress = kept(self._desk.progress(hiding.chapter_id), hiding.hunt.outcome)
-            self._desk.save_progress(hiding.chapter_id, progress, entered=False)
+            progress = kept(self._context.progress(hiding.chapter_id), hiding.hunt.outcome)
+            self._context.save_progress(hiding.chapter_id, progress, entered=False)
         return finding
 
     def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
@@ -120,15 +120,15 @@ class Hunts:
 
     def _ground(self, chapter_id: str) -> tuple[Placement, CpuSet]:
         """Where a chapter's runs are made, and the CPUs from which they can be disturbed."""
-        walk, desk = self.walk(chapter_id), self._desk
+        walk, context = self.walk(chapter_id), self._context
         if self.recorded:
             raise HostError("a recorded host can be looked at, and nothing be hidden on it", "leave out --root")
         if not walk.hunts:
             raise UsageError("this chapter hides no noise")
         # A run reads the host as it begins, so this has to be of now, too: or the two are on different CPUs.
-        desk.look_again()
-        isolated = CpuSet(desk.host.isolated)
-        return placed_on(desk.root, desk.topology, walk.request("again"), isolated)[0], desk.topology.allowed
+        context.look_again()
+        isolated = CpuSet(context.host.isolated)
+        return placed_on(context.root, context.topology, walk.request("again"), isolated)[0], context.topology.allowed
 
     def _beside(self, request: MeasureRequest) -> MeasureRequest:
         return dataclasses.replace(request, hunted=True) if self.hiding else request

@@ -31,7 +31,7 @@ _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class ClassTable:
     """A machine of many: its board, or why there is none. ``status``: the JSON of its ``status``, None where that is
     missing."""
 
@@ -123,7 +123,7 @@ def present_nothing() -> None:
         client.say(None)
 
 
-def gathered(folder: Path) -> tuple[Gathered, ...]:
+def gathered(folder: Path) -> tuple[ClassTable, ...]:
     """What was gathered of many machines: ``HOST/board.json`` and ``HOST/status.json``. A machine of which a file is
     missing or makes no sense is among them, with the reason. Raises UsageError where there is no such folder."""
     if not folder.is_dir():
@@ -139,11 +139,11 @@ def gathered(folder: Path) -> tuple[Gathered, ...]:
                 theirs = from_plain(Board, made)
             except (CodecError, RecursionError) as error:
                 why.append(f"board.json: {clean(error, 120)}")
-        found.append(Gathered(clean(place.name, 64), theirs, status, "; ".join(why)))
+        found.append(ClassTable(clean(place.name, 64), theirs, status, "; ".join(why)))
     return _without_old(found)
 
 
-def machines(boards: Iterable[Gathered]) -> tuple[Machine, ...]:
+def machines(boards: Iterable[ClassTable]) -> tuple[Machine, ...]:
     """What of them is shown as a board: first where somebody is stuck, the longest before all others."""
     shown = (Machine(one.host, one.board, one.error) for one in boards)
     return tuple(sorted(shown, key=lambda one: -_longest_stuck(one.board)))
@@ -154,7 +154,7 @@ def _longest_stuck(board: Board | None) -> float:
     return max((row.idle_s for row in (board.rows if board else ()) if row.group == "stuck"), default=-1.0)
 
 
-def together(boards: Sequence[Gathered]) -> Board:
+def together(boards: Sequence[ClassTable]) -> Board:
     """The members of all machines as one board, for what is said of the whole class. Who shares a name with somebody on
     another machine is called ``name@host``."""
     rows = [(one.host, row) for one in boards if one.board is not None for row in one.board.rows]
@@ -163,7 +163,7 @@ def together(boards: Sequence[Gathered]) -> Board:
     return Board("", max((one.board.at for one in boards if one.board is not None), default=""), tuple(made))
 
 
-def _without_old(found: Sequence[Gathered]) -> tuple[Gathered, ...]:
+def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
     """A board of an earlier gathering says nothing of now."""
     times = {one.host: _time(one.board.at) for one in found if one.board is not None}
     newest = max((at for at in times.values() if at is not None), default=None)
@@ -172,7 +172,7 @@ def _without_old(found: Sequence[Gathered]) -> tuple[Gathered, ...]:
         at = times.get(one.host)
         if one.board is not None and newest is not None and (at is None or (newest - at).total_seconds() > OLD_S):
             why = f"nothing new since {minute(one.board.at) or 'a time that cannot be read'} UTC"
-            kept.append(Gathered(one.host, None, None, "; ".join(filter(None, (one.error, why)))))
+            kept.append(ClassTable(one.host, None, None, "; ".join(filter(None, (one.error, why)))))
         else:
             kept.append(one)
     return tuple(kept)
@@ -186,7 +186,7 @@ def _time(stamp: str) -> datetime.datetime | None:
     return found if found.tzinfo is not None else None
 
 
-def board_json(boards: Sequence[Gathered]) -> dict[str, Any]:
+def board_json(boards: Sequence[ClassTable]) -> dict[str, Any]:
     """The JSON of ``class board`` (DESIGN §9)."""
     return {
         "hosts": [
@@ -209,7 +209,7 @@ _HEADS = (
 )  # fmt: skip
 
 
-def csv_table(boards: Sequence[Gathered], course: Judged) -> str:
+def csv_table(boards: Sequence[ClassTable], course: Judged) -> str:
     """One line a member and chapter, for a spreadsheet; a line without a chapter for each posted run outside of them,
     and for who has done nothing yet. What a spreadsheet would take for a formula begins with an apostrophe."""
     out = io.StringIO()

@@ -10,7 +10,7 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.classroom import banner as banners
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.turns.classhost import (
     ClassHost,
     QueueRow,
@@ -38,12 +38,12 @@ class ClassView:
     """``people``: who else is in this workshop's team. ``lost``: why the turn that it had is over, a sentence, until
     one waits again or another's turn begins; "" for nothing."""
 
-    def __init__(self, host: ClassHost, hands: Hands) -> None:
+    def __init__(self, host: ClassHost, agent_session: AgentSession) -> None:
         self.host = host
         self.people: tuple[str, ...] = ()
         self.banner: Banner | None = None
         self.lost = ""
-        self._hands = hands
+        self._agent_session = agent_session
         self._lost_beside: int | None = None
         """The number of the turn that went on when that was told."""
         self._state = TurnState("")
@@ -65,12 +65,12 @@ class ClassView:
     @property
     def has_turn(self) -> bool:
         """Whether this workshop has the turn."""
-        return self._hands.took_turn and self._of_user and not self._returning
+        return self._agent_session.took_turn and self._of_user and not self._returning
 
     @property
     def ended(self) -> bool:
         """Whether the turn that this workshop took is over without its doing; :meth:`settle` says why."""
-        return self._hands.took_turn and not self.has_turn
+        return self._agent_session.took_turn and not self.has_turn
 
     @property
     def waits(self) -> bool:
@@ -125,7 +125,7 @@ class ClassView:
     def settle(self) -> None:
         """Where the turn of this workshop is over, know why, and that what was applied in it is given back. Not while
         something else uses its hands; may take a while."""
-        why = self._hands.turn_lost()
+        why = self._agent_session.turn_lost()
         if why:
             state = read_turns()
             self._lost_beside, trouble = state.turn.number if state.turn is not None else None, state.trouble
@@ -152,13 +152,13 @@ class ClassView:
         return f"{called(said.by, 30)}: {where}" if where else ""
 
 
-def open_view(hands: Hands) -> ClassView | None:
+def open_view(agent_session: AgentSession) -> ClassView | None:
     """The view of this class host, None where it is none, or its class file makes no sense: ``class check`` says so."""
     try:
         host = class_host()
     except WorkshopError:
         return None
-    return ClassView(host, hands) if host is not None else None
+    return ClassView(host, agent_session) if host is not None else None
 
 
 def _owners() -> frozenset[int]:

@@ -17,7 +17,7 @@ from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.measure import CancelToken, Turn
 from jitter_workshop.flow.turns.classhost import read_turns
-from jitter_workshop.flow.turns.turn_guard import Still
+from jitter_workshop.flow.turns.turn_guard import HoldsTurn
 from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import ChapterProgress
@@ -52,7 +52,7 @@ class Poster:
     sentence, "" where it did not."""
 
     def __init__(
-        self, session: OpenSession, send: Send = send, here: background_gate.Quiet = background_gate.HERE
+        self, session: OpenSession, send: Send = send, here: background_gate.BackgroundGate = background_gate.HERE
     ) -> None:
         self.trouble = ""
         self._session = session
@@ -82,7 +82,7 @@ class Poster:
     @contextlib.contextmanager
     def with_team(
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
-    ) -> Iterator[Still | None]:
+    ) -> Iterator[HoldsTurn | None]:
         """``turn``, in which the team is noted."""
         with turn(wait_s, cancel, queued) as still:
             self.note_team()

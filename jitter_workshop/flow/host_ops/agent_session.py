@@ -25,7 +25,7 @@ from jitter_workshop.agent.client import (
 )
 from jitter_workshop.errors import BusyError, HostError, WorkshopError
 from jitter_workshop.flow.host_ops.apply import standing
-from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -46,15 +46,15 @@ def ask_here(start: Callable[[], AgentClient]) -> AgentClient:
     return start()
 
 
-class Hands:
+class AgentSession:
     """Applies and gives back. ``ask``: see :data:`Ask`; the screen sets its own. ``class_only`` (in a browser): a class
     host's agent is asked and no other, and nobody is asked for a password. ``trouble``: what kept :meth:`close` from
-    giving back, a sentence, or "". ``diary``: where each write is written down; of a workshop that of its session. Not
-    for several threads at once."""
+    giving back, a sentence, or "". ``change_log``: where each write is written down; of a workshop that of its session.
+    Not for several threads at once."""
 
-    def __init__(self, ask: Ask = ask_here, diary: Diary | None = None) -> None:
+    def __init__(self, ask: Ask = ask_here, change_log: ChangeLog | None = None) -> None:
         self.ask = ask
-        self.diary = diary or Diary(None)
+        self.change_log = change_log or ChangeLog(None)
         self.class_only = False
         self._agent: AgentClient | None = None
         self.trouble = ""
@@ -96,11 +96,11 @@ class Hands:
         """Make the changes that were shown, and no others. Raises HostError where root's rights are not to be had, the
         host is another agent's, or the journal cannot be kept."""
         agent = self._connected()
-        self.diary.begin()
+        self.change_log.begin()
         result = agent.apply(words, str(cpus), [digest(change) for change in shown], lease=True)
         if result.applied:
             self._leased |= _ids(words)
-        self.diary.applied(result)
+        self.change_log.applied(result)
         return count_ended(HostRoot(), shown, result)
 
     def restore(self, tunables: Sequence[str] = ()) -> RestoreResult:
@@ -111,7 +111,7 @@ class Hands:
             return NOTHING
         result = self._connected().restore(tunables)
         self._leased -= _ids(tunables) if tunables else self._leased.copy()
-        self.diary.restored(result)
+        self.change_log.restored(result)
         return result
 
     def place(self, pid: int) -> CpuSet:
@@ -202,14 +202,14 @@ class Hands:
         if self._agent is not None and self._leased:
             self._agent.keep()
             self._leased.clear()
-            self.diary.kept()
+            self.change_log.kept()
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
         """What was applied as this waits for a boot, so it stays; the rest is still given back. Raises HostError."""
         if self._agent is not None:
             self._agent.keep((journal_id,))
         self._leased -= _ids(words)
-        self.diary.kept(_ids(words))
+        self.change_log.kept(_ids(words))
 
     def close(self) -> RestoreResult:
         """Let go: what is leased is given back. Never raises: what went wrong is in ``trouble``, and ``restore`` finds
@@ -224,7 +224,7 @@ class Hands:
             return NOTHING
         try:
             result = agent.bye() if leased else NOTHING
-            self.diary.restored(result)
+            self.change_log.restored(result)
             return result
         except WorkshopError as error:
             self.trouble = error.sentence()
@@ -259,7 +259,7 @@ class Hands:
 
     def _write_down_lapsed(self) -> None:
         """What a lost lease gave back by itself, as far as the host's journal says so by now."""
-        self.diary.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot())})
+        self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot())})
 
 
 def _in_class() -> bool:
@@ -289,8 +289,8 @@ def _until_returned() -> None:
 
 def place_once(pid: int) -> CpuSet:
     """The same over a connection of its own, closed before the run begins. Raises HostError."""
-    hands = Hands()
+    agent_session = AgentSession()
     try:
-        return hands.place(pid)
+        return agent_session.place(pid)
     finally:
-        hands.close()
+        agent_session.close()

@@ -12,8 +12,8 @@ from types import TracebackType
 from jitter_workshop.agent.client import AgentClient, connect
 from jitter_workshop.agent.tracing import instances
 from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
-from jitter_workshop.flow.host_ops.change_log import Diary
-from jitter_workshop.flow.host_ops.host_status import DrawnPlan, draw_up
+from jitter_workshop.flow.host_ops.change_log import ChangeLog
+from jitter_workshop.flow.host_ops.host_status import HostPlan, draw_up
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, Applied, ApplyResult, Plan, Refused, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -69,13 +69,13 @@ class Changing:
     """
 
     def __init__(
-        self, words: Sequence[str], cpus: str | None, *, once: bool = False, diary: Diary | None = None
+        self, words: Sequence[str], cpus: str | None, *, once: bool = False, change_log: ChangeLog | None = None
     ) -> None:
-        """``once``: boot parameters for the next boot alone. ``diary``: where each write is written down. Raises
+        """``once``: boot parameters for the next boot alone. ``change_log``: where each write is written down. Raises
         UsageError and HostError as ``draw_up`` does."""
-        self._diary = diary or Diary(None)
+        self._change_log = change_log or ChangeLog(None)
         self.words = for_one_boot(words) if once else tuple(map(str, parse_wanted(words)))
-        self.drawn: DrawnPlan = draw_up(HERE, self.words, cpus)
+        self.drawn: HostPlan = draw_up(HERE, self.words, cpus)
         self.plan: Plan = self.drawn.plan
         self._agent: AgentClient | None = None
         self._leased = False
@@ -126,10 +126,10 @@ class Changing:
         assert self._agent is not None
         self._take_turn(wait_s, queued)
         shown = [digest(change) for change in self.plan.changes]
-        self._diary.begin()
+        self._change_log.begin()
         result = self._agent.apply(self.words, str(CpuSet(self.plan.hot_cpus)), shown, lease)
         self._leased = lease
-        self._diary.applied(result, kept=not lease)
+        self._change_log.applied(result, kept=not lease)
         result = count_ended(HostRoot(HERE), self.plan.changes, result)
         return dataclasses.replace(result, refused=(*self.not_here(), *result.refused))
 
@@ -166,7 +166,7 @@ class Changing:
         self._leased = False
         agent, self._agent = self._agent, None
         result = agent.bye()
-        self._diary.restored(result)
+        self._change_log.restored(result)
         return result
 
     def differently(self, applied: Sequence[Applied]) -> tuple[Applied, ...]:
@@ -215,18 +215,18 @@ def restore(tunables: Sequence[str] = (), *, forget: bool = False) -> tuple[Rest
         return agent.restore(tunables, forget=forget), agent.notice
 
 
-def diary_of(session: str | None) -> Diary:
+def diary_of(session: str | None) -> ChangeLog:
     """The diary of a session (the current one): writes are written down there, also while a workshop has it open; where
     there is none, nowhere."""
     store = SessionStore()
     try:
         opened = store.open(session) if session is not None else store.current()
     except SessionError:
-        return Diary(None)  # ``note_stack`` says what is wrong
+        return ChangeLog(None)  # ``note_stack`` says what is wrong
     if opened is None:
-        return Diary(None)
+        return ChangeLog(None)
     with opened:
-        return Diary(opened, HostRoot(HERE))
+        return ChangeLog(opened, HostRoot(HERE))
 
 
 def note_stack(session: str | None) -> str:

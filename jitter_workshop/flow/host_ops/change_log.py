@@ -26,7 +26,7 @@ VALUE_LIMIT = 4_096
 """Of a value that is written down; a mask of 8,192 CPUs has half of that."""
 
 
-class Diary:
+class ChangeLog:
     """Of one open session; of none (None) it writes nothing. ``trouble``: what could not be written down, a sentence,
     or "". May be used from several threads."""
 

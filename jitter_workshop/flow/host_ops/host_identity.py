@@ -21,7 +21,7 @@ def known_boots(
     return frozenset(str(one) for one in boots if one is not None)
 
 
-def elsewhere(session: Session, here: str, root: HostRoot, boots: Collection[str]) -> str:
+def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection[str]) -> str:
     """Why a live host is not the session's, "" where it is. ``here``: the host's name; ``boots``: those
     that the session knows."""
     there = clean(session.host, 40)

@@ -20,7 +20,7 @@ from jitter_workshop.tuning.tunables import registry
 
 
 @dataclass(frozen=True, slots=True)
-class Checkup:
+class HostStatus:
     """``checks[i]`` is what ``tunables[i]`` says of ``host``."""
 
     host: Host
@@ -50,7 +50,7 @@ class Checkup:
         return list(found.items())
 
 
-def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> Checkup:
+def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
     """Look at a host; only at the checks of ``ids`` where there are any, in the registry's order. Raises UsageError for
     ids that nothing has and CPUs that are no list, HostError where the host shows no CPU or not these."""
     chosen = tuple(registry.find(name) for name in ids)
@@ -59,11 +59,11 @@ def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> Checku
     hot = choose_hot(place, cpus, topology)
     host = Host(place, hot.cpus, topology)
     asked = tuple(t for t in registry.tunables() if t in chosen) if chosen else registry.tunables()
-    return Checkup(host, hot, asked, status.assess_all(host, asked, _standing(place)))
+    return HostStatus(host, hot, asked, status.assess_all(host, asked, _standing(place)))
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnPlan:
+class HostPlan:
     """A plan, the host that it is for and how its hot CPUs came to be."""
 
     plan: Plan
@@ -71,7 +71,7 @@ class DrawnPlan:
     hot: HotCpus
 
 
-def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None, *, once: bool = False) -> DrawnPlan:
+def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None, *, once: bool = False) -> HostPlan:
     """The plan for ``ID`` and ``ID=VALUE`` words, or for all that status would improve at run time; ``once``: of boot
     parameters for the next boot alone. Reads only.
 
@@ -84,7 +84,7 @@ def draw_up(root: Path, words: Sequence[str] = (), cpus: str | None = None, *, o
     topology = read_topology(place)
     hot = choose_hot(place, cpus, topology)
     host = Host(place, hot.cpus, topology)
-    return DrawnPlan(plan(host, wanted if words else wanted_by_status(host)), host, hot)
+    return HostPlan(plan(host, wanted if words else wanted_by_status(host)), host, hot)
 
 
 def _standing(root: HostRoot) -> Sequence[status.Standing]:

@@ -12,7 +12,7 @@ LONGEST_S = 2.0
 """So long a measurement waits for what was begun before it; what then still goes on is stuck, and takes no CPU."""
 
 
-class Quiet:
+class BackgroundGate:
     """One for a process, see :data:`HERE`. Any thread may call."""
 
     def __init__(self) -> None:
@@ -72,5 +72,5 @@ class Quiet:
             self._changed.notify_all()
 
 
-HERE = Quiet()
+HERE = BackgroundGate()
 """This process's: it has one measurement at a time, whoever asks for it."""

@@ -26,13 +26,13 @@ NOTE = "isolation"
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CpuBudget:
     """How many CPUs one run may use here: a process is either within this tool's isolated set or outside of it.
-    ``isolated``: that set, empty where there is none. ``walled``: the run would have more without it."""
+    ``isolated``: that set, empty where there is none. ``reduced``: the run would have more without it."""
 
     cpus: int
     isolated: CpuSet
-    walled: bool
+    reduced: bool
 
 
 class NotPlaced(HostError):
@@ -46,12 +46,12 @@ def own_cpus(root: HostRoot) -> CpuSet:
     return group.effective if group is not None else CpuSet()
 
 
-def room(root: HostRoot, topology: Topology) -> Room:
+def room(root: HostRoot, topology: Topology) -> CpuBudget:
     """The larger of the two places, read now."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
-    return Room(cpus, own, walled=bool(own) and cpus < len(outside | own))
+    return CpuBudget(cpus, own, reduced=bool(own) and cpus < len(outside | own))
 
 
 def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:

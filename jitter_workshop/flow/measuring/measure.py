@@ -16,14 +16,14 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import Holder, host_turn
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import HostError, MeasureError, SessionError
-from jitter_workshop.flow.host_ops.change_log import Diary
+from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import NOTE, NotPlaced, Place, not_used, own_cpus, placed_by
 from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.resolve import check, resolve
 from jitter_workshop.flow.measuring.trace_recorder import Evidence, Tracer
-from jitter_workshop.flow.turns.turn_guard import Still, StillMine
+from jitter_workshop.flow.turns.turn_guard import HoldsTurn, TurnGuard
 from jitter_workshop.host.cpu.isolation import read_isolation
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
@@ -65,7 +65,7 @@ _SCRATCH_BYTES = 64 << 20
 """Room for the ring's record and journal files with plenty to spare."""
 
 
-Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[Still | None]]
+Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[HoldsTurn | None]]
 """Takes the turn of a class host: so many seconds of waiting at most, what ends it, who is told behind whom one
 waits. Gives what raises once the turn is over, None where this is no class host."""
 
@@ -116,9 +116,9 @@ def measure(
     if turn is not None and not turn_held:
         # First of all: the hot CPUs of a class host are there only for who has the turn.
         with turn(request.wait_s, cancel, queued) as still:
-            watching = observer if still is None else StillMine(observer, still)
+            watching = observer if still is None else TurnGuard(observer, still)
             return measure(request, session, watching, cancel, queued, place, tracer, turn_held=still is not None)
-    Diary(session).begin()
+    ChangeLog(session).begin()
     root = HostRoot()
     topology = read_topology(root)
     places = _Places(request, root, topology, place)
@@ -268,7 +268,7 @@ def _as_run(
     request: MeasureRequest,
     result: runner.RunResult,
     host: HostSummary,
-    company: foreign_activity.Company,
+    company: foreign_activity.ForeignActivity,
     applied: tuple[dict[str, str], ...],
     counters: Counters | None = None,
 ) -> Run:

@@ -60,7 +60,7 @@ def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
 
 def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
     """Who else used the measured CPUs, with what has no name and what cannot be seen; "" where nothing is to be said.
-    ``unnamed_percent``: see ``bench.foreign_activity.Company``. A noise of ours is not among the others."""
+    ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``. A noise of ours is not among the others."""
     said = []
     if run.disturbed:
         names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)

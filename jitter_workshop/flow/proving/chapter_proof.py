@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.session_context import key_of
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.placement_plan import WAIT_S
 from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest
 from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof
 
 
-def why_not(workshop: Workshop, walk: Walk) -> str:
+def why_not(workshop: Workshop, walk: ChapterSession) -> str:
     """Why there is nothing to prove in a chapter here, a sentence without its full stop; "" where there is."""
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
@@ -28,14 +28,14 @@ def why_not(workshop: Workshop, walk: Walk) -> str:
     return ""
 
 
-def prover(workshop: Workshop, walk: Walk, rounds: int = ROUNDS) -> Prover:
+def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Prover:
     """Who proves what a chapter changes. Its settings count that are to be made here, or stand by this workshop; the
     workload, the duty, the noise and the CPUs are those of its second run. Raises HostError where there is nothing to
     prove, UsageError."""
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
-    desk = workshop._desk
+    context = workshop._context
     like = walk.request("again")
     request = ProveRequest(
         words=_words(workshop, walk) if walk.chapter.changes == "tunables" else (PLACEMENT,),
@@ -44,23 +44,23 @@ def prover(workshop: Workshop, walk: Walk, rounds: int = ROUNDS) -> Prover:
         wait_s=WAIT_S,
         like=like,
     )
-    return Prover(request, desk.handle, desk.hands)
+    return Prover(request, context.handle, context.agent_session)
 
 
-def newest(workshop: Workshop, walk: Walk) -> Proof | None:
+def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
     """The chapter's newest proof of which there is something to tell, from whenever it was made in this session."""
     ours = _key(workshop, walk)
-    found = [proof for proof in workshop._desk.handle.proofs() if proof.chapter == ours]
+    found = [proof for proof in workshop._context.handle.proofs() if proof.chapter == ours]
     return found[-1] if found else None
 
 
-def over(workshop: Workshop, walk: Walk) -> None:
+def over(workshop: Workshop, walk: ChapterSession) -> None:
     """After a proof: what stood before it does not stand any more. It stays among what can be applied again."""
     if walk.chapter.changes == "tunables":
-        workshop._desk.note_stack()
+        workshop._context.note_stack()
 
 
-def _words(workshop: Workshop, walk: Walk) -> tuple[str, ...]:
+def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
     """The chapter's tunables that would change something, or stand already. Raises HostError where none does."""
     ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.standing()}
     words = tuple(word for word in walk.chapter.tunables if word.partition("=")[0] in ids)
@@ -72,6 +72,6 @@ def _words(workshop: Workshop, walk: Walk) -> tuple[str, ...]:
     return words
 
 
-def _key(workshop: Workshop, walk: Walk) -> str:
+def _key(workshop: Workshop, walk: ChapterSession) -> str:
     """Under which the chapter's proofs are kept: two courses may have chapters of the same id."""
     return key_of(workshop.course.id, walk.chapter.id)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, LeftAlone
@@ -108,14 +108,14 @@ class TunableSides:
 
     def __init__(
         self,
-        hands: Hands,
+        agent_session: AgentSession,
         words: Sequence[str],
         hot: CpuSet,
         changes: Sequence[Change],
         request: MeasureRequest,
         root: HostRoot,
     ) -> None:
-        self._hands = hands
+        self._agent_session = agent_session
         self._words = tuple(words)
         self._ids = frozenset(word.partition("=")[0] for word in words)
         self._hot = hot
@@ -135,9 +135,9 @@ class TunableSides:
         return self._request
 
     def begin(self) -> None:
-        self._standing = bool(self._ids & self._hands.leased)
+        self._standing = bool(self._ids & self._agent_session.leased)
         self._must_be_back(self.give_back())
-        fresh = self._hands.plan(self._words, self._hot)
+        fresh = self._agent_session.plan(self._words, self._hot)
         other = _other_plan(self._changes, fresh.changes)
         if other:
             raise HostError(f"what would be written is not what was shown any more: {other}", _AGAIN)
@@ -151,7 +151,7 @@ class TunableSides:
 
     def apply(self) -> None:
         self._standing = True
-        result = self._hands.apply(self._words, self._hot, self._changes)
+        result = self._agent_session.apply(self._words, self._hot, self._changes)
         if result.refused:
             first = result.refused[0]
             where = f" ({clean(first.path, 120)})" if first.path else ""
@@ -164,7 +164,7 @@ class TunableSides:
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self._changes):
             # What would be written still is of tasks that began after the plan was shown: nobody agreed to those.
-            rest = self._hands.plan(self._words, self._hot).changes
+            rest = self._agent_session.plan(self._words, self._hot).changes
             self._left_out = max(self._left_out, sum(kind_of(change.kind).of_task for change in rest))
 
     def drifted(self) -> str:
@@ -180,7 +180,7 @@ class TunableSides:
     def give_back(self) -> tuple[LeftAlone, ...]:
         if not self._standing:
             return ()
-        result = self._hands.restore(sorted(self._ids))
+        result = self._agent_session.restore(sorted(self._ids))
         self._made = {}
         self._standing = False
         return tuple(left for left in result.left_alone if left.tunable in self._ids)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.apply import standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
@@ -73,7 +73,7 @@ class Drawn:
     sides: Sides
 
 
-def draw(request: ProveRequest, hands: Hands) -> Drawn:
+def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     """The plan of a proof on this host. Reads only; where settings are to be proven the agent is asked what root sees.
 
     Raises UsageError and HostError, each with what to do.
@@ -87,7 +87,9 @@ def draw(request: ProveRequest, hands: Hands) -> Drawn:
     check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
     topology = read_topology(root)
-    return _settings(request, parse_wanted(words), hands, root) if words else _placement(request, root, topology)
+    return (
+        _settings(request, parse_wanted(words), agent_session, root) if words else _placement(request, root, topology)
+    )
 
 
 def run_seconds(request: MeasureRequest) -> tuple[float, float]:
@@ -205,11 +207,11 @@ def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
 # -- settings ----------------------------------------------------------------------------------------------------------
 
 
-def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], hands: Hands, root: HostRoot) -> Drawn:
+def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: AgentSession, root: HostRoot) -> Drawn:
     for one in wanted:
         _must_be_quick(one)
     words, ids = tuple(str(one) for one in wanted), frozenset(one.id for one in wanted)
-    ours = _ours(standing(root), ids, hands)
+    ours = _ours(standing(root), ids, agent_session)
     _must_be_asked_for(ours, wanted, root)
     drawn = draw_up(HERE, words, request.cpus)
     hot, topology = drawn.hot.cpus, drawn.host.topology
@@ -219,18 +221,18 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], hands: Hands, r
     if fresh:
         plan = drawn.plan if not ours else draw_up(HERE, fresh, request.cpus).plan
         _must_change(plan)
-        plan = hands.plan(fresh, hot)
+        plan = agent_session.plan(fresh, hot)
         _must_change(plan)
         changes += plan.changes
         notices += [f"Left as it is: {one.tunable}: {one.reason}." for one in plan.skipped if one.partly]
-        notices += [hands.notice] if hands.notice else []
+        notices += [agent_session.notice] if agent_session.notice else []
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
         notices.append(f"What stands now of {names} is given back first, and does not stand at the end.")
     notices += [*_host_notices(root, topology), *_beside(root, ids)]
     measured, why = _measured(request, root, topology, hot, ids)
     notices += [why] if why else []
-    sides = TunableSides(hands, words, hot, changes, measured, root)
+    sides = TunableSides(agent_session, words, hot, changes, measured, root)
     numbered = [dataclasses.replace(change, n=n) for n, change in enumerate(changes, start=1)]
     return _planned(request, sides, " ".join(words), hot, numbered, notices, CHANGE_S)
 
@@ -263,11 +265,11 @@ def _must_change(plan: Plan) -> None:
     )
 
 
-def _ours(entries: Sequence[Entry], ids: frozenset[str], hands: Hands) -> tuple[Entry, ...]:
+def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
     """What stands of these tunables and is our own lease. Raises HostError where it is somebody else's: a change must
     not be proven against itself."""
     found = tuple(entry for entry in entries if entry.tunable in ids)
-    strange = sorted({entry.tunable for entry in found} - hands.leased)
+    strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
         raise HostError(
             f"{', '.join(strange)} {'is' if len(strange) == 1 else 'are'} applied already, so both sides would have it",

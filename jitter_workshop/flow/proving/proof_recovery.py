@@ -7,7 +7,7 @@ import dataclasses
 
 from jitter_workshop.errors import HostError, SessionError
 from jitter_workshop.flow.host_ops.apply import standing
-from jitter_workshop.flow.host_ops.host_identity import elsewhere, known_boots
+from jitter_workshop.flow.host_ops.host_identity import host_mismatch, known_boots
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
@@ -66,4 +66,4 @@ def _elsewhere(session: OpenSession, root: HostRoot) -> str:
         return error.message
     events, _ = history.read(session.folder)
     snapshots = (history.first(session.folder)[0], history.last(session.folder)[0])
-    return elsewhere(session.session, here, root, known_boots(session.runs(), events, snapshots))
+    return host_mismatch(session.session, here, root, known_boots(session.runs(), events, snapshots))

@@ -20,7 +20,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import Holder, host_turn
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
-from jitter_workshop.flow.host_ops.agent_session import Hands
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.isolated_set import Place
@@ -80,12 +80,14 @@ class Prover:
     """One proof: ``plan`` as often as one likes, then ``prove`` once, on a thread that lives until it returns.
     ``not_kept``: why the session does not have all of what ``prove`` returned, a sentence, or ""."""
 
-    def __init__(self, request: ProveRequest, session: OpenSession, hands: Hands, place: Place | None = None) -> None:
-        """``place`` puts a measuring process on isolated CPUs; None: ``hands`` does."""
+    def __init__(
+        self, request: ProveRequest, session: OpenSession, agent_session: AgentSession, place: Place | None = None
+    ) -> None:
+        """``place`` puts a measuring process on isolated CPUs; None: ``agent_session`` does."""
         self._request = request
         self._session = session
-        self._hands = hands
-        self._place = place if place is not None else hands.place
+        self._agent_session = agent_session
+        self._place = place if place is not None else agent_session.place
         self._drawn: Drawn | None = None
         self.not_kept = ""
 
@@ -96,9 +98,9 @@ class Prover:
         if error is not None:
             raise error
         # On a class host the turn lends the hot CPUs: without it there is nothing to plan for.
-        in_class = need_turn(self._hands)
+        in_class = need_turn(self._agent_session)
         settle_cut_off(self._session)
-        self._drawn = draw(self._request, self._hands)
+        self._drawn = draw(self._request, self._agent_session)
         if in_class and (said := _too_short(self._drawn.plan)):
             plan = dataclasses.replace(self._drawn.plan, notices=(*self._drawn.plan.notices, said))
             self._drawn = dataclasses.replace(self._drawn, plan=plan)
@@ -128,15 +130,15 @@ class Prover:
             queued(f"Waiting: {holder}.")
 
         try:
-            in_class = need_turn(self._hands)
+            in_class = need_turn(self._agent_session)
             own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s, cancel, waiting)
             with own, background_gate.HERE.measuring():
                 if behind:
                     queued("")
                 series = _Series(
-                    self._request, self._session, self._place, drawn, observer, cancel, self._hands.turn_lost
+                    self._request, self._session, self._place, drawn, observer, cancel, self._agent_session.turn_lost
                 )
-                with self._hands.diary.during(self._request.chapter, series.id):
+                with self._agent_session.change_log.during(self._request.chapter, series.id):
                     proof = series.make()
                 self.not_kept = series.not_kept
                 return proof

@@ -20,7 +20,7 @@ from jitter_workshop.host.recording.recording_filter import Scrubber
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.curve import Comparison, PercentileCurve
-from jitter_workshop.model.evidence import Cause, Deed, ExplainedStall, Part, Slice, Visitor
+from jitter_workshop.model.evidence import Cause, ExplainedStall, InterferingTask, Part, RemoteAction, Slice
 from jitter_workshop.model.history import CheckState, Snapshot
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import Proof
@@ -109,22 +109,22 @@ def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
     ``private`` is set, so that no raw data go with it. One that is private already comes back equal."""
     if document.private:
         return document
-    made = _Hider(document, *hosts_beside).document()
+    made = _Anonymizer(document, *hosts_beside).document()
     return dataclasses.replace(made, private=True, notes={**made.notes, "private": PRIVATE_NOTE})
 
 
 def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
     """Runs for the formats that are made of them, under the names that the report ``document`` for others has."""
-    return _Hider(document).hidden(tuple(runs))
+    return _Anonymizer(document).hidden(tuple(runs))
 
 
 def _task_of(value: object) -> str | None:
     """The task that a part of a report names, or None."""
     if isinstance(value, ForeignLoad):
         return value.name
-    if isinstance(value, Cause | Part | Slice | Visitor):
+    if isinstance(value, Cause | Part | Slice | InterferingTask):
         return value.name if value.kind in _NAMING_KINDS else None
-    return value.who if isinstance(value, Deed) else None
+    return value.who if isinstance(value, RemoteAction) else None
 
 
 def _each(value: object) -> Iterator[object]:
@@ -141,7 +141,7 @@ def _each(value: object) -> Iterator[object]:
             yield from _each(getattr(value, field.name))
 
 
-class _Hider:
+class _Anonymizer:
     def __init__(self, document: ReportDocument, *hosts_beside: str) -> None:
         names = names_in(document, *hosts_beside)
         self._given = document
@@ -151,7 +151,7 @@ class _Hider:
         self._events = {"timer"} | {
             one.name
             for one in _each(document)
-            if isinstance(one, Cause | Part | Slice | Visitor) and one.kind not in (AROUND, *_NAMING_KINDS)
+            if isinstance(one, Cause | Part | Slice | InterferingTask) and one.kind not in (AROUND, *_NAMING_KINDS)
         }
         """What is around one of these is around an event of the kernel, also where a task has the same name."""
         self._labels = {run.id: f"run {i}" for i, run in enumerate(document.runs, 1) if run.label}
@@ -236,9 +236,9 @@ class _Hider:
             return {"label": label, "host": self.hidden(host, "notes")}
         if isinstance(value, Comparison):
             return {"label": self._labels.get(value.run, "run")}
-        if isinstance(value, Deed):
+        if isinstance(value, RemoteAction):
             return {"who": self._tasks.get(value.who, value.who)}
-        if isinstance(value, ForeignLoad | Cause | Part | Slice | Visitor):
+        if isinstance(value, ForeignLoad | Cause | Part | Slice | InterferingTask):
             around = getattr(value, "kind", "") == AROUND and value.name not in self._events
             known = self._tasks if around or _task_of(value) is not None else {}
             return {"name": known.get(value.name, value.name)}

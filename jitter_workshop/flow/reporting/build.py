@@ -150,7 +150,7 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
         same = (host.name, host.kernel, host.cpu_model, host.hypervisor, host.cpus_online, host.isolated)
         found.setdefault(same, host)
     if not found and not subject.elsewhere:
-        return (subject.desk.host,)
+        return (subject.context.host,)
     if not found:
         subject.notes["hosts"] = "no run says what host it was made on"
     return tuple(found.values())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jitter_workshop.flow.chapters.hunting import remembered
 from jitter_workshop.flow.chapters.session_context import key_of
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.report import ReportedChapter
@@ -22,7 +22,7 @@ def chapters(subject: Subject) -> tuple[ReportedChapter, ...]:
     return tuple(_chapter(subject, walk) for walk in subject.walks())
 
 
-def _chapter(subject: Subject, walk: Walk) -> ReportedChapter:
+def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
     chapter, progress = walk.chapter, walk.progress
     first, second = (subject.run(progress.runs.get(slot)) for slot in ("measure", "again"))
     comparison, text = None, ""
@@ -48,7 +48,7 @@ def _chapter(subject: Subject, walk: Walk) -> ReportedChapter:
     )
 
 
-def _guess(walk: Walk, prediction: Prediction | None) -> str:
+def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
     """What was guessed, in words; "" for nothing."""
     task = walk.chapter.prediction
     if prediction is None or task is None:

@@ -112,7 +112,7 @@ def _root(subject: Subject) -> list[str]:
 
 
 def _chapters(subject: Subject) -> Iterator[Command]:
-    course = ["--course", subject.desk.course_dir] if subject.desk.course_dir else []
+    course = ["--course", subject.context.course_dir] if subject.context.course_dir else []
     for walk in subject.walks():
         yield Command(
             line("--chapter", walk.chapter.id, *course, *_root(subject)),

@@ -54,7 +54,7 @@ class Draft:
         wish = (chosen.name, private, path.name)
         if wish not in self._made:
             document = self.shown(private)
-            handle = self.workshop._desk.handle
+            handle = self.workshop._context.handle
             told = {run.id for run in document.runs}
             runs = tuple(run for run in handle.runs() if run.id in told)
             shown = runs_for_others(self.document, runs) if private else runs

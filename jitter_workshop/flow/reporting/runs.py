@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
 from jitter_workshop.flow.chapters.course_summary import drawn, steps_of, words_of
-from jitter_workshop.flow.chapters.walk import SLOTS, Walk
+from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.measuring.published import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.reporting.proofs import proof_charts
@@ -40,7 +40,7 @@ def roles(subject: Subject) -> dict[str, str]:
     """Run id → what it was made for; those of a verb are left out."""
     found: dict[str, list[str]] = {}
     for chapter in subject.workshop.course.chapters:
-        for slot, ident in subject.desk.progress(chapter.id).runs.items():
+        for slot, ident in subject.context.progress(chapter.id).runs.items():
             found.setdefault(ident, []).append(f"{clean(chapter.title, 40)} · {clean(slot, 20)}")
     for proof in subject.proofs:
         for number, one in enumerate(proof.rounds, 1):
@@ -144,7 +144,7 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
             )
 
 
-def _of_chapter(walk: Walk, curves: int) -> str:
+def _of_chapter(walk: ChapterSession, curves: int) -> str:
     if curves == 1:
         return ONE_RUN
     return "The first run, and the one after its step. Two single runs are described, not judged."
@@ -189,6 +189,6 @@ def _imports(subject: Subject) -> Iterator[Overlay]:
 
 
 def _curves(subject: Subject, runs: Iterable[Run | None]) -> tuple[PercentileCurve, ...]:
-    found = subject.desk.curves(tuple(run for run in runs if run is not None))
+    found = subject.context.curves(tuple(run for run in runs if run is not None))
     subject.drawn |= {one.key: one.curve for one in found}
     return tuple(one.curve for one in found)

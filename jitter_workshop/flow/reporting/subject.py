@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.chapters.session_context import Desk, look_at
-from jitter_workshop.flow.chapters.walk import Walk
+from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.host_ops.host_identity import elsewhere, known_boots
+from jitter_workshop.flow.host_ops.host_identity import host_mismatch, known_boots
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
@@ -41,7 +41,7 @@ class Subject:
     ``drawn``: run id → its curve, of those that a chart shows; it grows as charts are made."""
 
     workshop: Workshop
-    desk: Desk
+    context: SessionContext
     runs: tuple[Run, ...]
     chosen: bool
     proofs: tuple[Proof, ...]
@@ -56,32 +56,32 @@ class Subject:
 
     @property
     def session(self) -> Session:
-        return self.desk.session
+        return self.context.session
 
     @property
     def handle(self) -> OpenSession:
-        return self.desk.handle
+        return self.context.handle
 
     @property
     def root(self) -> HostRoot:
-        return self.desk.root
+        return self.context.root
 
     @property
     def recorded(self) -> str:
         """The name of the recorded host that it is about, or ""."""
         if self.root.recorded:
-            return clean(self.desk.host.name, 40) or "host"
+            return clean(self.context.host.name, 40) or "host"
         return clean(self.session.host, 40) or "host" if self.session.recorded else ""
 
-    def walks(self) -> tuple[Walk, ...]:
+    def walks(self) -> tuple[ChapterSession, ...]:
         """The chapters that were begun, in the order of the course; () where runs were picked by name."""
         if self.chosen:
             return ()
         course = self.workshop.course
-        return tuple(Walk(c, self.desk) for c in course.chapters if self.begun(c))
+        return tuple(ChapterSession(c, self.context) for c in course.chapters if self.begun(c))
 
     def begun(self, chapter: Chapter) -> bool:
-        return self.desk.progress(chapter.id) != ChapterProgress()
+        return self.context.progress(chapter.id) != ChapterProgress()
 
     def run(self, ident: str | None) -> Run | None:
         return next((run for run in self.runs if run.id == ident), None) if ident else None
@@ -96,31 +96,31 @@ def subject_of(
 ) -> Subject:
     """``runs``: ids of those to report, all where there are none. Raises SessionError and LessonError."""
     workshop = given if isinstance(given, Workshop) else _workshop_of(given, root, course_dir)
-    desk = workshop._desk
-    every = desk.runs()
+    context = workshop._context
+    every = context.runs()
     picked = tuple(run for run in every if run.id in runs) if runs else every
-    if not desk.root.recorded:
-        settle_cut_off(desk.handle, desk.root)
-    proofs = tuple(p for p in desk.handle.proofs() if not runs)
-    folder = desk.handle.folder
+    if not context.root.recorded:
+        settle_cut_off(context.handle, context.root)
+    proofs = tuple(p for p in context.handle.proofs() if not runs)
+    folder = context.handle.folder
     events, damaged = history.read(folder)
     first, no_first = history.first(folder)
     last, _ = history.last(folder)
-    rehearsal = desk.root.recorded or desk.session.recorded
+    rehearsal = context.root.recorded or context.session.recorded
     notes = {"before": "a recorded host has one status" if rehearsal else no_first} if first is None else {}
     if damaged:
         notes["events"] = "; ".join(damaged)
     return Subject(
         workshop=workshop,
-        desk=desk,
+        context=context,
         runs=picked,
         chosen=bool(runs),
         proofs=proofs,
-        imports=() if runs else desk.handle.imports(),
+        imports=() if runs else context.handle.imports(),
         events=() if runs else events,
         first=first,
         last=last,
-        elsewhere=_elsewhere(desk, known_boots(picked, events, (first, last))),
+        elsewhere=_elsewhere(context, known_boots(picked, events, (first, last))),
         progress=progress,
         notes=notes,
     )
@@ -131,15 +131,17 @@ def _workshop_of(session: OpenSession, root: Path, course_dir: Path | None) -> W
     course = load_course(course_dir)
     place = HostRoot(root)
     topology, host = look_at(place)
-    return Workshop(course, Desk(session, place, host, topology, course_dir=course.source, course_id=course.id))
+    return Workshop(
+        course, SessionContext(session, place, host, topology, course_dir=course.source, course_id=course.id)
+    )
 
 
-def _elsewhere(desk: Desk, boots: Collection[str]) -> str:
+def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
     """Why this host, as it is now, is not what the session is about; "" where it is."""
-    session, root = desk.session, desk.root
-    here = clean(desk.host.name, 40) or "host"
+    session, root = context.session, context.root
+    here = clean(context.host.name, 40) or "host"
     if root.recorded or session.recorded:
         there = clean(session.host, 40)
         same = root.recorded and (not there or there == here)
         return "" if same else "the session is about a recorded host, which is not at hand"
-    return elsewhere(session, here, root, boots)
+    return host_mismatch(session, here, root, boots)

@@ -17,7 +17,7 @@ from jitter_workshop.agent.turns.state_file import now_s as now_s
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.errors import BusyError, HostError, MeasureError, UsageError, WaitStopped, WorkshopError
 from jitter_workshop.flow.turns.inherited_turn import only_one, turn_above
-from jitter_workshop.flow.turns.turn_guard import Still
+from jitter_workshop.flow.turns.turn_guard import HoldsTurn
 from jitter_workshop.host.classfile import parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.classfile import MAX_BYTES, ClassFile
@@ -249,14 +249,14 @@ def minutes(seconds: float) -> str:
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
 
 
-def need_turn(hands: TurnHolder) -> bool:
-    """Whether this is a class host, whose turn ``hands`` have then. Raises TurnOver where they lost it, HostError where
-    they have none."""
+def need_turn(agent_session: TurnHolder) -> bool:
+    """Whether this is a class host, whose turn ``agent_session`` have then. Raises TurnOver where they lost it,
+    HostError where they have none."""
     if class_host() is None:
         return False
-    if why := hands.turn_lost():
+    if why := agent_session.turn_lost():
         raise TurnOver(why)
-    if not hands.has_turn and not turn_above(read_turns(), HostRoot()):
+    if not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
         raise HostError("this is for who has the turn of this machine", "'jitter-workshop class turn' says who has it")
     return True
 
@@ -269,16 +269,16 @@ def left_s(state: TurnState, uid: int, at_s: float) -> float | None:
 
 @contextlib.contextmanager
 def turn_for(
-    hands: TurnHolder,
+    agent_session: TurnHolder,
     wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
     doing: str = "",
-) -> Iterator[Still | None]:
-    """Have this class host's turn; gives :func:`need_turn`, None where there is no such thing. Where ``hands`` have it
-    already, or a process that started this one, nothing is taken, and nothing given back. ``queued`` is told where one
-    stands, and "" once the turn has come.
+) -> Iterator[HoldsTurn | None]:
+    """Have this class host's turn; gives :func:`need_turn`, None where there is no such thing. Where ``agent_session``
+    have it already, or a process that started this one, nothing is taken, and nothing given back. ``queued`` is told
+    where one stands, and "" once the turn has come.
 
     Raises BusyError once ``wait_s`` seconds are over, WaitStopped when ``cancel`` is pressed, HostError; TurnOver
     instead of whatever fails because the turn has ended.
@@ -286,51 +286,51 @@ def turn_for(
     if class_host() is None:
         yield None
         return
-    held = hands.has_turn
+    held = agent_session.has_turn
     if not held and turn_above(read_turns(), HostRoot()):
         with only_one():
-            yield partial(need_turn, hands)
+            yield partial(need_turn, agent_session)
         return
     if not held:
-        take_turn(hands, wait_s, cancel, queued, people)
+        take_turn(agent_session, wait_s, cancel, queued, people)
     try:
         if doing:
-            hands.say_doing(doing)
-        yield partial(need_turn, hands)
+            agent_session.say_doing(doing)
+        yield partial(need_turn, agent_session)
     except WorkshopError as error:
-        if isinstance(error, TurnOver) or not (why := hands.turn_lost()):
+        if isinstance(error, TurnOver) or not (why := agent_session.turn_lost()):
             raise
         raise TurnOver(why, getattr(error, "run", None)) from error
     finally:
         if not held:
-            hands.give_turn()
+            agent_session.give_turn()
 
 
 @contextlib.contextmanager
 def kept_turn(
-    hands: TurnHolder,
+    agent_session: TurnHolder,
     _wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
     doing: str = "",
-) -> Iterator[Still | None]:
+) -> Iterator[HoldsTurn | None]:
     """The same for the workshop: it waits as long as it takes, and the turn stays until it is given back, because a
     chapter measures, changes and measures again."""
-    if class_host() is not None and not hands.has_turn and not turn_above(read_turns(), HostRoot()):
-        take_turn(hands, DAY_S, cancel, queued, people)
-    with turn_for(hands, DAY_S, cancel, queued, people, doing) as still:
+    if class_host() is not None and not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
+        take_turn(agent_session, DAY_S, cancel, queued, people)
+    with turn_for(agent_session, DAY_S, cancel, queued, people, doing) as still:
         yield still
 
 
 def take_turn(
-    hands: TakesTurn,
+    agent_session: TakesTurn,
     wait_s: float,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
 ) -> None:
-    """Wait for the turn and have it, until ``hands.give_turn``. Raises what :func:`turn_for` raises."""
+    """Wait for the turn and have it, until ``agent_session.give_turn``. Raises what :func:`turn_for` raises."""
     uid, state = os.geteuid(), read_turns()
     taken = state.turn is not None or bool(state.queue or state.frozen_by or state.trouble)
     if taken and wait_s <= 0:
@@ -339,7 +339,7 @@ def take_turn(
         queued(in_words(state, uid, now_s()))
     while True:
         try:
-            hands.take_turn(people, min(wait_s, DAY_S) if taken else SOON_S, cancel.fileno())
+            agent_session.take_turn(people, min(wait_s, DAY_S) if taken else SOON_S, cancel.fileno())
             break
         except WaitStopped:
             if not cancel.take_suspend() or cancel.reason is not None:

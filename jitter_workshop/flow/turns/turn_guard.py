@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 from jitter_workshop.model.observe import Progress, RunObserver, RunStarted
 
-Still = Callable[[], object]
+HoldsTurn = Callable[[], object]
 """Raises once the turn is over."""
 
 
-class StillMine:
+class TurnGuard:
     """Watches a run, and asks once more before its first block: a program that was stopped (Ctrl-Z, a debugger, a
     machine out of memory) between having the turn and having its child may have lost it, and somebody else measures.
     ``still`` raises then; afterwards the end of a turn ends the child from outside."""
 
-    def __init__(self, observer: RunObserver, still: Still) -> None:
+    def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
         self._observer = observer
         self._still = still
 

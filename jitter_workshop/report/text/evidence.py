@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import Cause, Deed, EvidenceReport, ExplainedStall, Residence, Visitor
+from jitter_workshop.model.evidence import (
+    Cause,
+    EvidenceReport,
+    ExplainedStall,
+    InterferingTask,
+    RemoteAction,
+    Residence,
+)
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.report.text.terminal import Style, wrap
@@ -67,7 +74,7 @@ def cause_words(kind: str, name: str, limit: int = 40) -> str:
     return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64)), limit)
 
 
-def named(one: Cause | Visitor, limit: int = 40) -> str:
+def named(one: Cause | InterferingTask, limit: int = 40) -> str:
     """``cause_words``, and how many threads have the name where they are several."""
     several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
     return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
@@ -321,7 +328,7 @@ def _kept(present: Residence) -> Iterator[str]:
         yield f"The tick of CPU {kept.cpu} had to go on {_times(kept.count)}: {reason}."
 
 
-def _deeds(deeds: Sequence[Deed]) -> Iterator[str]:
+def _deeds(deeds: Sequence[RemoteAction]) -> Iterator[str]:
     """Who sent interrupts, who moved threads: the three that did it most often, each."""
     senders = [deed for deed in deeds if deed.what == "ipi"][:3]
     for deed in senders:

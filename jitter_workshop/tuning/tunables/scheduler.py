@@ -10,8 +10,8 @@ from jitter_workshop.model.assessment import Assessment
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import (
-    Contested,
     OneFile,
+    TradeOff,
     needs_value,
     number_of,
     one_of,
@@ -120,7 +120,7 @@ class DeadlineServer(Settings):
         return found
 
 
-class TimerMigration(Contested):
+class TimerMigration(TradeOff):
     id = "timer-migration"
     title = "Timers move between CPUs"
     why = (
@@ -168,7 +168,7 @@ class RcuExpedite(Settings):
         return found
 
 
-class PreemptMode(Contested):
+class PreemptMode(TradeOff):
     id = "preempt-mode"
     title = "Preemption of the kernel"
     why = (

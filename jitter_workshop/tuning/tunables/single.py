@@ -34,7 +34,7 @@ class OneFile(Settings):
         raise NotImplementedError
 
 
-class Contested(OneFile):
+class TradeOff(OneFile):
     """One file about which careful people disagree: ``status`` says what stands and what each side gains, and it is
     changed only by ``ID=VALUE``."""
 

@@ -10,8 +10,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import (
-    Contested,
     OneFile,
+    TradeOff,
     not_permitted,
     number_of,
     one_of,
@@ -167,7 +167,7 @@ def _instances(root: HostRoot, folder: str) -> list[Setting]:
 _MAX_INSTANCES = 64
 
 
-class PerfSampleRate(Contested):
+class PerfSampleRate(TradeOff):
     id = "perf-sample-rate"
     title = "Highest sampling rate of perf"
     why = (

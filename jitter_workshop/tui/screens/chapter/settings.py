@@ -37,7 +37,7 @@ class ChapterSettings(ChapterRun):
         return Tried(view, self.walk.look()[-len(self.walk.chapter.tunables) :])
 
     def _applied(self, tried: Tried) -> None:
-        notice = self.workshop.hands.notice
+        notice = self.workshop.agent_session.notice
         self._came_of_it(tried, f"{notice[:1].upper()}{notice[1:]}" if notice else "")
 
     def _not_applied(self, error: WorkshopError) -> None:

@@ -269,7 +269,7 @@ class ChapterShow(ChapterState):
     def _no_rights(self) -> bool:
         """Would Enter at ``apply`` write something, and cannot?"""
         writes = self._planned is None or bool(self._planned.changes)
-        return writes and self.workshop.hands.rights == "none" and not self.walk.applied
+        return writes and self.workshop.agent_session.rights == "none" and not self.walk.applied
 
     def _said_of_boots(self, way: BootWay) -> str:
         """For one boot is offered first: there a boot that hangs costs nothing but the next one."""

@@ -14,7 +14,7 @@ from jitter_workshop.tui.screens.host.host_change_screen import HandWork
 from jitter_workshop.tui.widgets.chart import Mark
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import Walk
+    from jitter_workshop.flow.chapters.walk import ChapterSession
     from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.model.proof import Proof
 
@@ -37,7 +37,7 @@ class Tried:
 class ChapterState(HandWork):
     """What a chapter's screen knows. How it is shown, and what keys do, is in the classes built on it."""
 
-    def __init__(self, walk: Walk, *, measure: bool = False, said: str = "") -> None:
+    def __init__(self, walk: ChapterSession, *, measure: bool = False, said: str = "") -> None:
         """``measure``: measure at once. ``said``: what is told first."""
         super().__init__()
         self.walk = walk

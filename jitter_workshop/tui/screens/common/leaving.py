@@ -32,7 +32,7 @@ def leave_question(app: Frame, leave: Callable[[], None]) -> Question:
 
     def keep() -> None:
         try:
-            app.workshop.hands.keep()
+            app.workshop.agent_session.keep()
         except WorkshopError as error:
             app.show_error(error)
         else:

@@ -48,7 +48,7 @@ class HomeSettings(HandWork):
         standing = stands(self.workshop.written())
         said += [f"{standing}.   u gives all back"] if standing else []
         again = self.workshop.resumable()
-        if again and not standing and self.workshop.hands.holding:
+        if again and not standing and self.workshop.agent_session.holding:
             said.append(GIVEN_BACK_MEANWHILE)
         if again:
             said.append(
@@ -111,7 +111,7 @@ class HomeSettings(HandWork):
         def about(width: int, palette: Palette) -> Iterable[Text]:
             return settings_lines.plan(view, words, self.workshop.recorded, width, palette)
 
-        barred = self.workshop.hands.rights == "none"
+        barred = self.workshop.agent_session.rights == "none"
         enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
         keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
         title = "Apply again what this session had applied?"

@@ -24,7 +24,7 @@ from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import Walk
+    from jitter_workshop.flow.chapters.walk import ChapterSession
 
 
 class CpuPicker(Page):
@@ -33,7 +33,7 @@ class CpuPicker(Page):
     scope: ClassVar[Scope] = "cpus"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("cpus"))
 
-    def __init__(self, walk: Walk, topology: Topology) -> None:
+    def __init__(self, walk: ChapterSession, topology: Topology) -> None:
         super().__init__()
         self._walk = walk
         self._topology = topology

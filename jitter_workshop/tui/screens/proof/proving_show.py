@@ -25,7 +25,7 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 if TYPE_CHECKING:
-    from jitter_workshop.flow.chapters.walk import Walk
+    from jitter_workshop.flow.chapters.walk import ChapterSession
 
 _FRAME = 13
 """Lines of the running page that are not the picture of its rounds."""
@@ -35,7 +35,7 @@ _LEAST_ROWS, _MOST_ROWS = 5, 27
 class ProvingShow(HandWork):
     """How the screen of a proof looks. What its keys do, and the proof itself, are in the class built on it."""
 
-    def __init__(self, walk: Walk, proof: Proof | None = None) -> None:
+    def __init__(self, walk: ChapterSession, proof: Proof | None = None) -> None:
         super().__init__()
         self.walk = walk
         self.proof = proof
