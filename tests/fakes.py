@@ -77,7 +77,7 @@ class FakeWorkshop(Workshop):
             host = made.host
             made._context.topology = FOUR_CPUS
             made._context.look = lambda _: (FOUR_CPUS, host)
-            made._context._room = CpuBudget(4, CpuSet(), walled=False)
+            made._context._room = CpuBudget(4, CpuSet(), reduced=False)
         return made
 
     def standing(self) -> tuple[dict[str, str], ...]:

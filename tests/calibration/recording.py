@@ -18,7 +18,7 @@ from typing import Any, cast
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.noiseorder import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS
 from jitter_workshop.bench.protocol import BlockDone
-from jitter_workshop.bench.run_accumulator import Gathered
+from jitter_workshop.bench.run_accumulator import RunAccumulator
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -111,7 +111,7 @@ def cut(made: Made, seconds: float) -> Run:
     count = max(1, round(seconds * 1e9 / made.spec.block_ns))
     if count >= made.spec.blocks:
         return made.run
-    gathered = Gathered(made.spec)
+    gathered = RunAccumulator(made.spec)
     for block in made.blocks[:count]:
         gathered.add(block)
     listed = tuple(s for s in made.run.stalls.worst if s.block < count)

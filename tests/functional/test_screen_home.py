@@ -186,7 +186,7 @@ async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tre
 
 async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
     workshop = open_workshop()
-    workshop._context._room = CpuBudget(1, CpuSet((1,)), walled=True)
+    workshop._context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     baseline = workshop.walk("baseline")
     baseline._save(dataclasses.replace(baseline.progress, done=True))
     app = WorkshopApp(workshop)

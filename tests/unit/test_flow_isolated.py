@@ -62,11 +62,11 @@ def test_only_our_own_set_counts_and_only_while_it_holds(
 
 def test_a_run_has_the_larger_side_of_the_wall(tmp_path: Path) -> None:
     root = tree(tmp_path, "isolated")
-    assert room(root, host()) == CpuBudget(2, HOT, walled=True)
-    assert room(root, host(CpuSet((0,)))) == CpuBudget(2, HOT, walled=True)
-    assert room(root, host(CpuSet())) == CpuBudget(2, HOT, walled=False)
+    assert room(root, host()) == CpuBudget(2, HOT, reduced=True)
+    assert room(root, host(CpuSet((0,)))) == CpuBudget(2, HOT, reduced=True)
+    assert room(root, host(CpuSet())) == CpuBudget(2, HOT, reduced=False)
     assert room(HostRoot(hosttrees.write(tmp_path / "bare", {})), host(CpuSet((0,)))) == CpuBudget(
-        1, CpuSet(), walled=False
+        1, CpuSet(), reduced=False
     )
 
 

@@ -309,7 +309,7 @@ def test_the_session_of_another_host_is_announced(workshop: Workshop) -> None:
 def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     assert (walk.request("measure").workload, walk.warning("measure")) == ("ring", "")
-    workshop._context._room = CpuBudget(1, CpuSet((1,)), walled=True)
+    workshop._context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.request("measure").workload == "spin"
     assert "While CPU 1 is isolated" in walk.warning("measure")
     assert "give that back first" in workshop.walk("pinning").not_here
@@ -318,9 +318,9 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:
     walk = workshop.walk("baseline")
     walk.predict(Prediction(value_ns=1_000))
-    workshop._context._room = CpuBudget(1, CpuSet(), walled=False)
+    workshop._context._room = CpuBudget(1, CpuSet(), reduced=False)
     walk.record("measure", replace(finish(workshop, walk, "measure"), workload="spin"))
-    workshop._context._room = CpuBudget(2, CpuSet(), walled=False)
+    workshop._context._room = CpuBudget(2, CpuSet(), reduced=False)
     assert walk.request("again").workload == "spin"
     assert walk.warning("again").startswith("The run before was of spin")
     judged = walk.outcome()

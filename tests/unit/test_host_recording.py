@@ -33,7 +33,7 @@ def record(tree: Path, target: Path, scrubber: Scrubber | None = None) -> Record
 
 def without_names(answers: dict[str, object]) -> dict[str, str]:
     """Answers as text, but for the host's name and the parameters that are not kept."""
-    skipped = ("cmdline.read_command_line", "isolation.read_boot_isolation")
+    skipped = ("boot.cmdline.read_command_line", "cpu.isolation.read_boot_isolation")
     return {
         name: str(answer).replace("'recorded-host'", "'NAME'").replace("BOOT_IMAGE=removed root=removed", "BOOT")
         for name, answer in answers.items()
@@ -115,9 +115,15 @@ def test_this_machine(tmp_path: Path) -> None:
     report = record(Path("/"), tmp_path / "copy")
     assert report.files > 50
     live, copy = gather(HostRoot()), gather(HostRoot(tmp_path / "copy"))
-    for name in ("network.read_network_settings", "vulnerabilities.read_vulnerabilities", "irq_affinity.movable"):
+    for name in (
+        "irq.network.read_network_settings",
+        "kernel.vulnerabilities.read_vulnerabilities",
+        "irq.irq_affinity.movable",
+    ):
         assert copy[name] == live[name]
-    assert os.uname().nodename not in json.dumps(str(copy["kernel.read_kernel"])) or len(os.uname().nodename) < 4
+    assert (
+        os.uname().nodename not in json.dumps(str(copy["kernel.release.read_kernel"])) or len(os.uname().nodename) < 4
+    )
 
 
 def test_every_way_to_read_is_noted(tmp_path: Path) -> None:
@@ -141,7 +147,12 @@ def test_every_way_to_read_is_noted(tmp_path: Path) -> None:
 
 def test_the_readers_are_found() -> None:
     names = {name for name, _, _ in readers()}
-    assert {"irq_affinity.read_irqs", "services.read_services", "topology.read_topology", "stat.read_stat"} <= names
+    assert {
+        "irq.irq_affinity.read_irqs",
+        "services.read_services",
+        "cpu.topology.read_topology",
+        "cpu.stat.read_stat",
+    } <= names
 
 
 def test_a_longer_reading_replaces_a_shorter_one(tmp_path: Path) -> None:

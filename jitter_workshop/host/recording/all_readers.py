@@ -60,7 +60,7 @@ def _with_options(root: HostRoot) -> dict[str, object]:
 
     irqs = read_irqs(root, effective=True, counts=True)
     return {
-        "irq_affinity.effective": irqs,
-        "irq_affinity.movable": {irq.number: read_movable(root, irq.number) for irq in irqs},
-        "network.virtual": read_interfaces(root, virtual=True),
+        "irq.irq_affinity.effective": irqs,
+        "irq.irq_affinity.movable": {irq.number: read_movable(root, irq.number) for irq in irqs},
+        "irq.network.virtual": read_interfaces(root, virtual=True),
     }
