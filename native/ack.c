@@ -28,7 +28,7 @@ jw_ack *jw_ack_new(const jw_ack_config *config, int *error) {
     }
     ack->config = *config;
     ack->client = ack->server = -1;
-    jw_meeting_init(&ack->meeting);
+    jw_latch_init(&ack->latch);
     bool complete = true;
     for (int i = 0; i < JW_ACK_THREADS; i++) {
         ack->of[i].stamps = jw_map(entries(ack) * sizeof(uint64_t));
@@ -50,14 +50,14 @@ int jw_ack_start(jw_ack *ack, int *failed_thread) {
     void *(*const bodies[JW_ACK_THREADS])(void *) = {jw_sender_body, jw_receiver_body};
     int failed = 0;
     *failed_thread = 0;
-    jw_meeting_expect(&ack->meeting, JW_ACK_THREADS);
+    jw_latch_arm(&ack->latch, JW_ACK_THREADS);
     for (int i = 0; i < JW_ACK_THREADS && failed == 0; i++) {
         failed = jw_thread_create(&ack->threads[i], bodies[i], ack);
         ack->started[i] = failed == 0;
         *failed_thread = i;
     }
     if (failed == 0) {
-        jw_meeting_wait(&ack->meeting);
+        jw_latch_wait(&ack->latch);
         for (int i = JW_ACK_THREADS - 1; i >= 0; i--) {
             if (ack->failed[i] != 0) {
                 failed = ack->failed[i];
@@ -83,12 +83,9 @@ int jw_ack_block(jw_ack *ack, uint64_t duration_ticks, jw_ack_result *result) {
     }
     ack->duration_ticks = duration_ticks;
     memset(&ack->result, 0, sizeof ack->result);
-    jw_meeting_expect(&ack->meeting, JW_ACK_THREADS);
+    jw_latch_arm(&ack->latch, JW_ACK_THREADS);
     atomic_fetch_add_explicit(&ack->asked, 1, memory_order_release);
-    /* Who gave up after this look releases the meeting; who did before must not be waited for. */
-    if (!jw_ack_given_up(ack)) {
-        jw_meeting_wait(&ack->meeting);
-    }
+    jw_latch_wait(&ack->latch);
     if (jw_stopped(&ack->stop)) {
         return -ECANCELED;
     }
@@ -127,7 +124,7 @@ void jw_ack_stop(jw_ack *ack) {
             ack->started[i] = false;
         }
     }
-    jw_meeting_release(&ack->meeting);
+    jw_latch_close(&ack->latch);
 }
 
 void jw_ack_free(jw_ack *ack) {
@@ -136,7 +133,7 @@ void jw_ack_free(jw_ack *ack) {
     }
     jw_ack_stop(ack);
     jw_loopback_close(ack->client, ack->server);
-    jw_meeting_destroy(&ack->meeting);
+    jw_latch_destroy(&ack->latch);
     for (int i = 0; i < JW_ACK_THREADS; i++) {
         jw_unmap(ack->of[i].stamps, entries(ack) * sizeof(uint64_t));
         jw_unmap(ack->of[i].cpus, entries(ack) * sizeof(uint16_t));

@@ -17,7 +17,7 @@ struct jw_ack {
     int client;
     int server;
     jw_ack_notes of[JW_ACK_THREADS];
-    jw_meeting meeting;
+    jw_latch latch;
     pthread_t threads[JW_ACK_THREADS];
     atomic_bool started[JW_ACK_THREADS]; /* stopped from another thread while a block is asked for */
     int tid[JW_ACK_THREADS];

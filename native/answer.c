@@ -30,7 +30,7 @@ static void give_up(jw_ack *ack, int failed) {
         atomic_compare_exchange_strong(&ack->broken, &none, failed);
     }
     jw_loopback_end(ack->client, ack->server);
-    jw_meeting_release(&ack->meeting);
+    jw_latch_close(&ack->latch);
 }
 
 /* Take the answers that have come, so that the receiver's next one finds room. Never waits. */
@@ -137,7 +137,7 @@ JW_INLINE void sender(jw_ack *ack, int source) {
             return;
         }
         jw_nap();
-        jw_meeting_report(&ack->meeting);
+        jw_latch_count_down(&ack->latch);
     }
 }
 
@@ -166,7 +166,7 @@ static void end_block(jw_ack *ack, reading *so_far) {
     jw_usage_since(&so_far->at_start, &ack->result.usage[JW_ACK_RECEIVER]);
     ack->result.answered = ack->of[JW_ACK_RECEIVER].count;
     ack->result.core_hz = jw_core_hz(&ack->config.clock);
-    jw_meeting_report(&ack->meeting);
+    jw_latch_count_down(&ack->latch);
 }
 
 /* Note an answered portion: the stamp of the one that brings a block's first segment is the reference, and the one that
@@ -231,7 +231,7 @@ static bool arrive(jw_ack *ack, int who, const char *name) {
     ack->tid[who] = jw_thread_id();
     ack->failed[who] = jw_place_thread(ack->config.cpu[who], ack->config.fifo_priority);
     bool placed = ack->failed[who] == 0;
-    jw_meeting_report(&ack->meeting);
+    jw_latch_count_down(&ack->latch);
     return placed;
 }
 

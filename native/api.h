@@ -1,4 +1,21 @@
-/* All that Python sees. Read twice: by the C compiler (through core.h) and by cffi, so: declarations only, no directives. */
+/* All that Python sees. Read twice: by the C compiler (through core.h) and by cffi, so: declarations only, no directives.
+ *
+ * The life of a workload (ring, wakeup, ack, spin) is the same for each, and the functions differ in their names alone:
+ *   new     Copy the config; its pointers must stay valid for the life of the object. Return an object that
+ *           the caller frees, or NULL with *error = -EINVAL (a config that makes no sense) or -ENOMEM.
+ *   start   Start the threads and wait until each is placed. Call it once. Return 0, or -errno of the first thread that
+ *           was refused, with its number in *failed_thread; the threads have ended then.
+ *   tid     Return a thread's number, for /proc and for the kernel's trace; valid from start to stop.
+ *   block   Make one block; sleep meanwhile. One caller at a time. Return 0 with *result filled, or -ECANCELED once
+ *           stopped; *result is then as it was.
+ *   arrays  (stamps, cpus, due, woken, table, gaps, ...) Return memory of the object: of the last block, to be read
+ *           between blocks, valid until free.
+ *   lock_arrays  Lock what the threads touch, where locking all of the process is not allowed. Return 0 or -errno.
+ *   stop    End the threads and wait for them; a block that is under way returns. Callable from any thread, also while
+ *           another one is in block; a second call does nothing.
+ *   free    Stop, and free the object; no other thread may use it any more. NULL is allowed.
+ * Functions without an object are pure, or read a clock; they are callable from any thread.
+ */
 
 /* ---- clock.c: ticks, what a reading costs, what a tick is worth ------------------------------------------------- */
 
@@ -17,13 +34,19 @@ typedef struct {
     uint64_t width_ticks;
 } jw_bracket;
 
+/* Return 1 where this clock can be read here, else 0. */
 int jw_clock_usable(int source);
+/* Fill `clock`. Return 0, or -EINVAL for a rate of 0 or one that does not fit `mult`. */
 int jw_clock_init(jw_clock *clock, int source, uint64_t rate_hz);
+/* Return the clock now, in ticks; `ordered`: not before what stands before it, with the CPU where it was read. */
 uint64_t jw_clock_read(int source);
 uint64_t jw_clock_read_ordered(int source, unsigned *cpu);
+/* Convert between ticks and ns, rounding down. */
 uint64_t jw_clock_ns(const jw_clock *clock, uint64_t ticks);
 uint64_t jw_clock_ticks(const jw_clock *clock, uint64_t ns);
+/* Read both clocks at one moment, known to `width_ticks`. Return 0 or -errno. */
 int jw_clock_bracket(int source, int posix_clock, jw_bracket *out);
+/* Return the median cost of one reading, in ticks; then the commonest step between two, 0 without memory for it. */
 double jw_clock_cost_ticks(int source, int ordered);
 uint64_t jw_clock_step_ticks(int source);
 
@@ -45,6 +68,7 @@ typedef struct {
     int64_t negative; /* not recorded, only counted */
 } jw_histogram;
 
+/* Count into `counts`, which the caller owns. Not for several threads at once. */
 void jw_histogram_reset(jw_histogram *histogram);
 void jw_record_many(jw_histogram *histogram, const int64_t *values, size_t n);
 void jw_record_times(jw_histogram *histogram, int64_t value, int64_t times);
@@ -60,6 +84,8 @@ typedef struct {
     uint32_t messages;
 } jw_stall;
 
+/* Read the arrays of a block, write to what the caller gives; sizes are in entries, results that count are at most
+ * `room`. They may run beside each other on different arrays. */
 void jw_digest_intervals(const jw_clock *clock, const uint64_t *stamps, size_t n, jw_histogram *into);
 void jw_digest_transit(const jw_clock *clock, const uint64_t *publish, const uint64_t *receive, size_t n,
                        jw_histogram *into);
@@ -85,8 +111,10 @@ typedef struct {
     int64_t bound_ticks;  /* the truth lies within +- this */
 } jw_offset;
 
+/* Measure between two CPUs with two threads of their own. Return 0, or -errno where one could not be placed. */
 int jw_clock_offset(int source, int first_cpu, int second_cpu, int rounds, jw_offset *out);
 int jw_ping_pong(const jw_clock *clock, int first_cpu, int second_cpu, double *one_way_ns);
+/* Return the clock rate of the core that this thread is on, in Hz, by a chain of additions; some 100 us. */
 uint64_t jw_core_hz(const jw_clock *clock);
 
 /* ---- ring.c, hot.c: producer -> accumulator, journaller ------------------------------------------------------------ */
@@ -148,6 +176,7 @@ const uint16_t *jw_ring_cpus(const jw_ring *ring, int thread);
 int jw_ring_lock_arrays(const jw_ring *ring);
 void jw_ring_stop(jw_ring *ring);
 void jw_ring_free(jw_ring *ring);
+/* Return what reading the records of `n` messages from `first_sequence` on must give. */
 uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n);
 
 /* ---- wakeup.c: one thread sleeps until a time, again and again ------------------------------------------------------- */
@@ -311,21 +340,28 @@ typedef struct {
 
 typedef struct jw_noise jw_noise;
 
+/* Start making noise. Return an object that the caller frees, or NULL with *error = -EINVAL, -ENOMEM, -ENOTSUP (the host
+ * cannot make it), -EACCES, -EPERM or -EROFS. The config is copied; what it points to is read only here. */
 jw_noise *jw_noise_start(const jw_noise_config *config, int *error);
+/* Aim at these threads from now on; callable from any thread. */
 void jw_noise_aim(jw_noise *noise, const int32_t *tids, size_t n);
 uint64_t jw_noise_length_ticks(const jw_noise *noise);
 void jw_noise_stop(jw_noise *noise);
+/* After stop: copy at most `room` bursts, in the order of their starts. Return how many there are; 0 before stop. */
 size_t jw_noise_bursts(const jw_noise *noise, jw_burst *out, size_t room);
 uint64_t jw_noise_unlogged(const jw_noise *noise);
 void jw_noise_free(jw_noise *noise);
 
 /* ---- bench.c: what the project's own benchmarks time ----------------------------------------------------------------- */
 
+/* Return the cost of one operation in ns, for `make bench`. */
 double jw_bench_clock_ns(const jw_clock *clock, int ordered, uint64_t readings);
 double jw_bench_record_ns(const jw_clock *clock, jw_histogram *into, const int64_t *values, size_t n, uint64_t rounds);
 double jw_bench_spin_loop_ns(const jw_clock *clock, uint64_t readings);
 
 /* ---- process.c: the child as a whole ---------------------------------------------------------------------------------- */
 
+/* Ask the kernel to kill this process when its parent dies. Return 0 or -errno. */
 int jw_die_with_parent(void);
+/* Lock the memory of this process, also what it will map (`future`). Return 0 or -errno. */
 int jw_lock_memory(int future);

@@ -196,7 +196,7 @@ JW_INLINE void produce(jw_ring *ring, int source, int who) {
                 return;
             }
             jw_nap();
-            jw_meeting_report(&ring->meeting);
+            jw_latch_count_down(&ring->latch);
             restart_schedule(&p, jw_now(source));
         }
         if (!send_unrecorded(&p, source, JW_MARK_NONE)) {
@@ -240,7 +240,7 @@ static void obey(jw_ring *ring, int who, uint32_t mark, uint64_t *sum) {
             ring->result.core_hz = jw_core_hz(&ring->config.clock);
         }
         jw_nap();
-        jw_meeting_report(&ring->meeting);
+        jw_latch_count_down(&ring->latch);
     }
 }
 
@@ -281,7 +281,7 @@ static bool arrive(jw_ring *ring, int who) {
     ring->tid[who] = jw_thread_id();
     ring->failed[who] = jw_place_thread(ring->config.cpu[who], ring->config.fifo_priority);
     bool placed = ring->failed[who] == 0;
-    jw_meeting_report(&ring->meeting);
+    jw_latch_count_down(&ring->latch);
     return placed;
 }
 

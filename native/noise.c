@@ -15,7 +15,7 @@ struct jw_noise {
     char name[NAME_BYTES];
     _Atomic int stop;
     _Atomic int32_t targets[MOST_TARGETS];
-    jw_meeting meeting;
+    jw_latch latch;
     bool joined;
     jw_burst *log;
     size_t n;
@@ -114,7 +114,7 @@ static void *noise_body(void *argument) {
         self->failed = does->prepare(self);
     }
     const bool ready = self->failed == 0;
-    jw_meeting_report(&self->all->meeting);
+    jw_latch_count_down(&self->all->latch);
     const uint64_t period = self->config->period_ns;
     uint64_t due = jw_posix_ns(CLOCK_MONOTONIC);
     jw_sleep_until_ns(due += period / 4);
@@ -174,7 +174,7 @@ static int start_threads(jw_noise *noise) {
         join_first(noise, started - 1);
         return failed;
     }
-    jw_meeting_wait(&noise->meeting);
+    jw_latch_wait(&noise->latch);
     for (size_t i = 0; i < noise->n; i++) {
         failed = noise->each[i].failed != 0 ? noise->each[i].failed : failed;
     }
@@ -201,8 +201,8 @@ jw_noise *jw_noise_start(const jw_noise_config *config, int *error) {
     noise->log = log;
     noise->n = n;
     strncpy(noise->name, config->name, NAME_BYTES - 1);
-    jw_meeting_init(&noise->meeting);
-    jw_meeting_expect(&noise->meeting, (int)n);
+    jw_latch_init(&noise->latch);
+    jw_latch_arm(&noise->latch, (int)n);
     *error = start_threads(noise);
     noise->config.cpus = NULL;
     noise->config.name = NULL;
@@ -262,7 +262,7 @@ uint64_t jw_noise_unlogged(const jw_noise *noise) {
 void jw_noise_free(jw_noise *noise) {
     if (noise != NULL) {
         join_first(noise, noise->n);
-        jw_meeting_destroy(&noise->meeting);
+        jw_latch_destroy(&noise->latch);
         jw_unmap(noise->log, (size_t)noise->config.most_bursts * sizeof *noise->log);
         free(noise);
     }

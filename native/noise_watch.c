@@ -16,7 +16,7 @@ typedef struct {
     pthread_t thread;
     int cpu;
     int failed;
-    jw_meeting meeting;
+    jw_latch latch;
     _Atomic int stop;
     size_t n;
     jw_burst gaps[MOST_GAPS];
@@ -29,7 +29,7 @@ static void *watch_body(void *argument) {
     jw_name_thread(jw_noise_name(self->owner));
     self->failed = jw_place_thread(self->cpu, 0);
     const bool placed = self->failed == 0;
-    jw_meeting_report(&self->meeting);
+    jw_latch_count_down(&self->latch);
     unsigned cpu;
     const uint64_t begun = jw_now_ordered(clock->source, &cpu);
     uint64_t last = begun;
@@ -88,12 +88,12 @@ static int measure_once(jw_noise_thread *self, int cpu, jw_moments (*trigger)(jw
     }
     seen->owner = self;
     seen->cpu = cpu;
-    jw_meeting_init(&seen->meeting);
-    jw_meeting_expect(&seen->meeting, 1);
+    jw_latch_init(&seen->latch);
+    jw_latch_arm(&seen->latch, 1);
     int failed = jw_thread_create(&seen->thread, watch_body, seen);
     if (failed == 0) {
         jw_moments at[WATCH_TRIES];
-        jw_meeting_wait(&seen->meeting);
+        jw_latch_wait(&seen->latch);
         for (size_t i = 0; i < WATCH_TRIES; i++) {
             jw_sleep_until_ns(jw_posix_ns(CLOCK_MONOTONIC) + WATCH_PAUSE_NS);
             at[i] = trigger(self);
@@ -103,7 +103,7 @@ static int measure_once(jw_noise_thread *self, int cpu, jw_moments (*trigger)(jw
         pthread_join(seen->thread, NULL);
         failed = seen->failed != 0 ? seen->failed : keep_typical(self, seen, at);
     }
-    jw_meeting_destroy(&seen->meeting);
+    jw_latch_destroy(&seen->latch);
     free(seen);
     return failed;
 }

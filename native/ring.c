@@ -42,7 +42,7 @@ jw_ring *jw_ring_new(const jw_ring_config *config, int *error) {
         return NULL;
     }
     ring->config = *config;
-    jw_meeting_init(&ring->meeting);
+    jw_latch_init(&ring->latch);
     ring->slots = jw_map(config->slots * sizeof(jw_slot));
     bool complete = ring->slots != NULL;
     for (int i = 0; i < threads_of(ring); i++) {
@@ -63,7 +63,7 @@ int jw_ring_start(jw_ring *ring, int *failed_thread) {
     void *(*const bodies[JW_THREADS])(void *) = {jw_producer_body, jw_accumulator_body, jw_journaller_body};
     int count = threads_of(ring), failed = 0;
     *failed_thread = 0;
-    jw_meeting_expect(&ring->meeting, count);
+    jw_latch_arm(&ring->latch, count);
     for (int i = 0; i < count; i++) {
         int refused = jw_thread_create(&ring->threads[i], bodies[i], ring);
         if (refused != 0) {
@@ -74,7 +74,7 @@ int jw_ring_start(jw_ring *ring, int *failed_thread) {
         ring->started[i] = true;
     }
     if (failed == 0) {
-        jw_meeting_wait(&ring->meeting);
+        jw_latch_wait(&ring->latch);
         for (int i = count - 1; i >= 0; i--) {
             if (ring->failed[i] != 0) {
                 failed = ring->failed[i];
@@ -107,9 +107,9 @@ int jw_ring_block(jw_ring *ring, const jw_block_request *request, jw_block_resul
     memset(&ring->result, 0, sizeof ring->result);
     ring->ping_pong_ns = -1.0;
     memset(&ring->line, 0, sizeof ring->line);
-    jw_meeting_expect(&ring->meeting, threads_of(ring));
+    jw_latch_arm(&ring->latch, threads_of(ring));
     atomic_fetch_add_explicit(&ring->asked, 1, memory_order_release);
-    jw_meeting_wait(&ring->meeting);
+    jw_latch_wait(&ring->latch);
     if (jw_stopped(&ring->stop)) {
         return -ECANCELED;
     }
@@ -146,7 +146,7 @@ void jw_ring_stop(jw_ring *ring) {
             ring->started[i] = false;
         }
     }
-    jw_meeting_release(&ring->meeting);
+    jw_latch_close(&ring->latch);
 }
 
 void jw_ring_free(jw_ring *ring) {
@@ -154,7 +154,7 @@ void jw_ring_free(jw_ring *ring) {
         return;
     }
     jw_ring_stop(ring);
-    jw_meeting_destroy(&ring->meeting);
+    jw_latch_destroy(&ring->latch);
     jw_unmap(ring->slots, ring->config.slots * sizeof(jw_slot));
     for (int i = 0; i < JW_THREADS; i++) {
         jw_unmap(ring->notes[i].stamps, entries(ring) * sizeof(uint64_t));

@@ -39,7 +39,7 @@ struct jw_ring {
     jw_ring_config config;
     jw_slot *slots;
     jw_notes notes[JW_THREADS];
-    jw_meeting meeting;
+    jw_latch latch;
     pthread_t threads[JW_THREADS];
     atomic_bool started[JW_THREADS]; /* stopped from another thread while a block is asked for */
     int tid[JW_THREADS];

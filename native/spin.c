@@ -16,7 +16,7 @@ struct jw_spin {
     jw_gap_sink block;
     jw_gap_sink idle; /* between blocks the loop goes on, so that neither frequency nor idle state changes */
     uint64_t *readings_by_cpu;
-    jw_meeting meeting;
+    jw_latch latch;
     pthread_t thread;
     atomic_bool started; /* stopped from another thread while a block is asked for */
     int tid;
@@ -114,7 +114,7 @@ jw_spin *jw_spin_new(const jw_spin_config *config, int *error) {
         return NULL;
     }
     spin->config = *config;
-    jw_meeting_init(&spin->meeting);
+    jw_latch_init(&spin->latch);
     bool complete = make_sink(&spin->block, config, config->most_gaps);
     complete = make_sink(&spin->idle, config, IDLE_GAPS) && complete;
     spin->readings_by_cpu = jw_map(CPUS * sizeof *spin->readings_by_cpu);
@@ -185,7 +185,7 @@ JW_INLINE void sampler(jw_spin *spin, int source) {
         }
         run_block(spin, source);
         jw_nap();
-        jw_meeting_report(&spin->meeting);
+        jw_latch_count_down(&spin->latch);
     }
 }
 
@@ -195,7 +195,7 @@ static void *sampler_body(void *argument) {
     spin->tid = jw_thread_id();
     spin->failed = jw_place_thread(spin->config.cpu, spin->config.fifo_priority);
     bool placed = spin->failed == 0;
-    jw_meeting_report(&spin->meeting);
+    jw_latch_count_down(&spin->latch);
     if (!placed) {
         return NULL;
     }
@@ -214,13 +214,13 @@ static void *sampler_body(void *argument) {
 
 /* Start sampling, unrecorded. 0, or -errno when the thread could not be placed. */
 int jw_spin_start(jw_spin *spin) {
-    jw_meeting_expect(&spin->meeting, 1);
+    jw_latch_arm(&spin->latch, 1);
     int failed = jw_thread_create(&spin->thread, sampler_body, spin);
     if (failed != 0) {
         return failed;
     }
     spin->started = true;
-    jw_meeting_wait(&spin->meeting);
+    jw_latch_wait(&spin->latch);
     if (spin->failed != 0) {
         jw_spin_stop(spin);
     }
@@ -239,9 +239,9 @@ int jw_spin_block(jw_spin *spin, uint64_t readings, uint64_t duration_ticks, jw_
     spin->most_readings = readings;
     spin->duration_ticks = duration_ticks;
     memset(&spin->result, 0, sizeof spin->result);
-    jw_meeting_expect(&spin->meeting, 1);
+    jw_latch_arm(&spin->latch, 1);
     atomic_fetch_add_explicit(&spin->asked, 1, memory_order_release);
-    jw_meeting_wait(&spin->meeting);
+    jw_latch_wait(&spin->latch);
     if (jw_stopped(&spin->stop)) {
         return -ECANCELED;
     }
@@ -275,7 +275,7 @@ void jw_spin_stop(jw_spin *spin) {
         pthread_join(spin->thread, NULL);
         spin->started = false;
     }
-    jw_meeting_release(&spin->meeting);
+    jw_latch_close(&spin->latch);
 }
 
 void jw_spin_free(jw_spin *spin) {
@@ -283,7 +283,7 @@ void jw_spin_free(jw_spin *spin) {
         return;
     }
     jw_spin_stop(spin);
-    jw_meeting_destroy(&spin->meeting);
+    jw_latch_destroy(&spin->latch);
     free_sink(&spin->block);
     free_sink(&spin->idle);
     jw_unmap(spin->readings_by_cpu, CPUS * sizeof *spin->readings_by_cpu);

@@ -153,43 +153,45 @@ int jw_thread_create(pthread_t *thread, void *(*body)(void *), void *argument) {
     return -failed;
 }
 
-void jw_meeting_init(jw_meeting *meeting) {
-    pthread_mutex_init(&meeting->mutex, NULL);
-    pthread_cond_init(&meeting->changed, NULL);
-    meeting->pending = 0;
+void jw_latch_init(jw_latch *latch) {
+    pthread_mutex_init(&latch->mutex, NULL);
+    pthread_cond_init(&latch->changed, NULL);
+    latch->pending = 0;
+    latch->closed = false;
 }
 
-void jw_meeting_destroy(jw_meeting *meeting) {
-    pthread_cond_destroy(&meeting->changed);
-    pthread_mutex_destroy(&meeting->mutex);
+void jw_latch_destroy(jw_latch *latch) {
+    pthread_cond_destroy(&latch->changed);
+    pthread_mutex_destroy(&latch->mutex);
 }
 
-void jw_meeting_expect(jw_meeting *meeting, int pending) {
-    pthread_mutex_lock(&meeting->mutex);
-    meeting->pending = pending;
-    pthread_mutex_unlock(&meeting->mutex);
+/* Expect `pending` threads to count down; nothing once the latch is closed. */
+void jw_latch_arm(jw_latch *latch, int pending) {
+    pthread_mutex_lock(&latch->mutex);
+    latch->pending = pending;
+    pthread_mutex_unlock(&latch->mutex);
 }
 
-void jw_meeting_report(jw_meeting *meeting) {
-    pthread_mutex_lock(&meeting->mutex);
-    if (--meeting->pending == 0) {
-        pthread_cond_broadcast(&meeting->changed);
+void jw_latch_count_down(jw_latch *latch) {
+    pthread_mutex_lock(&latch->mutex);
+    if (--latch->pending == 0) {
+        pthread_cond_broadcast(&latch->changed);
     }
-    pthread_mutex_unlock(&meeting->mutex);
+    pthread_mutex_unlock(&latch->mutex);
 }
 
-/* Nobody will report any more: wake who waits. */
-void jw_meeting_release(jw_meeting *meeting) {
-    pthread_mutex_lock(&meeting->mutex);
-    meeting->pending = 0;
-    pthread_cond_broadcast(&meeting->changed);
-    pthread_mutex_unlock(&meeting->mutex);
+/* No thread will count down any more: wake every waiter, now and later. */
+void jw_latch_close(jw_latch *latch) {
+    pthread_mutex_lock(&latch->mutex);
+    latch->closed = true;
+    pthread_cond_broadcast(&latch->changed);
+    pthread_mutex_unlock(&latch->mutex);
 }
 
-void jw_meeting_wait(jw_meeting *meeting) {
-    pthread_mutex_lock(&meeting->mutex);
-    while (meeting->pending > 0) {
-        pthread_cond_wait(&meeting->changed, &meeting->mutex);
+void jw_latch_wait(jw_latch *latch) {
+    pthread_mutex_lock(&latch->mutex);
+    while (latch->pending > 0 && !latch->closed) {
+        pthread_cond_wait(&latch->changed, &latch->mutex);
     }
-    pthread_mutex_unlock(&meeting->mutex);
+    pthread_mutex_unlock(&latch->mutex);
 }

@@ -24,18 +24,20 @@ void jw_unmap(void *memory, size_t bytes);
 
 int jw_thread_create(pthread_t *thread, void *(*body)(void *), void *argument);
 
-/* Where one thread sleeps until `pending` others have reported. */
+/* One thread sleeps until `pending` others have counted down. A closed latch stays open for ever: arming it again has no
+ * effect, and no wait sleeps, so a stop that comes between a look and a wait cannot be missed. */
 typedef struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     int pending;
-} jw_meeting;
+    bool closed;
+} jw_latch;
 
-void jw_meeting_init(jw_meeting *meeting);
-void jw_meeting_destroy(jw_meeting *meeting);
-void jw_meeting_expect(jw_meeting *meeting, int pending);
-void jw_meeting_report(jw_meeting *meeting);
-void jw_meeting_release(jw_meeting *meeting);
-void jw_meeting_wait(jw_meeting *meeting);
+void jw_latch_init(jw_latch *latch);
+void jw_latch_destroy(jw_latch *latch);
+void jw_latch_arm(jw_latch *latch, int pending);
+void jw_latch_count_down(jw_latch *latch);
+void jw_latch_close(jw_latch *latch);
+void jw_latch_wait(jw_latch *latch);
 
 #endif

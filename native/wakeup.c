@@ -16,7 +16,7 @@ struct jw_wakeup {
     uint64_t *due; /* most_wakeups + 1 entries each */
     uint64_t *woken;
     uint16_t *cpus;
-    jw_meeting meeting;
+    jw_latch latch;
     pthread_t thread;
     atomic_bool started; /* stopped from another thread while a block is asked for */
     int tid;
@@ -46,7 +46,7 @@ jw_wakeup *jw_wakeup_new(const jw_wakeup_config *config, int *error) {
         return NULL;
     }
     wakeup->config = *config;
-    jw_meeting_init(&wakeup->meeting);
+    jw_latch_init(&wakeup->latch);
     wakeup->due = jw_map(entries(wakeup) * sizeof *wakeup->due);
     wakeup->woken = jw_map(entries(wakeup) * sizeof *wakeup->woken);
     wakeup->cpus = jw_map(entries(wakeup) * sizeof *wakeup->cpus);
@@ -148,9 +148,13 @@ JW_INLINE void sleeper(jw_wakeup *wakeup, int source) {
             return;
         }
         slept = slept && run_block(wakeup, source, &at);
-        atomic_store(&wakeup->broken, !slept);
-        jw_meeting_report(&wakeup->meeting);
+        if (slept) {
+            jw_latch_count_down(&wakeup->latch);
+        }
     }
+    /* The kernel refused a sleep: the thread ends, and no block can be made any more. */
+    atomic_store(&wakeup->broken, 1);
+    jw_latch_close(&wakeup->latch);
 }
 
 static void *sleeper_body(void *argument) {
@@ -162,7 +166,7 @@ static void *sleeper_body(void *argument) {
     (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
     wakeup->failed = jw_place_thread(wakeup->config.cpu, wakeup->config.fifo_priority);
     bool placed = wakeup->failed == 0;
-    jw_meeting_report(&wakeup->meeting);
+    jw_latch_count_down(&wakeup->latch);
     if (placed) {
         sleeper(wakeup, wakeup->config.clock.source);
     }
@@ -171,13 +175,13 @@ static void *sleeper_body(void *argument) {
 
 /* Start sleeping, unrecorded. 0, or -errno when the thread could not be placed. */
 int jw_wakeup_start(jw_wakeup *wakeup) {
-    jw_meeting_expect(&wakeup->meeting, 1);
+    jw_latch_arm(&wakeup->latch, 1);
     int failed = jw_thread_create(&wakeup->thread, sleeper_body, wakeup);
     if (failed != 0) {
         return failed;
     }
     wakeup->started = true;
-    jw_meeting_wait(&wakeup->meeting);
+    jw_latch_wait(&wakeup->latch);
     failed = wakeup->failed;
     if (failed != 0) {
         jw_wakeup_stop(wakeup);
@@ -196,12 +200,9 @@ int jw_wakeup_block(jw_wakeup *wakeup, uint64_t duration_ticks, jw_wakeup_result
     }
     wakeup->duration_ticks = duration_ticks;
     memset(&wakeup->result, 0, sizeof wakeup->result);
-    jw_meeting_expect(&wakeup->meeting, 1);
+    jw_latch_arm(&wakeup->latch, 1);
     atomic_fetch_add_explicit(&wakeup->asked, 1, memory_order_release);
-    /* A thread that failed before this look must not be waited for; one that does later reports. */
-    if (!atomic_load(&wakeup->broken)) {
-        jw_meeting_wait(&wakeup->meeting);
-    }
+    jw_latch_wait(&wakeup->latch);
     if (jw_stopped(&wakeup->stop) || atomic_load(&wakeup->broken)) {
         return -ECANCELED;
     }
@@ -236,7 +237,7 @@ void jw_wakeup_stop(jw_wakeup *wakeup) {
         pthread_join(wakeup->thread, NULL);
         wakeup->started = false;
     }
-    jw_meeting_release(&wakeup->meeting);
+    jw_latch_close(&wakeup->latch);
 }
 
 void jw_wakeup_free(jw_wakeup *wakeup) {
@@ -244,7 +245,7 @@ void jw_wakeup_free(jw_wakeup *wakeup) {
         return;
     }
     jw_wakeup_stop(wakeup);
-    jw_meeting_destroy(&wakeup->meeting);
+    jw_latch_destroy(&wakeup->latch);
     jw_unmap(wakeup->due, entries(wakeup) * sizeof *wakeup->due);
     jw_unmap(wakeup->woken, entries(wakeup) * sizeof *wakeup->woken);
     jw_unmap(wakeup->cpus, entries(wakeup) * sizeof *wakeup->cpus);
