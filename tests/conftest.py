@@ -28,6 +28,13 @@ _homes = itertools.count()
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_configure() -> None:
+    """Undo an ignored SIGINT: a shell without job control gives it to what it starts in the background, and a program
+    that inherits it cannot be tested for Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Group tests for parallel workers, and leave out what is marked ``soak``: it runs by ``-m`` or by its own name.
 

@@ -366,9 +366,9 @@ def table(rows: dict[str, Row], code: str = "") -> str:
     code = code or code_state()["code"]
     fresh = {name: row for name, row in rows.items() if row["code"] == code and name in SHAPES}
     dates = sorted(row["at"][:10] for row in fresh.values()) or ["never"]
-    commits = ", ".join(sorted({f"`{row['commit']}`" for row in fresh.values()}))
+    trees = " and ".join(f"`{tree}` ({folder})" for folder, tree in zip(CODE, code.split("+"), strict=False))
     lines = [
-        f"Seen {dates[0] if dates[0] == dates[-1] else f'{dates[0]} to {dates[-1]}'} with commit {commits or 'none'}. "
+        f"Seen {dates[0] if dates[0] == dates[-1] else f'{dates[0]} to {dates[-1]}'} with the git trees {trees}. "
         "Applied and refused count changes; identical: the watched tree, each thread's affinity, policy and control "
         "group included, after `restore`; kills and cuts: at how many drawn moments of apply and restore it was so all "
         "the same; measure: seconds of `measure --preset quick`.",

@@ -102,7 +102,7 @@ def test_the_table_is_of_this_code_alone(tmp_path: Path) -> None:
     matrix.write(json.loads(json.dumps(rows)), document, tmp_path / "machines.json")
     assert list(json.loads((tmp_path / "machines.json").read_text())) == ["smt"]
     text = document.read_text()
-    assert text.startswith(f"before\n{matrix.BEGIN}\nSeen 2026-01-02 with commit")
+    assert text.startswith(f"before\n{matrix.BEGIN}\nSeen 2026-01-02 with the git trees")
     assert text.endswith(f"{matrix.END}\nafter\n")
     assert "old" not in text
     assert "| `6.1.0-9` | 15 | 0 | yes | not run | not run | not run |" in text
