@@ -41,7 +41,7 @@ async def test_every_key_on_every_step(host_tree: Trees, chapter: str, steps: tu
         assert "a recorded host" in text_of(app).splitlines()[0]
         for step in steps:
             screen.walk._save(dataclasses.replace(screen.walk.progress, step=step))
-            screen._enter_step()
+            screen.enter_step()
             await pilot.press(*KEYS)
             for key in ASKING if step != "look" else (*ASKING, *PAGES):
                 await pilot.press(key)

@@ -60,7 +60,7 @@ async def test_home_says_so_and_the_chapter_opens_all_the_same(broken: FakeWorks
         assert isinstance(screen, ChapterScreen)
         for step in screen.walk.chapter.steps:
             screen.walk._save(dataclasses.replace(screen.walk.progress, step=step))
-            screen._enter_step()
+            screen.enter_step()
             await settled(pilot)
             for key in ("m", "u", "t", "tab", "h"):
                 await pilot.press(key)

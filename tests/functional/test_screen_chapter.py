@@ -12,7 +12,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-from jitter_workshop.tui.screens.chapter.state import FIRST_MARK_NS
+from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS
 from jitter_workshop.tui.screens.common.dialog import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker

@@ -278,7 +278,7 @@ async def guess(pilot: Pilot[None], app: WorkshopApp) -> None:
     screen = chapter_of(app)
     task = screen.walk.chapter.prediction
     assert task is not None
-    if screen._reading_first:
+    if screen.now.reading_first:
         await press(pilot, "enter")
     if task.kind == "choice":
         await press(pilot, "1", "down")

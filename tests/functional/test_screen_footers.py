@@ -66,7 +66,7 @@ async def test_where_something_is_applied(live: FakeWorkshop, size: tuple[int, i
         for measured in (False, True):
             for step in screen.walk.chapter.steps:
                 screen.walk._save(dataclasses.replace(screen.walk.progress, step=step))
-                screen._enter_step()
+                screen.enter_step()
                 undo = ("chapter.undo",) if step in ("apply", "again", "compare", "explain") else ()
                 await whole(pilot, "chapter.home", "app.help", *undo)
                 if measured and step in ("measure", "again"):

@@ -15,7 +15,7 @@ from jitter_workshop.model.noise import noise
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter import hunt as chapter_hunt
+from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.suspects import SuspectsPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -235,7 +235,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         assert workshop.hiding
         await press(pilot, "enter")
         assert isinstance(app.screen, ChapterScreen)
-        evidence = "\n".join(line.plain for line in app.screen._figures(76, PALETTES["dark"]))
+        evidence = "\n".join(line.plain for line in app.screen.figures(76, PALETTES["dark"]))
         for told in ("first: before the hunt", "second: beside the noise", "third: with the cure"):
             assert told in evidence
         assert "newest run (third: with the cure)" in evidence

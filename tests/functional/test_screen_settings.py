@@ -405,7 +405,7 @@ async def test_what_enter_will_do_is_said_before_it_does(
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
         screen.walk._save(dataclasses.replace(screen.walk.progress, step="apply"))
-        screen._enter_step()
+        screen.enter_step()
         await settled(pilot)
         told = {
             "root": "Enter writes this, as root. It",

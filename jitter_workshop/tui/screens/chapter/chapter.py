@@ -1,239 +1,553 @@
-"""A chapter: the loop, the lesson, the chart; look, predict, measure, plan, apply, again, compare, explain."""
+"""Show a chapter: the loop of its steps, the lesson, the chart, the figures and the keys of the step at hand."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
+from rich.text import Text
 from textual import events, on
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.session import Prediction
-from jitter_workshop.presenter import imported_words
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.palette import Palette
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter import chapter_lines, hunt_words, imported_words, settings_lines
+from jitter_workshop.presenter.prose import prose, styled, wrap
 from jitter_workshop.presenter.settings_words import PLAN_OF_THESE_CPUS
+from jitter_workshop.tui.background.measuring import BlockMeasured, Calibrated, Measuring, Queued, RunDone, RunFailed
 from jitter_workshop.tui.core.actions import Scope, bindings
-from jitter_workshop.tui.screens.chapter.hunt import ChapterHunt
+from jitter_workshop.tui.screens.chapter.changes import ChapterChanges
+from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
+from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
+from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
+from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Plan, Predict, Step, steps_of
 from jitter_workshop.tui.screens.common.base import TALL
+from jitter_workshop.tui.screens.host.host_change_screen import HandWork
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
-from jitter_workshop.tui.widgets.sheet import Pane
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-LEAST_NS, MOST_NS = 10, 10_000_000_000
-FINE, COARSE = 10 ** (1 / 10), 10.0
-"""How far a key moves the mark: ten steps a decade, or a whole one."""
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.walk import ChapterSession
 
 
-class ChapterScreen(ChapterHunt):
-    """One chapter under way: what its keys do."""
+class ChapterScreen(HandWork):
+    """Lay out one chapter and route its keys: to the step at hand, to its runs, its changes, its hunt.
+
+    ``measure``: measure at once. ``said``: a sentence to show first.
+    """
 
     scope: ClassVar[Scope] = "chapter"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("chapter"))
 
+    def __init__(self, walk: ChapterSession, *, measure: bool = False, said: str = "") -> None:
+        super().__init__()
+        self.walk = walk
+        self._page = ChapterPage(walk, self)
+        self._steps = steps_of(self._page)
+        self._runs = ChapterRuns(self._page, self)
+        self._changes = ChapterChanges(self._page, self)
+        self._hunt = ChapterHunt(self._page, self, self._runs)
+        self._measure_at_once = measure
+        self._said_first = said
+
+    # -- what it knows ---------------------------------------------------------------------------------------------
+
+    @property
+    def step(self) -> StepName:
+        """The step on the screen."""
+        return self.walk.current
+
+    @property
+    def now(self) -> Step:
+        """The step on the screen, as an object."""
+        return self._steps[self.walk.current]
+
+    @property
+    def predict(self) -> Predict:
+        """The step that takes the guess."""
+        return cast(Predict, self._steps["predict"])
+
+    @property
+    def compare(self) -> Compare:
+        return cast(Compare, self._steps["compare"])
+
+    @property
+    def mark_ns(self) -> int:
+        """The guess as a mark, in ns."""
+        return self.predict.mark_ns
+
+    @property
+    def run_under_way(self) -> Measuring | None:
+        return self._page.run
+
+    @property
+    def tall(self) -> bool:
+        """Tell whether there is room for more sentences."""
+        return self.size.height >= TALL
+
+    @property
+    def offers_proof(self) -> bool:
+        return self.step == "compare" and self.compare.offers_proof
+
+    # -- layout ----------------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield LoopLine(id="loop")
+        yield Sheet(self._banner, id="recorded")
+        with Horizontal(id="chapter-main"):
+            with Vertical(id="left"), Pane(id="lesson"):
+                yield Sheet(id="lesson-sheet")
+            with Vertical(id="work"):
+                yield Sheet(id="question")
+                yield ChartView(id="chart")
+                with Pane(id="data"):
+                    yield Sheet(id="data-sheet")
+                yield Sheet(id="progress")
+            with Pane(id="host"):
+                yield Sheet(self._host, id="host-sheet")
+        yield Sheet(id="say")
+
+    def heading(self) -> str:
+        return clean(self.walk.chapter.title, 60)
+
     def on_mount(self) -> None:
-        self._enter_step()
-        self.watch_the_noise()
+        self.enter_step()
+        self._hunt.watch()
         if said := self.walk.rebooted() or self._said_first:
-            self._tell(said)
+            self.tell(said)
         if self._measure_at_once:
             self._go_and_measure()
 
-    # -- going on --------------------------------------------------------------------------------------------------
+    def on_unmount(self) -> None:
+        self._hunt.end()
 
-    def action_enter(self) -> None:
-        if self.run_under_way is not None:
-            return
-        if self._reading_first:
-            self._view = "work"
-            self._show()
-            return
-        if self._to_hide(self.step):
-            self.action_hunt()
-            return
-        if self.walk.measures(self.step) and self.walk.run_in(self.step) is None:
-            self._measure(self.step)
-            return
-        if self._reboot_first:
-            self._leave()
-            return
-        if self.step == "apply" and self._sets and self._tried is None:
-            self._apply()
-            return
-        try:
-            if self._to_agree_anew():
-                return
-            if self.step == "predict" and not self._locked:
-                self._keep_guess()
-                if self._locked:
-                    self._show_answer()
-                    return
-            following = self.walk.next()
-        except WorkshopError as error:
-            self._tell(error.sentence())
-            return
-        if following is None:
-            self._leave()
-        else:
-            self._enter_step()
+    def on_resize(self) -> None:
+        self.show()
 
-    def _show_answer(self) -> None:
-        """An answer that no run decides: right or not, and why, before going on."""
-        self._show()
+    def on_screen_resume(self) -> None:
+        if self.step == "compare":
+            self.compare.look_for_proof()
+        self.show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        # Where nothing can be hidden the key of a mitigation is that of everywhere else: the report.
+        return False if action == "cure" and not self.walk.hunts else super().check_action(action, parameters)
+
+    # -- what parts of the chapter ask for -------------------------------------------------------------------------
+
+    def enter_step(self) -> None:
+        """Begin a visit of the step that the walk is at."""
+        page = self._page
+        page.message, page.highlight = "", None
+        page.tried = page.planned = None
+        self.now.enter()
+        self.show()
+        self.query_one("#data", Pane).scroll_home(animate=False)
+        self.query_one("#lesson", Pane).scroll_home(animate=False)
+
+    def tell(self, text: str) -> None:
+        """Show a sentence above the keys."""
+        self._page.message = text
+        self.show()
+
+    def tell_work(self, text: str, *, end: bool = False) -> None:
+        """Show a sentence, and the figures from their start; ``end``: from their end, where a page stands above."""
+        self._page.view = "work"
+        self.tell(text)
+        if not end:
+            self.query_one("#data", Pane).scroll_home(animate=False)
+        elif self.step in ("plan", "apply") and not self.wide:
+            self.query_one("#data", Pane).scroll_end(animate=False)
+
+    def show_end_of_figures(self) -> None:
+        self.show()
         self.query_one("#data", Pane).scroll_end(animate=False)
 
-    def _keep_guess(self) -> None:
-        task = self.walk.chapter.prediction
-        if task is None:
+    def leave(self) -> None:
+        """Go home. A hidden noise ends first, so that the title there does not tell of it."""
+        self.workshop.end_hunt()
+        self.app.pop_screen()
+
+    def measure(self, slot: StepName) -> None:
+        self._runs.measure(slot)
+
+    def apply_plan(self) -> None:
+        self._changes.apply()
+
+    def ask_to_hide(self) -> None:
+        self._hunt.ask()
+
+    # -- what is shown ---------------------------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Draw the step as it is now."""
+        if not self.is_mounted:
             return
-        if task.kind == "mark":
-            self.walk.predict(Prediction(percentile=task.percentile, value_ns=self.mark_ns))
+        page, step = self._page, self.now
+        self.set_class(step.with_chart, "-chart")
+        self.set_class(page.view == "lesson", "-lesson")
+        self.set_class(page.run is not None, "-measuring")
+        self.set_class(self.step == "compare", "-both")
+        if self.walk.hunts:
+            # It tells that a noise runs, which may have ended by itself.
+            self.sheet("#title").show(self.title_lines)
+        self.query_one(LoopLine).show_steps(self.walk.steps())
+        self.sheet("#recorded").show(self._banner)
+        self.sheet("#recorded").set_class(not self.walk.rehearsed, "-empty")
+        self._draw_chart()
+        self.sheet("#lesson-sheet").show(self._lesson)
+        self.sheet("#data-sheet").show(self._data)
+        self.sheet("#question").show(self.predict.question)
+        self.sheet("#question").set_class(not (self.step == "predict" and page.marking), "-empty")
+        self.sheet("#progress").show(self._progress)
+        self.sheet("#say").show(self._say)
+        self.sheet("#say").set_class(not self.said(), "-empty")
+        self.refresh_keys()
+
+    def _draw_chart(self) -> None:
+        if self.now.with_chart:
+            highlight = -1 if self._page.highlight is None else self._page.highlight
+            self.query_one(ChartView).show_curves(self._page.curves(), highlight=highlight, marks=self.now.marks())
+
+    def _banner(self, width: int, palette: Palette) -> Iterable[Text]:
+        if not self.walk.rehearsed:
+            return ()
+        return settings_lines.recording_lines(self.walk.not_here, self.walk.recording, width, palette)
+
+    def _lesson(self, width: int, palette: Palette) -> Iterable[Text]:
+        page = self.walk.page(self.step) or "This step has no page of its own."
+        yield from prose(page, width, palette)
+
+    def _host(self, width: int, palette: Palette) -> Iterable[Text]:
+        return chapter_lines.host_column(self.workshop.host, width, palette)
+
+    def _progress(self, width: int, palette: Palette) -> Iterable[Text]:
+        running = self._page.run
+        if running is None:
+            return ()
+        return chapter_lines.progress(running.progress, running.waiting, running.stopping, width, palette)
+
+    def figures(self, width: int, palette: Palette) -> list[Text]:
+        """Return the figures of the step on the screen."""
+        return self.now.figures(width, palette)
+
+    def _data(self, width: int, palette: Palette) -> Iterable[Text]:
+        """Return the step's figures; on a narrow screen below its page."""
+        step = self.now
+        if self._page.table:
+            return step.table(width, palette)
+        figures = step.figures(width, palette)
+        if self.wide or self.step == "compare" or step.alone:
+            return figures
+        page = prose(self.walk.page(self.step), width, palette)
+        return [*page, Text(), *figures] if page and figures else [*page, *figures]
+
+    def said(self) -> list[str]:
+        """Return the sentences above the keys: the newest message, or those of the step."""
+        if self._page.message:
+            return [self._page.message]
+        if self._page.run is not None:
+            return []
+        if self.walk.rehearsed:
+            return self._said_of_recording()
+        return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
+
+    def _said_of_recording(self) -> list[str]:
+        """Say that a rehearsed chapter measures and writes nothing, where that would happen."""
+        curves, source = self._page.recorded()
+        if curves:
+            these = "This curve was" if len(curves) == 1 else "These curves were"
+            return [f"Nothing is measured on a recording. {these} {clean(source, 200)}."]
+        task = self.walk.chapter.prediction
+        if self.step == "predict" and task is not None and task.slot is not None:
+            return ["No run decides this on a recording; compare says what the answers stand for."]
+        return ["Nothing is written on a recording."] if self.step == "apply" else []
+
+    def _say(self, width: int, palette: Palette) -> Iterable[Text]:
+        for text in filter(None, self.said()):
+            yield from wrap(styled(text, palette, palette.text), width, "" if text[0] in "✓✗" else "▸ ", "  ")
+
+    def keys(self) -> Sequence[Shown]:
+        running = self._page.run
+        if running is not None:
+            return (("chapter.home", "stop waiting" if running.waiting else "stop the run"),)
+        if self.frame.at_work:
+            return ()
+        step = self.now
+        shown: list[Shown] = [("chapter.enter", step.enter_label), *self._hunt.keys(), *step.first_keys()]
+        if self._page.sets and self.step in ("apply", *AFTER) and self.walk.applied:
+            shown.append(("chapter.undo", ""))
+        if self.walk.measures(self.step) and self.walk.run_in(self.step) is not None:
+            shown.append(("chapter.again", "again"))
+        shown += [*self._view_keys(step), *step.last_keys()]
+        if self.walk.chapter.hints:
+            shown.append(("chapter.hint", ""))
+        return [*shown, ("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]
+
+    def _view_keys(self, step: Step) -> list[Shown]:
+        """Return the keys that turn between page, chart and table."""
+        page, shown = self._page, list[Shown]()
+        if step.with_chart or page.table:
+            if not self.wide and not step.reading_first:
+                shown.append(("chapter.lesson", "chart" if page.view == "lesson" else "lesson"))
+            if not step.reading_first:
+                shown.append(("chapter.table", "chart" if page.table else "table"))
+        elif step.alone and not self.wide and not step.reading_first:
+            work = "question" if self.step == "predict" else "plan"
+            shown.append(("chapter.lesson", work if page.view == "lesson" else "lesson"))
+        elif self.wide:
+            shown.append(("chapter.lesson", "scroll figures" if page.view == "lesson" else "scroll lesson"))
+        return shown
+
+    # -- the way through the loop ----------------------------------------------------------------------------------
+
+    def action_enter(self) -> None:
+        if self._page.run is not None:
+            return
+        if self.now.reading_first:
+            self._page.view = "work"
+            self.show()
+            return
+        try:
+            if self.now.pressed_enter():
+                return
+            following = self.walk.next()
+        except WorkshopError as error:
+            self.tell(error.sentence())
+            return
+        if following is None:
+            self.leave()
         else:
-            self.walk.predict(Prediction(choice=task.answers[self._choice].id))
+            self.enter_step()
 
     def action_back(self) -> None:
-        if self.run_under_way is None and self.walk.back() is not None:
-            self._enter_step()
+        if self._page.run is None and self.walk.back() is not None:
+            self.enter_step()
 
     @on(LoopLine.Wanted)
     def _go_to(self, message: LoopLine.Wanted) -> None:
-        if self.run_under_way is not None or self.frame.at_work:
+        if self._page.run is not None or self.frame.at_work:
             return
+        if self._went(message.step):
+            self.enter_step()
+
+    def _went(self, step: StepName) -> bool:
+        """Go to a step, unless the plan on the screen has to be agreed to anew; say why not."""
         try:
-            if message.step == "again" and self._to_agree_anew():
-                return
-            self.walk.go(message.step)
+            now = self.now
+            if step == "again" and isinstance(now, Apply) and now.agree_anew():
+                return False
+            self.walk.go(step)
         except WorkshopError as error:
-            self._tell(error.sentence())
-        else:
-            self._enter_step()
+            self.tell(error.sentence())
+            return False
+        return True
 
     def action_home(self) -> None:
-        if self.run_under_way is not None:
-            self.run_under_way.stop()
-            self._show()
+        if self._page.run is not None:
+            self._page.run.stop()
+            self.show()
         else:
-            self._leave()
+            self.leave()
 
-    # -- smaller keys ----------------------------------------------------------------------------------------------
+    # -- runs ------------------------------------------------------------------------------------------------------
 
-    def action_lesson(self) -> None:
-        """Narrow: turn between lesson and chart. Wide: both are there, and Tab chooses which of them scrolls."""
-        if self.run_under_way is None and (self.wide or self._with_chart or self._table or self._alone):
-            self._view = "work" if self._view == "lesson" else "lesson"
-            self._show()
-
-    def action_table(self) -> None:
-        if self._table or self._with_chart:
-            self._table = not self._table
-            self._view = "work"
-            self._show()
-
-    def action_published(self) -> None:
-        self._published = not self._shows_published
-        self._show()
-
-    def action_name(self) -> None:
-        """Where nothing is hidden, the key lays imported curves beside the compared ones."""
-        if self.step == "compare" and not self.walk.hunts:
-            self.action_imported()
-        else:
-            super().action_name()
-
-    def action_imported(self) -> None:
-        """Show or hide other tools' curves."""
-        if self.run_under_way is not None or self.step != "compare":
+    def _go_and_measure(self) -> None:
+        """Go to the first measurement that is still to make, and make it. A kept run is never overwritten."""
+        if self.walk.rehearsed:
+            self.tell("Nothing is measured on a recording.")
             return
-        known = self._imported()
-        self._with_imports = bool(known) and not self._with_imports
-        self._highlight = None
-        self._tell(imported_words.said(known, self._with_imports))
+        missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
+        if not missing:
+            self.tell("This chapter's runs are made. To make one anew, go to its step and press m there.")
+        elif self._went(missing[0]):
+            self.enter_step()
+            if not self._page.to_hide(missing[0]):
+                self._runs.measure(missing[0])
 
-    def action_hint(self) -> None:
-        hint = self.walk.hint()
-        if hint is None:
-            shown = self.walk.chapter.hints
-            hint = f"No more hints. The last one was: {shown[-1]}" if shown else "This chapter has no hints."
-        self._tell(hint)
+    def action_again(self) -> None:
+        if self._page.run is not None:
+            return
+        if self.walk.hunts and self.step == "again" and not self.workshop.hiding:
+            self.tell(hunt_words.not_beside(self.workshop.hunt))
+        elif self.walk.measures(self.step):
+            self._runs.measure(self.step)
+        elif self.walk.hunts and self.workshop.hiding and self.walk.run_in("again") is not None:
+            # Beside the noise that runs now, wherever the learner has read on to.
+            self.walk.go("again")
+            self.enter_step()
+            self._runs.measure("again")
+        else:
+            self._go_and_measure()
 
-    def action_copy(self) -> None:
-        by_hand = self.walk.by_hand() if self.step == "explain" else ()
-        if by_hand:
-            self.app.copy_to_clipboard("\n".join(command for command, _ in by_hand))
-            self._tell("The commands are in the clipboard, where this terminal allows it.")
+    def action_noise(self) -> None:
+        if self._page.run is None and not self.walk.rehearsed and self.walk.offer_noise():
+            self.walk.accept_noise()
+            self.enter_step()
+            self._runs.measure("measure")
+
+    def action_causes(self) -> None:
+        self._runs.show_causes()
+
+    @on(Queued)
+    def _queued(self, message: Queued) -> None:
+        if self._page.run is not None:
+            self._page.run.waiting = message.sentence
+            self.show()
+
+    @on(Calibrated)
+    def _calibrated(self, message: Calibrated) -> None:
+        if self._page.run is not None:
+            self._page.run.started_event = message.event
+
+    @on(BlockMeasured)
+    def _block_measured(self, message: BlockMeasured) -> None:
+        if self._runs.block_measured(message):
+            self._draw_chart()
+            self.sheet("#progress").show(self._progress)
+            self.frame.class_turn.look_between_blocks()
+            self.frame.when_painted(self, message.painted.set)
+
+    @on(RunDone)
+    def _run_done(self, message: RunDone) -> None:
+        self._runs.done(message)
+
+    @on(RunFailed)
+    def _run_failed(self, message: RunFailed) -> None:
+        self._runs.failed(message)
+
+    # -- changes ---------------------------------------------------------------------------------------------------
+
+    def action_boots(self) -> None:
+        step = self.now
+        if self._page.run is None and not self.frame.at_work and isinstance(step, Plan) and step.other_boots:
+            self._changes.turn_boots()
+
+    def action_undo(self) -> None:
+        if self._page.run is None:
+            self._changes.undo()
 
     def action_cpus(self) -> None:
-        """The same key proves at the compare step, where CPUs are chosen no more."""
+        """Choose CPUs; at the compare step, where no CPU is chosen any more, the same key proves."""
         if self.step == "compare":
             self.action_prove()
-        elif self.run_under_way is None and self.walk.chapter.changes == "placement":
+        elif self._page.run is None and self.walk.chapter.changes == "placement":
             from jitter_workshop.tui.screens.host.cpus import CpuPicker
 
             before = self.walk.progress.chosen_cpus
             self.app.push_screen(CpuPicker(self.walk, self.workshop.topology), partial(self._cpus_chosen, before))
 
     def _cpus_chosen(self, before: dict[str, int], _: object = None) -> None:
-        """Back from the choice of CPUs: another choice is another plan, which is shown before Enter agrees to it."""
+        """Show the plan anew: another choice of CPUs is another plan, which Enter has to agree to."""
         if self.walk.progress.chosen_cpus != before:
-            self._show_plan_anew(PLAN_OF_THESE_CPUS if self.step in ("plan", "apply") else "")
+            self._page.planned = None
+            self.tell_work(PLAN_OF_THESE_CPUS if self.step in ("plan", "apply") else "", end=True)
 
     def action_prove(self) -> None:
-        """The newest proof of this chapter, or what a first one costs."""
-        if self.run_under_way is not None or self.frame.at_work or self.step != "compare":
+        """Show the newest proof of this chapter, or the cost of a first one."""
+        if self._page.run is not None or self.frame.at_work or self.step != "compare":
             return
         from jitter_workshop.flow.proving.chapter_proof import why_not
         from jitter_workshop.tui.screens.proof.proving import ProvingScreen
 
         reason = why_not(self.workshop, self.walk)
-        if reason and self.proof is None:
-            self._tell(f"Nothing to prove: {reason}.")
+        if reason and self.compare.proof is None:
+            self.tell(f"Nothing to prove: {reason}.")
         else:
-            self.app.push_screen(ProvingScreen(self.walk, self.proof))
+            self.app.push_screen(ProvingScreen(self.walk, self.compare.proof))
 
-    def _vertical(self, direction: int) -> None:
-        task = self.walk.chapter.prediction
-        if self.step == "predict" and task is not None and not self._locked and not self._reading_first:
-            if task.kind == "choice":
-                self._choose(self._choice - direction)
-            else:
-                self._move_mark(FINE**direction)
+    # -- the hunt --------------------------------------------------------------------------------------------------
+
+    def action_hunt(self) -> None:
+        if self._page.run is None and not self.frame.at_work:
+            self._hunt.ask()
+
+    def action_name(self) -> None:
+        """Name the hidden noise; where nothing is hidden, the key lays imported curves beside the compared ones."""
+        if self.step == "compare" and not self.walk.hunts:
+            self.action_imported()
+        else:
+            self._hunt.name()
+
+    def action_cure(self) -> None:
+        if self._page.run is None and not self.frame.at_work:
+            self._hunt.mitigate()
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def action_lesson(self) -> None:
+        """Narrow: turn between lesson and chart. Wide: both are there, and Tab chooses which of them scrolls."""
+        page, step = self._page, self.now
+        if page.run is None and (self.wide or step.with_chart or page.table or step.alone):
+            page.view = "work" if page.view == "lesson" else "lesson"
+            self.show()
+
+    def action_table(self) -> None:
+        if self._page.table or self.now.with_chart:
+            self._page.table = not self._page.table
+            self._page.view = "work"
+            self.show()
+
+    def action_published(self) -> None:
+        self._page.turn_published()
+        self.show()
+
+    def action_imported(self) -> None:
+        """Show or hide other tools' curves."""
+        page = self._page
+        if page.run is not None or self.step != "compare":
             return
-        pane = self._scrolled()
-        pane.scroll_relative(y=-direction, animate=False)
+        known = tuple(page.imported())
+        page.with_imports = bool(known) and not page.with_imports
+        page.highlight = None
+        self.tell(imported_words.said(known, page.with_imports))
+
+    def action_hint(self) -> None:
+        hint = self.walk.hint()
+        if hint is None:
+            shown = self.walk.chapter.hints
+            hint = f"No more hints. The last one was: {shown[-1]}" if shown else "This chapter has no hints."
+        self.tell(hint)
+
+    def action_copy(self) -> None:
+        by_hand = self.walk.by_hand() if self.step == "explain" else ()
+        if by_hand:
+            self.app.copy_to_clipboard("\n".join(command for command, _ in by_hand))
+            self.tell("The commands are in the clipboard, where this terminal allows it.")
 
     def _scrolled(self) -> Pane:
-        chart_alone = self._with_chart and not (self.step == "compare" and self.size.height >= TALL)
-        lesson = self._view == "lesson" or (self.wide and chart_alone)
+        chart_alone = self.now.with_chart and not (self.step == "compare" and self.tall)
+        lesson = self._page.view == "lesson" or (self.wide and chart_alone)
         return cast(Pane, self.query_one("#lesson" if lesson else "#data"))
 
-    def _move_mark(self, factor: float) -> None:
-        self.mark_ns = round(min(max(self.mark_ns * factor, LEAST_NS), MOST_NS))
-        self._show()
-
-    def _choose(self, index: int) -> None:
-        task = self.walk.chapter.prediction
-        if task is not None and not self._locked and 0 <= index < len(task.answers):
-            self._choice = index
-            self._show()
+    def _vertical(self, direction: int) -> None:
+        if not self.now.vertical(direction):
+            self._scrolled().scroll_relative(y=-direction, animate=False)
 
     def _sideways(self, direction: int) -> None:
-        if self.step == "predict" and self._marking and not self._locked and not self._reading_first:
-            self._move_mark(COARSE**direction)
+        if self.now.sideways(direction):
             return
-        count = len(self._curves())
-        if self._with_chart and count:
-            now = count - 1 if self._highlight is None else self._highlight
-            self._highlight = (now + direction) % count
-            self._show()
+        page = self._page
+        count = len(page.curves())
+        if self.now.with_chart and count:
+            highlighted = count - 1 if page.highlight is None else page.highlight
+            page.highlight = (highlighted + direction) % count
+            self.show()
 
     def on_key(self, event: events.Key) -> None:
         if event.character is None or event.character not in "123456789":
             return
         index = int(event.character) - 1
-        if self.step == "predict" and not self._marking:
-            self._view = "work"
-            self._choose(index)
-        elif self._with_chart and index < len(self._curves()):
-            self._highlight = index
-            self._show()
+        if not self.now.digit(index) and self.now.with_chart and index < len(self._page.curves()):
+            self._page.highlight = index
+            self.show()
 
     def action_up(self) -> None:
         self._vertical(+1)

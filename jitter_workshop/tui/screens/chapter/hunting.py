@@ -1,0 +1,171 @@
+"""Hunt from a chapter's screen: hide a noise, see what took the time, name it, act against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from rich.text import Text
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters.hunt import Hunt, HuntState
+from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.palette import Palette
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter import hunt_words as words
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.tui.screens.chapter.page import AFTER, SLOTS, ChapterPage
+from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
+from jitter_workshop.tui.screens.common.question import Question
+from jitter_workshop.tui.screens.host.host_change_screen import HandWork
+from jitter_workshop.tui.widgets.keybar import Shown
+
+LOOK_EVERY_S = 1.0
+"""Interval between two looks at a hidden noise, in s."""
+
+
+class ChapterHunt:
+    """Hide a chapter's noise on a thread; it ends with the chapter's screen at the latest."""
+
+    def __init__(self, page: ChapterPage, screen: HandWork, runs: ChapterRuns) -> None:
+        self._page = page
+        self._screen = screen
+        self._runs = runs
+        self._seen: HuntState | None = None
+
+    def watch(self) -> None:
+        """Say within a second that the noise was ended, as it can be from another terminal; not during a run."""
+        if self._page.walk.hunts:
+            self._screen.set_interval(LOOK_EVERY_S, self._look)
+
+    def _look(self) -> None:
+        if self._page.run is not None or self._screen.frame.at_work:
+            return
+        hunt = self._page.workshop.hunt
+        before, self._seen = self._seen, hunt.state if hunt is not None else None
+        if before == "running" and self._seen in ("stopped", "over"):
+            self._page.screen.tell(words.ended(hunt, self._page.walk.run_in("again") is not None))
+
+    def end(self) -> None:
+        """End the noise, if one runs."""
+        if self._page.walk.hunts:
+            self._page.workshop.end_hunt()
+
+    # -- what it says ----------------------------------------------------------------------------------------------
+
+    def said(self) -> str:
+        """Return the hunt's sentence for the step on the screen, or ""."""
+        page, walk = self._page, self._page.walk
+        if not walk.hunts:
+            return ""
+        if page.step == "look":
+            return words.remembered(walk.progress.hunts, 3)
+        if said := words.standing(page.workshop.hunt):
+            return said
+        if page.step in ("compare", "explain"):
+            return words.remembered(walk.progress.hunts, 1)
+        return words.FIRST if page.step == "again" and walk.run_in("again") is None else ""
+
+    def keys(self) -> list[Shown]:
+        """Return the hunt's keys: worth more than those for looking at curves."""
+        page, walk, hunt = self._page, self._page.walk, self._page.workshop.hunt
+        if not walk.hunts:
+            return []
+        shown: list[Shown] = []
+        if words.unanswered(hunt):
+            shown.append(("chapter.name", ""))
+        elif page.step in AFTER and not page.to_hide(page.step):
+            shown.append(("chapter.hunt", "hide another" if hunt is not None else ""))
+        if walk.run_in(page.step if page.step in SLOTS else "again") is not None:
+            shown.append(("chapter.causes", ""))
+        if words.unanswered(hunt) and walk.run_in("again") is not None:
+            shown.append(("chapter.cure", ""))
+        return shown
+
+    # -- hiding ----------------------------------------------------------------------------------------------------
+
+    def ask(self) -> None:
+        """Say what would be hidden, and hide it after Enter."""
+        page, walk, workshop = self._page, self._page.walk, self._page.workshop
+        if not walk.hunts:
+            page.screen.tell("Nothing is hidden in this chapter.")
+            return
+        if words.unanswered(workshop.hunt) and workshop.hiding:
+            page.screen.tell("A hidden noise runs already: i names it, or gives up.")
+            return
+        if walk.run_in("measure") is None:
+            page.screen.tell(words.FIRST_QUIET)
+            return
+        try:
+            suspects = workshop.suspects(walk.chapter.id)
+        except WorkshopError as error:
+            self._screen.frame.show_error(error)
+            return
+        if not suspects:
+            page.screen.tell("This host can hide no noise: none of them could reach the measured CPU.")
+            return
+
+        def about(width: int, palette: Palette) -> Iterable[Text]:
+            yield from wrap(Text(words.asked(suspects), style=palette.text), width)
+            named = " · ".join(clean(suspect.title, 60) for suspect in suspects)
+            yield from wrap(Text(named, style=f"bold {palette.text}"), width, "  ", "  ")
+            yield Text()
+            yield from wrap(Text(f"{words.BOUNDS} {words.YOURS}", style=palette.dim), width)
+
+        keys = "Enter hides one of them · Esc does not"
+        hide = partial(self._screen.frame.class_turn.with_turn, self._hide)
+        self._screen.app.push_screen(Question("Hide a noise?", about, keys, hide))
+
+    def _hide(self) -> None:
+        self._page.screen.tell("Hiding a noise…")
+        chapter = self._page.walk.chapter.id
+        self._screen.have_done(lambda: self._page.workshop.begin_hunt(chapter), self._hidden, self._not_hidden)
+
+    def _hidden(self, hunt: Hunt) -> None:
+        self._seen = hunt.state
+        self._page.walk.go("again")
+        self._page.screen.enter_step()
+        self._page.screen.tell(f"{words.begun(hunt)} Enter measures beside it.")
+
+    def _not_hidden(self, error: WorkshopError) -> None:
+        self._page.screen.tell("")
+        self._screen.frame.show_error(error)
+
+    # -- naming and acting -----------------------------------------------------------------------------------------
+
+    def name(self) -> None:
+        """Choose among the suspects."""
+        from jitter_workshop.tui.screens.chapter.suspects import SuspectsPage
+
+        hunt, hunts = self._page.workshop.hunt, self._page.walk.hunts
+        if not hunts or hunt is None or not words.unanswered(hunt):
+            self._page.screen.tell("Nothing is hidden now. x hides a noise." if hunts else "Nothing is hidden here.")
+        elif self._page.run is None:
+            self._screen.app.push_screen(SuspectsPage(hunt), self._named)
+
+    def _named(self, _: None) -> None:
+        over = f"{words.remembered(self._page.walk.progress.hunts, 1)} It is kept; x hides another noise."
+        self._page.screen.tell("" if words.unanswered(self._page.workshop.hunt) else over)
+        self._screen.sheet("#title").show(self._screen.title_lines)
+
+    def mitigate(self) -> None:
+        """Measure once more, with the learner's own action against the noise in place."""
+        from jitter_workshop.tui.screens.chapter.mitigations import CuresPage
+
+        walk = self._page.walk
+        beside = walk.run_in("again")
+        if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunt):
+            self._page.screen.tell(words.NO_CURE if walk.hunts else "Nothing is hidden in this chapter.")
+            return
+        self._screen.app.push_screen(CuresPage(self._page.workshop.aside(beside), self._try))
+
+    def _try(self, cpu: int | None) -> None:
+        try:
+            request = mitigation.request(self._page.walk, cpu)
+            self._page.walk.go("compare")
+        except WorkshopError as error:
+            self._screen.frame.show_error(error)
+            return
+        self._page.screen.enter_step()
+        self._runs.make(TREATED, self._page.as_set(request))

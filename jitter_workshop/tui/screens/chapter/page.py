@@ -1,0 +1,185 @@
+"""Hold what a chapter's page knows: where the learner is, the run under way, and which curves belong there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
+from jitter_workshop.presenter import imported_words
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.walk import ChapterSession
+    from jitter_workshop.flow.chapters.workshop import Workshop
+    from jitter_workshop.flow.measuring.request import MeasureRequest
+    from jitter_workshop.tui.background.measuring import Measuring
+    from jitter_workshop.tui.core.frame import Frame
+
+SLOTS: tuple[StepName, ...] = ("measure", "again")
+"""The steps that measure."""
+AFTER: tuple[StepName, ...] = ("again", "compare", "explain")
+"""The steps behind a change."""
+
+View = Literal["lesson", "work"]
+"""What a narrow screen shows: the chapter's text, or what the step is about."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tried:
+    """Keep what came of an apply at this visit of its step: the result and the checks behind it, or the error."""
+
+    view: ApplyView | None = None
+    checks: tuple[Fact, ...] = ()
+    error: WorkshopError | None = None
+
+
+class Surface(Protocol):
+    """Say what the parts of a chapter may ask of the screen that shows them."""
+
+    @property
+    def frame(self) -> Frame: ...
+    @property
+    def workshop(self) -> Workshop: ...
+    @property
+    def wide(self) -> bool: ...
+    @property
+    def tall(self) -> bool: ...
+    @property
+    def offers_proof(self) -> bool: ...
+    def show(self) -> None: ...
+    def tell(self, text: str) -> None: ...
+    def tell_work(self, text: str, *, end: bool = False) -> None: ...
+    def show_end_of_figures(self) -> None: ...
+    def enter_step(self) -> None: ...
+    def leave(self) -> None: ...
+    def measure(self, slot: StepName) -> None: ...
+    def apply_plan(self) -> None: ...
+    def ask_to_hide(self) -> None: ...
+
+
+class ChapterPage:
+    """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, below every surface."""
+
+    def __init__(self, walk: ChapterSession, screen: Surface) -> None:
+        self.walk = walk
+        self.screen = screen
+        self.run: Measuring | None = None
+        self.view: View = "work"
+        self.table = False
+        self.message = ""
+        """The newest message, above the keys; "" lets the step speak."""
+        self.highlight: int | None = None
+        """The index of the highlighted curve; None for the newest."""
+        self.with_imports = False
+        self.planned: PlanView | None = None
+        """The plan on the screen: read once a visit, so that what is applied is what is shown."""
+        self.tried: Tried | None = None
+        self._published: bool | None = None
+        self._imports: tuple[RunCurve, ...] | None = None
+
+    @property
+    def workshop(self) -> Workshop:
+        return self.screen.workshop
+
+    @property
+    def step(self) -> StepName:
+        """The step on the screen."""
+        return self.walk.current
+
+    # -- what kind of chapter it is --------------------------------------------------------------------------------
+
+    @property
+    def sets(self) -> bool:
+        """Tell whether this chapter changes settings of this host."""
+        return self.walk.chapter.changes == "tunables" and not self.walk.rehearsed
+
+    @property
+    def places(self) -> bool:
+        """Tell whether this chapter binds threads to CPUs of this host."""
+        return self.walk.chapter.changes == "placement" and not self.walk.rehearsed
+
+    @property
+    def marking(self) -> bool:
+        """Tell whether the guess is a mark on the chart, not one of several answers."""
+        task = self.walk.chapter.prediction
+        return task is not None and task.kind == "mark"
+
+    @property
+    def lock_reason(self) -> str:
+        """Say why the guess can no longer be changed; "" while it can."""
+        task = self.walk.chapter.prediction
+        if task is None:
+            return ""
+        if self.walk.run_in(task.slot) is not None:
+            return "Measured already: the guess stays as it was."
+        # A guess counts only before the answer is known.
+        return "Answered: what is right stands below." if self.walk.outcome() is not None else ""
+
+    @property
+    def locked(self) -> bool:
+        return bool(self.lock_reason)
+
+    @property
+    def awaits_reboot(self) -> bool:
+        """Tell whether everything after the apply step waits for a reboot."""
+        return self.sets and self.walk.awaits_reboot
+
+    def to_hide(self, step: StepName) -> bool:
+        """Tell whether a noise has to be hidden before this step is measured."""
+        return step == "again" and self.walk.hunts and not self.workshop.hiding and self.walk.run_in(step) is None
+
+    # -- curves ----------------------------------------------------------------------------------------------------
+
+    @property
+    def shows_published(self) -> bool:
+        return self.screen.frame.settings.show_published if self._published is None else self._published
+
+    def turn_published(self) -> None:
+        """Show or hide the published curve, at this visit."""
+        self._published = not self.shows_published
+
+    @property
+    def _of_transit(self) -> bool:
+        """Only messages in transit compare with the published curves."""
+        return all(m.workload == "ring" for m in self.walk.chapter.measurements)
+
+    def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
+        """Return a rehearsed chapter's curves from another machine, and which machine that was."""
+        return self.walk.recorded_curves(self.step)
+
+    def curves(self) -> list[RunCurve]:
+        """Return the curves of the chart: published, imported, the chapter's own, and the one being measured."""
+        if self.walk.rehearsed and self.step != "predict":
+            return list(self.recorded()[0])
+        # One published curve gives the scale; the screen of all curves shows the others.
+        published = self.workshop.published()[:1] if self.shows_published and self._of_transit else ()
+        imported = imported_words.newest(self.imported()) if self.with_imports and self.step == "compare" else ()
+        curves = [*published, *imported, *self.walk.curves()]
+        if self.run is not None and self.run.progress is not None:
+            label = self.run.request.label or "this run"
+            curve = dataclasses.replace(self.run.progress.curve, label=label)
+            curves.append(RunCurve("live", label, curve, None))
+        return curves
+
+    def imported(self) -> Sequence[RunCurve]:
+        """Return the curves that were imported into this session; read once, because a fine histogram takes a while."""
+        if self._imports is None:
+            self._imports = self.workshop.imported()
+        return self._imports
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    def request(self, slot: StepName) -> MeasureRequest:
+        """Return what the step will measure. Raises WorkshopError."""
+        return self.as_set(self.walk.request(slot))
+
+    def as_set(self, request: MeasureRequest) -> MeasureRequest:
+        """Return a request with the length of the learner's preferences; on a class host the class decides it."""
+        request = dataclasses.replace(request, hunted=self.workshop.hiding)
+        if self.workshop.class_view is not None:
+            return request
+        wanted = self.screen.frame.settings.preset
+        return dataclasses.replace(request, preset=wanted) if request.preset == "quick" else request

@@ -1,0 +1,560 @@
+"""Hold the steps of a chapter, each as an object: what it shows, which keys it offers, what Enter does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters import mitigation, traced_runs
+from jitter_workshop.flow.measuring.placement_plan import same_writes
+from jitter_workshop.flow.measuring.run_length import reach
+from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.palette import Palette
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import BootWay, CompareView, CureView
+from jitter_workshop.presenter import chapter_lines, focus_words, proof_words, settings_lines
+from jitter_workshop.presenter.figures import percentile_table
+from jitter_workshop.presenter.prose import wrap
+from jitter_workshop.presenter.settings_words import NO_RIGHTS, PLAN_IS_ANOTHER, as_root
+from jitter_workshop.tui.screens.chapter.page import SLOTS, ChapterPage
+from jitter_workshop.tui.widgets.chart import Mark
+from jitter_workshop.tui.widgets.keybar import Shown
+
+if TYPE_CHECKING:
+    from jitter_workshop.model.proof import Proof
+
+FIRST_MARK_NS = 10_000
+LEAST_NS, MOST_NS = 10, 10_000_000_000
+FINE, COARSE = 10 ** (1 / 10), 10.0
+"""How far a key moves the mark: a tenth of a decade, or a whole one."""
+
+Lines = list[Text]
+
+
+class Step:
+    """Behave as a step without figures of its own. ``name``: the step in the lesson's loop."""
+
+    def __init__(self, page: ChapterPage, name: StepName) -> None:
+        self.page = page
+        self.walk = page.walk
+        self.name = name
+
+    # -- what it is about ------------------------------------------------------------------------------------------
+
+    def enter(self) -> None:
+        """Begin a visit of the step."""
+        self.page.table = False
+        self.page.view = "lesson" if self.opens_with_page and self.walk.page(self.name) else "work"
+
+    @property
+    def opens_with_page(self) -> bool:
+        """Tell whether the lesson's page is read before what the step is about."""
+        return False
+
+    @property
+    def alone(self) -> bool:
+        """Tell whether a narrow screen shows the figures without the page above them."""
+        return False
+
+    @property
+    def reading_first(self) -> bool:
+        """Tell whether a narrow screen shows the page, and Enter turns to what it is about."""
+        return False
+
+    @property
+    def with_chart(self) -> bool:
+        """Tell whether the chart is what this step is about now."""
+        return not self.page.table and self.walk.rehearsed and bool(self.page.recorded()[0])
+
+    # -- what it shows ---------------------------------------------------------------------------------------------
+
+    def marks(self) -> list[Mark]:
+        """Return the guess as a mark on the chart."""
+        task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
+        if task is None or task.kind != "mark" or kept is None or kept.value_ns is None:
+            return []
+        return [(float(task.percentile or "99.9"), kept.value_ns)]
+
+    def figures(self, width: int, palette: Palette) -> Lines:
+        """Return the step's figures, or why there are none."""
+        try:
+            return self._lines(width, palette)
+        except WorkshopError as error:
+            return wrap(Text(clean(error.sentence(), 400), style=f"bold {palette.bad}"), width, "! ")
+
+    def _lines(self, width: int, palette: Palette) -> Lines:
+        """Return the step's figures. Raises WorkshopError."""
+        return []
+
+    def table(self, width: int, palette: Palette) -> Lines:
+        """Return the numbers behind the chart."""
+        return percentile_table(self.page.curves(), palette, width)
+
+    def said(self) -> list[str]:
+        """Return the sentences above the keys."""
+        return self._outcome()
+
+    def _outcome(self) -> list[str]:
+        """Say how near the guess was, where the run that decides it belongs to this step."""
+        task = self.walk.chapter.prediction
+        outcome = self.walk.outcome() if task is not None and self.name == task.slot else None
+        return self._judged() if outcome is not None else []
+
+    def _judged(self) -> list[str]:
+        outcome = self.walk.outcome()
+        if outcome is None:
+            return []
+        near = {True: "✓ near: ", False: "✗ not near: ", None: ""}[outcome.near]
+        explained = [outcome.explanation] if outcome.explanation and self.page.screen.tall else []
+        return [near + outcome.text, *explained]
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    @property
+    def enter_label(self) -> str:
+        """Say what Enter does now."""
+        return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
+
+    def pressed_enter(self) -> bool:
+        """Do what Enter does here; False where it goes on to the next step. Raises WorkshopError."""
+        return False
+
+    def first_keys(self) -> list[Shown]:
+        """Return the keys that matter most here, behind Enter."""
+        return []
+
+    def last_keys(self) -> list[Shown]:
+        """Return the keys that stand behind those of the chart."""
+        return []
+
+    def vertical(self, direction: int) -> bool:
+        """Take an arrow up (+1) or down (-1); False where it scrolls."""
+        return False
+
+    def sideways(self, direction: int) -> bool:
+        """Take an arrow left (-1) or right (+1); False where it highlights a curve."""
+        return False
+
+    def digit(self, index: int) -> bool:
+        """Take a key 1 to 9, as an index from 0; False where it highlights a curve."""
+        return False
+
+
+class Look(Step):
+    """Show what this host is, for the chapter's topic."""
+
+    def _lines(self, width: int, palette: Palette) -> Lines:
+        title = "ON THE RECORDING" if self.walk.rehearsed else "ON THIS HOST"
+        return chapter_lines.facts(self.walk.look(), width, palette, title)
+
+
+class Predict(Step):
+    """Take a guess: a mark on the chart, or one of several answers."""
+
+    def __init__(self, page: ChapterPage, name: StepName) -> None:
+        super().__init__(page, name)
+        self.mark_ns = FIRST_MARK_NS
+        self.choice = 0
+
+    def enter(self) -> None:
+        task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
+        if kept is not None and kept.value_ns is not None:
+            self.mark_ns = kept.value_ns
+        if kept is not None and task is not None and kept.choice is not None:
+            self.choice = next((i for i, a in enumerate(task.answers) if a.id == kept.choice), 0)
+        super().enter()
+
+    @property
+    def opens_with_page(self) -> bool:
+        return not self.page.locked and (self.page.marking or not self.page.screen.wide)
+
+    @property
+    def alone(self) -> bool:
+        return self.walk.chapter.prediction is not None
+
+    @property
+    def reading_first(self) -> bool:
+        return not self.page.screen.wide and self.page.view == "lesson"
+
+    @property
+    def with_chart(self) -> bool:
+        return not self.page.table and self.page.marking
+
+    @property
+    def _open(self) -> bool:
+        return self.walk.chapter.prediction is not None and not self.page.locked and not self.reading_first
+
+    def marks(self) -> list[Mark]:
+        task = self.walk.chapter.prediction
+        return [(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and task.kind == "mark" else []
+
+    def question(self, width: int, palette: Palette) -> Lines:
+        """Return the question above the chart, for a mark."""
+        task = self.walk.chapter.prediction
+        if task is None:
+            return []
+        return chapter_lines.mark_question(task, self.mark_ns, self.page.locked, width, palette)
+
+    def _lines(self, width: int, palette: Palette) -> Lines:
+        task = self.walk.chapter.prediction
+        if task is None or self.page.marking:
+            return []
+        lines = chapter_lines.choices(task, self.choice, self.page.lock_reason, width, palette)
+        outcome = self.walk.outcome() if self.walk.run_in(task.slot) is None else None
+        return lines if outcome is None else lines + settings_lines.answered(task, outcome, width, palette)
+
+    @property
+    def enter_label(self) -> str:
+        if self.reading_first:
+            return "to the chart" if self.page.marking else "to the question"
+        return super().enter_label if self.page.locked else "keep guess"
+
+    def pressed_enter(self) -> bool:
+        if self.page.locked:
+            return False
+        self._keep()
+        if self.page.locked:
+            # No run decides it: say whether it was right, and why, before going on.
+            self.page.screen.show_end_of_figures()
+            return True
+        return False
+
+    def _keep(self) -> None:
+        task = self.walk.chapter.prediction
+        if task is None:
+            return
+        if task.kind == "mark":
+            self.walk.predict(Prediction(percentile=task.percentile, value_ns=self.mark_ns))
+        else:
+            self.walk.predict(Prediction(choice=task.answers[self.choice].id))
+
+    def vertical(self, direction: int) -> bool:
+        if not self._open:
+            return False
+        if self.page.marking:
+            self._move(FINE**direction)
+        else:
+            self._choose(self.choice - direction)
+        return True
+
+    def sideways(self, direction: int) -> bool:
+        if not self._open or not self.page.marking:
+            return False
+        self._move(COARSE**direction)
+        return True
+
+    def digit(self, index: int) -> bool:
+        if self.page.marking:
+            return False
+        self.page.view = "work"
+        self._choose(index)
+        return True
+
+    def _move(self, factor: float) -> None:
+        self.mark_ns = round(min(max(self.mark_ns * factor, LEAST_NS), MOST_NS))
+        self.page.screen.show()
+
+    def _choose(self, index: int) -> None:
+        task = self.walk.chapter.prediction
+        if task is not None and not self.page.locked and 0 <= index < len(task.answers):
+            self.choice = index
+            self.page.screen.show()
+
+
+class Measure(Step):
+    """Make the chapter's first run, or the one behind its change (``again``)."""
+
+    @property
+    def with_chart(self) -> bool:
+        if self.walk.rehearsed:
+            return super().with_chart
+        return not self.page.table and (self.page.run is not None or self.walk.run_in(self.name) is not None)
+
+    @property
+    def _open(self) -> bool:
+        return self.walk.measures(self.name) and self.walk.run_in(self.name) is None
+
+    def _lines(self, width: int, palette: Palette) -> Lines:
+        if self.walk.rehearsed:
+            return settings_lines.nothing_measured(self.page.curves(), width, palette)
+        request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
+        known = reach(request, self.page.workshop.runs())
+        return chapter_lines.about_to_measure(request, battery, width, palette, known)
+
+    def said(self) -> list[str]:
+        told = self._outcome()
+        if self.name == "measure" and self.walk.run_in("measure") is not None:
+            offer = self.walk.offer_noise()
+            told += [f"{offer} Press w."] if offer else []
+        return told
+
+    @property
+    def enter_label(self) -> str:
+        if self.page.to_hide(self.name):
+            return "hide a noise"
+        return "measure" if self._open else super().enter_label
+
+    def pressed_enter(self) -> bool:
+        if self.page.to_hide(self.name):
+            self.page.screen.ask_to_hide()
+        elif self._open:
+            self.page.screen.measure(self.name)
+        else:
+            return False
+        return True
+
+
+class Plan(Step):
+    """Show every write before it is made."""
+
+    @property
+    def alone(self) -> bool:
+        return self.walk.chapter.changes == "tunables"
+
+    @property
+    def opens_with_page(self) -> bool:
+        return self.alone and not self.page.screen.wide
+
+    @property
+    def reading_first(self) -> bool:
+        return self.alone and not self.page.screen.wide and self.page.view == "lesson"
+
+    @property
+    def other_boots(self) -> bool:
+        """Tell whether the plan can be turned between one boot and every boot."""
+        if not self.page.sets or self.page.tried is not None or self.walk.awaits_reboot:
+            return False
+        way = self.walk.boots.way()
+        return way is not None and (way.root_first or not way.why_not)
+
+    def _lines(self, width: int, palette: Palette) -> Lines:
+        page, walk, tried = self.page, self.walk, self.page.tried
+        words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
+        if tried is not None and tried.error is not None:
+            return settings_lines.not_applied(tried.error, words, width, palette)
+        if tried is not None and tried.view is not None:
+            return settings_lines.applied(tried.view, tried.checks, width, palette)
+        if page.planned is None:
+            page.planned = walk.plan()
+        if walk.chapter.changes != "tunables":
+            return chapter_lines.plan(page.planned, width, palette)
+        words = page.planned.words or walk.chapter.tunables
+        return settings_lines.plan(page.planned, words, walk.rehearsed, width, palette)
+
+    @property
+    def enter_label(self) -> str:
+        return "to the plan" if self.reading_first else super().enter_label
+
+    def first_keys(self) -> list[Shown]:
+        if not self.other_boots:
+            return []
+        way = self.walk.boots.way()
+        return [("chapter.boots", "every boot" if way is not None and way.once else "one boot")]
+
+
+class Apply(Plan):
+    """Make the writes of the plan, after one more look at it. It differs from the plan in what Enter does."""
+
+    @property
+    def opens_with_page(self) -> bool:
+        return False
+
+    @property
+    def reading_first(self) -> bool:
+        return False
+
+    def said(self) -> list[str]:
+        return [*self._outcome(), self._said_of_plan()]
+
+    def _said_of_plan(self) -> str:
+        page = self.page
+        if not page.sets:
+            return "Enter agrees to this plan; p lets you pick other CPUs."
+        if page.tried is not None:
+            return ""
+        if self.walk.awaits_reboot:
+            return "Written already, and this host was not rebooted since. Enter goes home, u gives it back."
+        if self._no_rights:
+            return f"{NO_RIGHTS} Enter shows how somebody with root's rights does it for you."
+        way = self.walk.boots.way()
+        if way is not None:
+            return _said_of_boots(way, as_root(page.workshop))
+        if self.walk.applied:
+            return "This chapter's settings stand. Enter reads them again, u gives them back."
+        return f"Enter writes this, {as_root(page.workshop)}. It is given back when you leave, or with u."
+
+    @property
+    def _no_rights(self) -> bool:
+        """Tell whether Enter would write something without the rights for it."""
+        writes = self.page.planned is None or bool(self.page.planned.changes)
+        return writes and self.page.workshop.agent_session.rights == "none" and not self.walk.applied
+
+    @property
+    def enter_label(self) -> str:
+        if self.page.sets:
+            if self.page.awaits_reboot or self.page.tried is not None:
+                return "home" if self.page.awaits_reboot else "go on"
+            return "who can" if self._no_rights else "apply"
+        return "agree" if not self.walk.rehearsed else super().enter_label
+
+    def pressed_enter(self) -> bool:
+        if self.page.awaits_reboot:
+            self.page.screen.leave()
+            return True
+        if self.page.sets and self.page.tried is None:
+            self.page.screen.apply_plan()
+            return True
+        return self.agree_anew()
+
+    def agree_anew(self) -> bool:
+        """Show the plan of a placement again where it is no longer the one on the screen; the next key agrees to it.
+
+        Where no plan can be made there is nothing to agree to."""
+        if not self.page.places:
+            return False
+        try:
+            if same_writes(self.walk.plan(), self.page.planned):
+                return False
+        except WorkshopError:
+            return False
+        self.page.planned = None
+        self.page.screen.tell_work(PLAN_IS_ANOTHER, end=True)
+        return True
+
+    def first_keys(self) -> list[Shown]:
+        cpus: list[Shown] = [("chapter.cpus", "")] if self.page.places else []
+        return [*cpus, *super().first_keys()]
+
+
+class Compare(Step):
+    """Show both runs, and what may be said of them."""
+
+    def __init__(self, page: ChapterPage, name: StepName) -> None:
+        super().__init__(page, name)
+        self.proof: Proof | None = None
+        """The chapter's newest proof."""
+
+    def enter(self) -> None:
+        self.look_for_proof()
+        super().enter()
+        # Of two recordings the settings are what was compared; where there is room their curves stand above.
+        recorded = self.walk.rehearsed and not self.page.screen.tall and bool(self.page.recorded()[0])
+        self.page.table = recorded
+
+    def look_for_proof(self) -> None:
+        """Read which proof there is to tell of: on entering the step, and on coming back from proving."""
+        from jitter_workshop.flow.proving.chapter_proof import newest
+
+        self.proof = None if self.walk.rehearsed else newest(self.page.workshop, self.walk)
+
+    @property
+    def offers_proof(self) -> bool:
+        """Tell whether this chapter's change can be proven here, and was not yet."""
+        from jitter_workshop.flow.proving.chapter_proof import why_not
+
+        return self.proof is None and not why_not(self.page.workshop, self.walk)
+
+    @property
+    def with_chart(self) -> bool:
+        return super().with_chart if self.walk.rehearsed else not self.page.table
+
+    def _mitigated(self) -> CureView | None:
+        return mitigation.view(self.walk) if self.walk.hunts else None
+
+    def _lines(self, width: int, palette: Palette) -> Lines:
+        walk = self.walk
+        if walk.rehearsed:
+            lines = settings_lines.settings_compared(walk.settings_compared(), width, palette)
+            task = walk.chapter.prediction
+            if task is None or task.slot is None:
+                return lines
+            return lines + settings_lines.answers_explained(task, walk.progress.prediction, width, palette)
+        if (mitigated := self._mitigated()) is not None:
+            return chapter_lines.cured(mitigated, width, palette)
+        compared = walk.compare()
+        return chapter_lines.comparison(compared, width, palette) if compared else []
+
+    def table(self, width: int, palette: Palette) -> Lines:
+        numbers, compared = super().table(width, palette), self.figures(width, palette)
+        return [*compared, Text(), *numbers] if compared else numbers
+
+    def said(self) -> list[str]:
+        told: list[str] = []
+        mitigated = self._mitigated()
+        compared = self.walk.compare() if mitigated is None else None
+        if mitigated is not None:
+            told.append(mitigated.text)
+        elif compared is not None:
+            told.append(self._headline(compared))
+        told += [proof_words.remembered(self.proof)] if self.proof is not None else []
+        return told + (self._judged() if self.page.screen.tall else self._outcome())
+
+    def _headline(self, view: CompareView) -> str:
+        """Say how two runs differ, and the key that proves it, where a change was made and not tried yet."""
+        offered = not view.same_state and self.offers_proof
+        return f"{view.headline} {proof_words.OFFER}" if offered else view.headline
+
+    def first_keys(self) -> list[Shown]:
+        keys: list[Shown] = []
+        if self.proof is not None or self.offers_proof:
+            keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))
+        if not self.walk.hunts and self.page.imported():
+            keys.append(("chapter.imported", "hide imported" if self.page.with_imports else ""))
+        return keys
+
+
+class Explain(Step):
+    """Say what took the time, and what was learnt."""
+
+    def _lines(self, width: int, palette: Palette) -> Lines:
+        walk = self.walk
+        explained = walk.explain()
+        if explained is None:
+            return chapter_lines.closing(walk.by_hand(), walk.chapter.learnt, width, palette)
+        runs = [e for slot in (*SLOTS, TREATED) if (e := walk.explain(slot)) is not None]
+        return chapter_lines.explanation(explained, runs, walk.chapter.learnt, width, palette)
+
+    def said(self) -> list[str]:
+        told = self._outcome()
+        if self.walk.explain() is not None and not self.walk.hunts:
+            found = traced_runs.shown(self.page.workshop, self.walk) is not None
+            told.append(focus_words.offered(self.walk.chapter.evidence, found))
+        return told
+
+    def last_keys(self) -> list[Shown]:
+        causes = not self.walk.rehearsed and not self.walk.hunts
+        return [("chapter.causes", ""), ("chapter.copy", "")] if causes else [("chapter.copy", "")]
+
+
+_STEPS: dict[StepName, type[Step]] = {
+    "look": Look,
+    "predict": Predict,
+    "measure": Measure,
+    "plan": Plan,
+    "apply": Apply,
+    "again": Measure,
+    "compare": Compare,
+    "explain": Explain,
+}
+
+
+def steps_of(page: ChapterPage) -> dict[StepName, Step]:
+    """Return an object for each step of the loop, by name; each keeps its own state for as long as the screen lives."""
+    return {name: kind(page, name) for name, kind in _STEPS.items()}
+
+
+def _said_of_boots(way: BootWay, how: str) -> str:
+    """Say for which boots Enter writes. One boot is offered first: a boot that hangs costs only that boot then."""
+    other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
+    if way.this_boot and way.once:
+        return f"Only this boot has it; u takes the entry out of the menu.{other}"
+    if way.this_boot:
+        return f"This boot has it already. Enter writes this, {how}: every boot will have it."
+    if way.root_first:
+        first = f"For the next boot alone n plans it, {how}: {clean(way.why_not, 200)}."
+        return f"{first} Enter writes this, for every boot. It stays until u, or 'restore', takes it back."
+    which = "the next boot alone" if way.once else "every boot"
+    return f"Enter writes this, {how}, for {which}.{other} It stays until u, or 'restore', takes it back."
