@@ -1,1 +1,1 @@
-"""The part that runs as root: a protocol of JSON lines, and nothing that a caller says is believed."""
+"""Change the host as root: take tunable ids over JSON lines, plan again, journal, write, restore."""

@@ -1,1 +1,1 @@
-"""A class on shared machines: what its members did, for its instructor to see. Turns are the agent's."""
+"""Keep what the members of a class did, and make the host that they share."""

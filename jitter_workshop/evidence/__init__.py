@@ -1,1 +1,1 @@
-"""The kernel's trace and a run's stalls: who ran where, and the cause of each stall. Pure functions."""
+"""Split each stall of a run by the kernel's trace into causes that sum to it; every function is pure."""

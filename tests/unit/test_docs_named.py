@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 import importlib
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,14 +69,27 @@ def test_the_class_file_of_teaching_is_one() -> None:
     assert made.instructors == ("ada",)
 
 
-def test_the_map_of_the_house_names_each_module_of_a_report_and_each_verb_that_reaches_the_screen() -> None:
+def test_the_map_of_the_house_is_that_of_the_code() -> None:
+    done = subprocess.run([sys.executable, str(REPOSITORY / "scripts" / "rooms.py")], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
+def test_each_place_that_the_map_names_is_there() -> None:
     text = (REPOSITORY / "docs" / "architecture.md").read_text()
-    code = REPOSITORY / "jitter_workshop"
-    room = text.partition("\n### report\n")[2].partition("\n### ")[0]
-    named = re.findall(r"`([a-z_]+\*?)", room)
-    there = {file.stem for file in (code / "report").glob("[a-z]*.py")}
-    assert there
-    assert {one for one in there if not any(fnmatch.fnmatch(one, name) for name in named)} == set()
-    sentence = text.partition("Of `commands` only four reach `tui`: ")[2].partition(". Rooms")[0]
-    reach = {file.stem for file in (code / "commands").glob("*.py") if "jitter_workshop.tui" in file.read_text()}
-    assert set(re.findall(r"`(\w+)`", sentence)) == reach
+    named = sorted(set(re.findall(r"`([a-z_/]+\.(?:py|c|h))`", text)))
+    tops = (
+        REPOSITORY / "jitter_workshop",
+        REPOSITORY,
+        REPOSITORY / "native",
+        REPOSITORY / "jitter_workshop/report/pictures",
+    )
+    assert len(named) > 40
+    assert [name for name in named if not any((REPOSITORY / folder / name).is_file() for folder in folders)] == []
+
+
+def test_the_map_names_the_verbs_that_reach_the_screen() -> None:
+    text = (REPOSITORY / "docs" / "architecture.md").read_text()
+    sentence = text.partition("Of `commands` only ")[2].partition(" reach `tui`")[0]
+    code = REPOSITORY / "jitter_workshop" / "commands"
+    reach = {file for file in code.rglob("*.py") if "jitter_workshop.tui" in file.read_text()}
+    assert set(re.findall(r"`([\w/]+)`", sentence)) == {f.relative_to(code).with_suffix("").as_posix() for f in reach}

@@ -1,0 +1,54 @@
+"""Make the map of docs/architecture.md from the packages' own docstrings: ``python scripts/rooms.py [--write]``.
+
+Exit code 1: the map in the document is not the one of the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DOCUMENT = REPOSITORY / "docs" / "architecture.md"
+BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->", "<!-- end of rooms -->"
+ORDER = """commands tui plain presenter flow chart report course classroom session agent tuning bench evidence host stats
+model""".split()
+
+
+def purpose(folder: Path) -> str:
+    """Return the first line of a package's docstring."""
+    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    return said.splitlines()[0] if said else ""
+
+
+def rooms() -> str:
+    """Return the map as a Markdown table: each room, and below it its packages."""
+    top = REPOSITORY / "jitter_workshop"
+    found = {path.parent.name for path in top.glob("*/__init__.py")}
+    if set(ORDER) != found:
+        raise SystemExit(f"scripts/rooms.py: rooms without an order: {sorted(found ^ set(ORDER))}")
+    lines = ["| room | purpose |", "|---|---|"]
+    for name in ORDER:
+        lines.append(f"| **{name}** | {purpose(top / name)} |")
+        inner = sorted(path.parent for path in (top / name).rglob("*/__init__.py") if path.parent != top / name)
+        lines += [f"| &nbsp;&nbsp;{one.relative_to(top / name).as_posix()} | {purpose(one)} |" for one in inner]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    text = DOCUMENT.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    made = f"{before}{BEGIN}\n{rooms()}\n{END}{after}"
+    if "--write" in sys.argv:
+        DOCUMENT.write_text(made)
+        return 0
+    if made != text:
+        print("docs/architecture.md: the map is not that of the code; run python scripts/rooms.py --write")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
