@@ -12,8 +12,25 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENT = REPOSITORY / "docs" / "architecture.md"
 BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->", "<!-- end of rooms -->"
-ORDER = """commands tui plain presenter flow chart report course classroom session agent tuning bench evidence host stats
-model""".split()
+ORDER = [
+    "commands",
+    "tui",
+    "plain",
+    "presenter",
+    "flow",
+    "chart",
+    "report",
+    "course",
+    "classroom",
+    "session",
+    "agent",
+    "tuning",
+    "bench",
+    "evidence",
+    "host",
+    "stats",
+    "model",
+]
 
 
 def purpose(folder: Path) -> str:
