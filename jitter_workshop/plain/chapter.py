@@ -5,7 +5,8 @@ from __future__ import annotations
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import SLOTS, ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.course import StepName
+from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.palette import MONO
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView, RunCurve
@@ -16,7 +17,7 @@ from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.input import parse_cpus, parse_time_ns
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import imported_words
+from jitter_workshop.presenter import chapter_lines, imported_words
 from jitter_workshop.presenter.settings_words import PLAN_IS_ANOTHER
 from jitter_workshop.stats.scale import nice_ns
 
@@ -223,7 +224,8 @@ class PlainChapter:
         hunting.tell_standing(self._workshop, walk, talk)
         talk.page(walk.page(step))
         if step == "look":
-            talk.say(*views.fact_lines(walk.look(), width), "")
+            title = "ON THE RECORDING" if walk.rehearsed else "ON THIS HOST"
+            talk.say(*views.unstyled(chapter_lines.facts(walk.look(), width, MONO, title)), "")
         elif step == "predict":
             self._show_prediction()
         elif step in SLOTS:
@@ -250,7 +252,7 @@ class PlainChapter:
         plan, width = self._walk.plan(), self._talk.width
         before, self._shown = self._shown, plan
         if self._walk.chapter.changes != "tunables":
-            return views.plan_lines(plan, width)
+            return views.unstyled(chapter_lines.plan(plan, width, MONO))
         if step == "apply" and plan.changes and plan == before:
             return views.wrap(f"The plan is the one above: {settings.writes(plan)}. b shows it again.", width)
         return settings.plan_lines(plan, width)
@@ -300,7 +302,8 @@ class PlainChapter:
         if view is None or first is None or hunting.tell_cured(self._workshop, walk, talk):
             return
         talk.chart(walk.curves())
-        talk.say(*views.compare_lines(view, first.label, talk.width), "")
+        talk.say(*views.wrap(view.headline, talk.width), "")
+        talk.say(*views.unstyled(chapter_lines.comparison(view, talk.width, MONO)), "")
         proving.tell_newest(self._workshop, walk, view, talk)
         if (outcome := walk.outcome()) is not None:
             talk.tell(f"{views.mark(outcome.near)} {outcome.text}", "", "  ")
@@ -310,11 +313,10 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         explanation = walk.explain()
         if explanation is None:
-            talk.say(*views.by_hand_lines(walk.by_hand(), talk.width), "")
+            talk.say(*views.unstyled(chapter_lines.closing(walk.by_hand(), (), talk.width, MONO)), "")
             return
-        first = walk.explain("measure")
-        before = first if first is not None and first.run.id != explanation.run.id else None
-        talk.say(*views.explain_lines(explanation, talk.width, before), "")
+        runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
+        talk.say(*views.unstyled(chapter_lines.explanation(explanation, runs, (), talk.width, MONO)), "")
         causes.tell_offer(self._workshop, walk, talk)
 
     def _predict(self, answer: str) -> None:

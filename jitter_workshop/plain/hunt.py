@@ -8,13 +8,15 @@ from jitter_workshop.flow.chapters.hunt import Finding, Hunt
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.palette import MONO
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.causes import tell_causes
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.status import status_lines
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.plain.views import cure_lines
+from jitter_workshop.plain.views import unstyled, wrap
+from jitter_workshop.presenter import chapter_lines
 from jitter_workshop.presenter import hunt_words as words
 
 HELP = (
@@ -72,7 +74,8 @@ def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.curves())
-        talk.say(*cure_lines(view, talk.width), "")
+        table = unstyled(chapter_lines.cured(view, talk.width, MONO))
+        talk.say(*wrap(view.text, talk.width), "", *table, "")
     return view is not None
 
 

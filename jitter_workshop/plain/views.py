@@ -6,28 +6,22 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from rich.text import Text
+
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.fences import split_code
-from jitter_workshop.model.run import PERCENTILES, WORK_DONE, Run
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
     STEP_SIGNS,
-    CompareView,
-    CureView,
-    Explanation,
-    Fact,
     PathEntry,
-    PlanView,
     RunCurve,
     StepView,
 )
 from jitter_workshop.presenter.curve_rows import UNKNOWN, curve_rows
-from jitter_workshop.presenter.trace import trace_lines
-from jitter_workshop.stats.scale import nice_ns, nice_number
 
 WIDEST = 100
 _BAR = 20
@@ -47,6 +41,11 @@ def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) ->
         subsequent_indent=indent if hanging is None else hanging,
         break_on_hyphens=False,
     )
+
+
+def unstyled(lines: Iterable[Text]) -> list[str]:
+    """Return the presenter's lines as plain text."""
+    return [line.plain.rstrip() for line in lines]
 
 
 def prose(markdown: str, width: int) -> list[str]:
@@ -146,16 +145,6 @@ def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> list[s
     return wrap(f"{chapter.title}:  {'  '.join(parts)}", width, "", "  ")
 
 
-def fact_lines(facts: Sequence[Fact], width: int) -> list[str]:
-    lines = []
-    wide = max((len(f.title) for f in facts), default=0)
-    for fact in facts:
-        lines.extend(wrap(f"{fact.title:<{wide}}".rstrip() + f": {fact.value}", width, "  ", "      "))
-        if fact.meaning:
-            lines.extend(wrap(fact.meaning, width, "      "))
-    return lines
-
-
 def to_be_measured(request: MeasureRequest, runs: Sequence[Run]) -> str:
     """What a run will be, and which percentiles it will know."""
     noise = f", with {request.noise}" if request.noise else ""
@@ -171,122 +160,3 @@ def curve_table(curves: Sequence[RunCurve]) -> list[str]:
         rows.append(["", *(clean(c.curve.origin, 22) + found.beside for c in curves)])
     rows += [row for row in found.rows if any(cell.strip() != UNKNOWN for cell in row[1:])]
     return ["  " + line for line in (*table(rows, right=range(1, len(curves) + 1)), *found.legend)]
-
-
-def plan_lines(plan: PlanView, width: int) -> list[str]:
-    lines = []
-    if plan.changes:
-        rows = [["", "what", "before", "", "after"]]
-        rows += [[str(c.n), c.path, c.before, "→", f"CPU {c.after}"] for c in plan.changes]
-        lines += [*(f"  {line}"[:width] for line in table(rows)), ""]
-        for change in plan.changes:
-            lines.extend(wrap(f"{change.n}: {change.why}", width, "  ", "     "))
-        lines += ["", *wrap(f"Files of this host that would be written: {plan.host_files or 'none'}", width, "  "), ""]
-    return lines + wrap(plan.text, width)
-
-
-def compare_lines(view: CompareView, label_a: str, width: int) -> list[str]:
-    comparison = view.comparison
-    lines = wrap(view.headline, width)
-    if not comparison.comparable:
-        return lines
-    rows = [["", clean(label_a, 22), clean(comparison.label, 22), "ratio"]]
-    for row in comparison.rows:
-        rows.append([_measure(row), _figure(row, row.a), _figure(row, row.b), _ratio(row.ratio)])
-    return [*lines, "", *(f"  {line}"[:width] for line in table(rows, right=(1, 2, 3)))]
-
-
-def cure_lines(view: CureView, width: int) -> list[str]:
-    """A hunt's three runs beside each other, and what they come to."""
-    rows = [["", "quiet", "beside it", "with the cure"]]
-    for measure, *values in view.rows:
-        shown = [ComparisonRow(measure, value, None, None) for value in values]
-        rows.append([_measure(shown[0]), *(_figure(row, row.a) for row in shown)])
-    return [*wrap(view.text, width), "", *(f"  {line}"[:width] for line in table(rows, right=(1, 2, 3)))]
-
-
-def _measure(row: ComparisonRow) -> str:
-    name = row.measure
-    if name.startswith("stalls_per_second_over_"):
-        return f"stalls ≥ {nice_ns(float(name.removeprefix('stalls_per_second_over_').removesuffix('_ns')))}"
-    if name == "stolen_ns_per_second":
-        return "time stolen"
-    return f"p{name}" if name in PERCENTILES else "worst seen" if name == "max" else name
-
-
-def _figure(row: ComparisonRow, value: float | None) -> str:
-    if value is None:
-        return "–"
-    if row.measure.startswith("stalls_per_second"):
-        return f"{nice_number(value)}/s"
-    if row.measure == "stolen_ns_per_second":
-        return f"{nice_ns(value)}/s"
-    return nice_ns(value)
-
-
-def _ratio(ratio: float | None) -> str:
-    if ratio is None:
-        return "–"
-    if ratio >= 100:
-        return f"{ratio:,.0f}×"
-    return f"{ratio:.3g}×" if ratio >= 0.01 else f"1/{1 / ratio:,.0f}" if ratio > 0 else "0"
-
-
-def explain_lines(view: Explanation, width: int, before: Explanation | None = None) -> list[str]:
-    """The evidence of a run; ``before``: the chapter's first run, whose threads are shown above for comparison."""
-    lines: list[str] = []
-    if before is not None:
-        lines = [f"The run '{clean(before.run.label, 40)}', before:", "", *_thread_lines(before, width), ""]
-    lines += [f"The run '{clean(view.run.label, 40)}':", "", *_thread_lines(view, width)]
-    for heading, counters in (("Interrupts", view.interrupts), ("Softirqs", view.softirqs)):
-        if counters:
-            shown = [[f"  {name}", f"CPU {cpu}", f"{nice_number(rate)}/s"] for name, cpu, _, rate in counters[:6]]
-            lines += ["", f"  {heading} on these CPUs while it was measured:"]
-            lines += ["  " + line[: width - 2] for line in table(shown, right=(2,))]
-    if traced := trace_lines(view.run.blocks, width - 2):
-        lines += ["", "  The core, block by block:", *(f"  {line}" for line in traced)]
-    if view.foreign:
-        lines += ["", *wrap("This run was disturbed: others used these CPUs meanwhile.", width, "  ")]
-        for sentence in view.foreign:
-            lines += wrap(sentence, width, "  - ", "    ")
-    if view.knee:
-        lines += ["", "  The knee, in figures of this run:"]
-        for sentence in view.knee:
-            lines.extend(wrap(sentence, width, "  - ", "    "))
-    # A command stays whole: it is there to be copied.
-    return [*(line[:width] for line in lines), *([""] if view.by_hand else []), *by_hand_lines(view.by_hand, width)]
-
-
-def by_hand_lines(by_hand: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """Commands with their reasons. A command stays whole, however wide: it is there to be copied."""
-    lines = ["  The same by hand:"] if by_hand else []
-    for command, why in by_hand:
-        lines += ["", f"    {clean(command, 400)}", *wrap(why, width, "      ")]
-    return lines
-
-
-def _thread_lines(view: Explanation, width: int) -> list[str]:
-    rows = [["thread", "voluntary", "involuntary", "migrations"]]
-    for t in view.threads:
-        counts = (t.voluntary_switches, t.involuntary_switches, t.migrations)
-        rows.append([clean(t.name, 20), *("not known" if c is None else f"{c:,}" for c in counts)])
-    lines = [f"  {line}"[:width] for line in table(rows, right=(1, 2, 3))]
-    lines += ["", f"  {WORK_DONE.get(view.run.workload, WORK_DONE['ring']).capitalize()}:"]
-    for t in view.threads:
-        for i, (cpu, count, share) in enumerate(t.residence[:_MOST_CPUS]):
-            bar = "█" * max(round(share * _BAR), 1)
-            name = clean(t.name, 12) if i == 0 else ""
-            lines.append(f"  {name:<12} CPU {cpu:<4} {bar:<{_BAR}} {_share(share)}  {count:,}"[:width])
-        if len(t.residence) > _MOST_CPUS:
-            lines.append(f"  {'':<12} and {len(t.residence) - _MOST_CPUS} CPUs more")
-    return lines
-
-
-def _share(share: float) -> str:
-    """A share in percent that never rounds a few to none, nor nearly all to all."""
-    percent = 100 * share
-    if 0 < percent < 0.1:
-        return " <0.1 %"
-    if 99.9 < percent < 100:
-        return ">99.9 %"
-    return f"{percent:5.1f} %"

@@ -20,7 +20,7 @@ from jitter_workshop.model.walk import CompareView, CureView, Explanation, Fact,
 from jitter_workshop.presenter.figures import bar, table
 from jitter_workshop.presenter.prose import clean_code, styled, wrap
 from jitter_workshop.presenter.trace import now_told, trace_lines
-from jitter_workshop.stats.comparison import STALLS_PREFIX, STOLEN
+from jitter_workshop.stats.measurewords import amount, measure_name
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 Lines = list[Text]
@@ -202,9 +202,7 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
         lines += wrap(Text(reason, style=f"bold {palette.bad}"), width, "! ")
     rows = [["", "first", "second", "second ÷ first"]]
     for row in compared.rows:
-        rows.append(
-            [measure_name(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)]
-        )
+        rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)])
     lines += table(rows, palette, right=(1, 2, 3), width=width) if compared.rows else []
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text, palette), width)]
@@ -214,37 +212,24 @@ def comparison(view: CompareView, width: int, palette: Palette) -> Lines:
 def cured(view: CureView, width: int, palette: Palette) -> Lines:
     """A hunt's three runs beside each other; what they come to is said above the keys."""
     rows = [["", "quiet", "beside the noise", "with the cure"]]
-    rows += [[measure_name(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
+    rows += [[_measure(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
     return table(rows, palette, right=(1, 2, 3), width=width)
 
 
-def measure_name(measure: str) -> str:
-    """A comparison's measure in words."""
-    if measure.startswith(STALLS_PREFIX):
-        return f"stalls over {nice_ns(int(measure.removeprefix(STALLS_PREFIX).removesuffix('_ns')))}, a second"
-    if measure == STOLEN:
-        return "time stolen, a second"
-    return f"p{measure}" if measure[:1].isdigit() else clean(measure, 30)
-
-
-def amount(measure: str, value: float | None) -> str:
-    """A value of a comparison's row: a rate as it is, everything else as a time."""
-    if value is None:
-        return "–"
-    if measure.startswith(STALLS_PREFIX):
-        return nice_number(value)
-    return nice_ns(value)
-
-
 def explanation(
-    view: Explanation, runs: Sequence[Explanation], learnt: Sequence[str], width: int, palette: Palette
+    view: Explanation,
+    runs: Sequence[Explanation],
+    learnt: Sequence[str],
+    width: int,
+    palette: Palette,
+    copied: str = "",
 ) -> Lines:
     """Who used the time: threads and where they ran, interrupts, the knee, and the same by hand. ``runs``: those whose
     threads are shown, in the order in which a chapter has them; all else is of ``view``."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
-    lines: Lines = [heading("THREADS", palette)]
-    rows = [["", "switched out", "by force", "moved"]]
+    lines: Lines = [heading("SWITCHES OF THE THREADS", palette)]
+    rows = [["", "voluntary", "involuntary", "migrations"]]
     for shown, title in zip(runs, titles, strict=True):
         rows += [[title, "", "", ""]] if several else []
         rows += [
@@ -285,14 +270,16 @@ def explanation(
         lines += [Text(), heading("OTHERS ON THESE CPUs", palette)]
         for sentence in view.foreign:
             lines += wrap(Text(clean(sentence, 200), style=palette.text), width, " • ")
-    return [*lines, *closing(view.by_hand, learnt, width, palette)]
+    return [*lines, *closing(view.by_hand, learnt, width, palette, copied)]
 
 
-def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, palette: Palette) -> Lines:
+def closing(
+    by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, palette: Palette, copied: str = ""
+) -> Lines:
     """What every chapter ends with: the same by hand, and what to take along."""
     lines: Lines = []
     if by_hand:
-        lines += [Text(), heading("THE SAME BY HAND   (y copies)", palette)]
+        lines += [Text(), heading(f"THE SAME BY HAND   {copied}".rstrip(), palette)]
         for command, why in by_hand:
             lines += _command(command, width, palette)
             lines += wrap(Text(clean(why, 300), style=palette.dim), width, "    ")
@@ -334,11 +321,26 @@ def residence(thread: ThreadEvidence, digits: int, width: int, palette: Palette)
         drawn = bar(share, 1.0, room)
         line.append(drawn, palette.accent)
         line.append("·" * (room - len(drawn)), palette.faint)
-        line.append(f" {100 * share:5.1f} %  {count:>{digits},}", palette.dim)
+        line.append(f" {_share(share)}  {count:>{digits},}", palette.dim)
         lines.append(line)
     if len(thread.residence) > len(most):
         lines.append(Text(f"{'':<12} and {len(thread.residence) - len(most)} more CPUs", style=palette.dim))
     return lines
+
+
+def _measure(measure: str) -> str:
+    """Name a measure; a percentile with its p."""
+    return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), 30)
+
+
+def _share(share: float) -> str:
+    """Return a share in percent that rounds neither a few to none nor nearly all to all."""
+    percent = 100 * share
+    if 0 < percent < 0.1:
+        return " <0.1 %"
+    if 99.9 < percent < 100:
+        return ">99.9 %"
+    return f"{percent:5.1f} %"
 
 
 def _count(number: int | None) -> str:

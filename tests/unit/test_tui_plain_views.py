@@ -12,10 +12,12 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.path import in_order
 from jitter_workshop.flow.measuring.published import recorded_runs
+from jitter_workshop.model.palette import MONO
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
 from jitter_workshop.plain.chart import chart_lines
 from jitter_workshop.plain.input import LONGEST_NS, parse_cpus, parse_time_ns
+from jitter_workshop.presenter import chapter_lines
 
 
 @pytest.mark.parametrize(
@@ -161,19 +163,5 @@ def test_what_is_taught_on_a_recording_is_told_apart_from_what_is_not_here() -> 
 
 def test_hostile_names_do_not_reach_the_terminal() -> None:
     facts = [Fact("CPU\x1b[2J", "a\x07b", "c\u202ed")]
-    assert all(line.isprintable() for line in views.fact_lines(facts, 40))
+    assert all(line.isprintable() for line in views.unstyled(chapter_lines.facts(facts, 40, MONO)))
     assert all(line.isprintable() for line in views.path_lines((entry(title="x\x1b]0;y\x07"),), None, 40))
-
-
-@pytest.mark.parametrize(
-    ("ratio", "text"),
-    [(None, "–"), (0.0, "0"), (0.00008, "1/12,500"), (0.5, "0.5×"), (3.14159, "3.14×"), (1234.0, "1,234×")],
-)
-def test_ratios(ratio: float | None, text: str) -> None:
-    assert views._ratio(ratio) == text
-
-
-def test_shares_never_round_a_few_to_none() -> None:
-    assert views._share(0.0001).strip() == "<0.1 %"
-    assert views._share(0.9999).strip() == ">99.9 %"
-    assert views._share(1.0).strip() == "100.0 %"

@@ -26,6 +26,7 @@ from jitter_workshop.tui.widgets.keybar import Shown
 if TYPE_CHECKING:
     from jitter_workshop.model.proof import Proof
 
+COPIES = "(y copies)"
 FIRST_MARK_NS = 10_000
 LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
@@ -513,9 +514,9 @@ class Explain(Step):
         walk = self.walk
         explained = walk.explain()
         if explained is None:
-            return chapter_lines.closing(walk.by_hand(), walk.chapter.learnt, width, palette)
+            return chapter_lines.closing(walk.by_hand(), walk.chapter.learnt, width, palette, COPIES)
         runs = [e for slot in (*SLOTS, TREATED) if (e := walk.explain(slot)) is not None]
-        return chapter_lines.explanation(explained, runs, walk.chapter.learnt, width, palette)
+        return chapter_lines.explanation(explained, runs, walk.chapter.learnt, width, palette, COPIES)
 
     def said(self) -> list[str]:
         told = self._outcome()

@@ -28,7 +28,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("✓ ◌", "behind a step: done; seen on a recording, where nothing is measured or written."),
     ("hot CPUs", "run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
-    ("switched out", "a thread gave up its CPU; by force: the scheduler took it away although it wanted to go on."),
+    (
+        "voluntary",
+        "switch: a thread gave up its CPU. Involuntary: the scheduler took it away from a thread that could run.",
+    ),
     ("steal", "time in which the hypervisor ran somebody else on our CPU."),
     ("a round", "of a proof: a fresh run without the change and one with it, in an order that chance draws."),
     ("proven", "ten rounds or more say so, with all lines that are shown allowed for. Two single runs never do."),
