@@ -303,7 +303,7 @@ def test_bins_of_many_counters_are_those_of_each(shape: tuple[int, int, int]) ->
         (packed(1, 1_000_000, 3, (b"\xfe" * 8 + b"\x7f") * 3), "more than its geometry allows"),
         (packed(1, 1 << 62, 1, b"\x02" * 900), "thirty days"),
         (packed(1, 1_000, 3, b"\xff\xff\xff\xff", 0x1C849341), "negative counts"),
-        (packed(1, 1_000, 3, b"\x00\x00\x01", 0x1C849341), "no size that there is"),
+        (packed(1, 1_000, 3, b"\x00\x00\x01", 0x1C849341), "unknown size"),
         (packed(1, 1_000_000, 3, b"\x00"), "holds no samples"),
     ],
 )
