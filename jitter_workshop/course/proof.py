@@ -36,7 +36,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
             message = f"asks for placement '{check.placement}', but '{check.slot}' is measured with '{how}'"
             found.append(Flaw(("check", n, "placement"), f"{message}: the mark can never be earned"))
         if check.mark == "setting" and chapter.changes == "nothing":
-            found.append(Flaw(("check", n, "mark"), "this chapter changes nothing, so it cannot have the mark 'setting'"))
+            found.append(Flaw(("check", n, "mark"), "this chapter changes nothing, so it has no mark 'setting'"))
     if chapter.changes != "nothing" and not any(check.mark == "setting" for check in chapter.checks):
         message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
         found.append(Flaw(("changes",), f"{message}: it can never be earned"))
