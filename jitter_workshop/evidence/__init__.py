@@ -1,1 +1,1 @@
-"""The kernel's trace and a run's stalls: who ran where, and the cause of each stall. Pure functions."""
+"""Combine the kernel's trace with a run's stalls: find what ran where, and the cause of each stall. Pure functions."""

@@ -242,13 +242,16 @@ def test_wrk2s_spectrum_among_its_other_lines() -> None:
         ),
         (
             b'{"cmdline:": "cyclictest", "thread": {"0": {"histogram": {"1": -9}, "cycles": 5, "min": 1, "max": 2}}}',
-            "a bucket that is none",
+            "an invalid bucket",
         ),
-        (b'{"cmdline:": "cyclictest -q", "thread": {"0": {"histogram": {"1": NaN}, "cycles": 5}}}', "NaN is no number"),
+        (
+            b'{"cmdline:": "cyclictest -q", "thread": {"0": {"histogram": {"1": NaN}, "cycles": 5}}}',
+            "NaN is not a JSON number",
+        ),
         (b'{"cmdline:": "cyclictest -q",\n "thread": {', "x:2: not JSON"),
         (
             b'{"cmdline:": "oslat", "thread": {"0": {"histogram": {"1e9": 1}, "min": 1, "max": 1}}}',
-            "a bucket that is none",
+            "an invalid bucket",
         ),
         (b'{"cmdline:": "oslat", "thread": ' + b"[" * 200_000, "nested too deeply"),
         (b"    001 (us):\t 5\n    002 (us):\t 3\n", "the table is cut off"),
