@@ -41,7 +41,7 @@ MOST_FILES = 100_000
 MOST_BYTES = 512 << 20
 """The limit for all files together, unpacked."""
 _RATIO, _AT_LEAST = 60, 1 << 20
-"""Real sessions unpack to four to seven times their length."""
+"""An archive of n bytes may unpack to 60 n + 1 MiB. Real sessions unpack to four to seven times their length."""
 MOST_INDEX = 32 << 20
 DEEPEST = 3
 """``runs/ID/FILE``: no session has a file further down."""

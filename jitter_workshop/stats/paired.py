@@ -27,7 +27,7 @@ from jitter_workshop.model.verdict import CONFIDENCE
 from jitter_workshop.stats import binomial, signflip
 
 SOFTENING = 10.0
-"""c of counted events."""
+"""c in the module's docstring, for counted events."""
 
 _FAR = 40.0
 _FIRST_STEP = 0.05
