@@ -183,9 +183,9 @@ class Worker:
         mlocked, reason = lock_memory()
         if not mlocked:
             part = (
-                "the memory of the measured threads is locked"
+                "the memory that the measured threads touch is locked"
                 if self._workload.lock()
-                else "not all memory of the measured threads is"
+                else "not all memory that the measured threads touch is"
             )
             notes["mlocked"] = f"{reason}; {part}"
         if clock.offset_ns is None:

@@ -56,7 +56,7 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 def _as_asked(asked: Measurement, run: Run) -> bool:
     """Return True if a run measured what the lesson asks for: the same work, asked for in the same way. Its length is
     the learner's choice, and so is a noise where the lesson has none."""
-    # On a host with one CPU, spin replaces the ring.
+    # Where the process may use only one CPU, spin replaces the ring.
     if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
         return False
     sched = f"fifo:{asked.sched_priority}" if asked.sched_priority else "other"

@@ -132,4 +132,6 @@ def _explained(what: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise LessonError(f"cannot {what} {clean(path, 200)}: {reason}", "--course takes a folder of yours") from error
+        raise LessonError(
+            f"cannot {what} {clean(path, 200)}: {reason}", "--course takes a folder that you may write to"
+        ) from error

@@ -104,7 +104,7 @@ class _Markup:
                 message = "a code block begins with ``` at the start of its line, with at most a word behind it"
                 self._problems.add(self._file, number, message)
             self._first = self._first if self._block else number
-            self._block.append(line[_LEAD.match(line).end() :])  # type: ignore[union-attr]  # it matches nothing, too
+            self._block.append(line[_LEAD.match(line).end() :])  # type: ignore[union-attr]  # it also matches an empty text
         else:
             self._check()
 

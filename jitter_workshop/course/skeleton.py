@@ -25,7 +25,7 @@ learnt = [
     "What to remember, a sentence each.",
 ]
 
-# What is measured: at most one run for 'measure' and one for 'again'.
+# The measurements: at most one run for 'measure' and one for 'again'.
 
 [[measurement]]
 slot = "measure"
@@ -41,7 +41,7 @@ workload = "ring"
 placement = "auto"
 preset = "quick"
 
-# What the learner predicts: a mark on the curve (answers with growing up_to_ns, the last one without), or a choice.
+# The prediction: a mark on the curve (answers with growing up_to_ns, the last one without), or a choice.
 
 [prediction]
 kind = "mark"

@@ -193,7 +193,7 @@ def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) 
         if kind == _FAULT:
             faulted = name
         elif faulted is not None and kind == _NO_EVENT and name in _ITS_OWN and window.messages <= 1:
-            # Until the thread's next clock reading it is still in the fault that it had.
+            # Until its next clock reading the thread counts as still in its last fault.
             kind, name = _FAULT, faulted
         _add(found, kind, name, piece.start, piece.end)
     return tuple(found)

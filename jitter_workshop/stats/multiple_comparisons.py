@@ -39,8 +39,8 @@ def usual(shown: Sequence[Line]) -> int:
 def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
     """Return Holm's p of each line. The primary line has half of the doubt, and the others share the other half.
 
-    A line that could not claim anything, whatever its signs (hardly an event in it), takes nothing from the others and
-    has 1.0 itself (Tarone, Biometrics 46, 1990). Lines that a gate keeps from a verdict count, because they are shown.
+    A line that could not claim anything with any signs (hardly an event in it) takes nothing from the others and has
+    1.0 itself (Tarone, Biometrics 46, 1990). Lines that a gate keeps from a verdict count, because they are shown.
     """
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
@@ -77,7 +77,8 @@ def can_claim(line: Line) -> bool:
 
 
 def doubt(shown: Sequence[Line], index: int) -> float:
-    """Return how small a line's own p must be if all others claim nothing: the target for computing further rounds."""
+    """Return how small a line's own p must be if all others claim nothing: the p that further rounds would have to
+    reach."""
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:
