@@ -1,6 +1,6 @@
-"""cffi's side of the native core: what Python may call is what ``api.h`` declares.
+"""Define cffi's side of the native core: Python may call the functions that ``api.h`` declares.
 
-The C files are built as a static library of their own (``setup.py``), with warnings as errors; only cffi's generated
+The C files are built as a static library of their own (``setup.py``), with warnings as errors. Only cffi's generated
 glue is compiled with the interpreter's ordinary flags.
 """
 

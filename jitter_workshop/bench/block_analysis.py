@@ -1,6 +1,6 @@
-"""From the stamps of one block to histograms, stalls and residence (the arithmetic is in ``native/digest.c``).
+"""Turn the stamps of one block into histograms, stalls and residence (the arithmetic is in ``native/digest.c``).
 
-Everything here works on arrays, whoever made them: entry 0 is the last unrecorded message, the reference for the first
+All functions work on arrays from any source: entry 0 is the last unrecorded message, the reference for the first
 interval, and entries 1 … n are the block's messages.
 """
 
@@ -22,7 +22,7 @@ _CPUS = 65_536
 
 
 class Recorder:
-    """A histogram that native code counts into."""
+    """Hold a histogram that native code counts into."""
 
     def __init__(self, histogram: Any = None) -> None:
         self.histogram = histogram if histogram is not None else histograms.new_histogram()
@@ -41,11 +41,11 @@ class Recorder:
 
     @property
     def negative(self) -> int:
-        """Values that were not recorded because they were negative."""
+        """Return the number of values that were not recorded because they were negative."""
         return int(self.native.negative)
 
     def block(self) -> HistogramBlock:
-        """What was recorded, encoded."""
+        """Return the recorded values, encoded."""
         native = self.native
         empty = native.count == 0
         return HistogramBlock(
@@ -60,7 +60,8 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """One thread's notes: ``times`` (``uint64_t *``, ticks) and ``cpus`` (``uint16_t *``), n + 1 entries each."""
+    """Hold one thread's records: ``times`` (``uint64_t *``, ticks) and ``cpus`` (``uint16_t *``), n + 1 entries
+    each."""
 
     times: Any
     cpus: Any
@@ -68,10 +69,10 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start. ``duty``: the
-    share of time in percent in which anything could be seen, ``sampled_ns``: the time in which it was looked for;
-    ``buckets``: gaps by length (``stats.buckets``). Both None but for ``spin``. ``unlisted``: how many of all threads'
-    stalls are not among ``stalls``."""
+    """Hold a block in figures. ``start_ticks`` / ``end_ticks``: of the block; stalls count from its start. ``duty``:
+    the share of time in percent in which a stall could be seen. ``sampled_ns``: the time in which the sampler was
+    looking. ``buckets``: gaps by length (``stats.buckets``). These two are None except for ``spin``. ``unlisted``:
+    number of all threads' stalls that are not among ``stalls``."""
 
     start_ticks: int
     end_ticks: int
@@ -87,7 +88,7 @@ class Digest:
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """The run's own threshold, and the decades that are not below it."""
+    """Return the run's own threshold, and the decades that are not below it."""
     return tuple(sorted({threshold_ns, *(t for t in STALL_DECADES_NS if t >= threshold_ns)}))
 
 
@@ -102,14 +103,15 @@ def ring_block(
     consumers: Mapping[str, Stamps],
     listed: int = LISTED_STALLS,
 ) -> Digest:
-    """Digest a block of the ring. ``clock``: a ``jw_clock *``; ``consumers``: ``accumulator`` and, where there is one,
-    ``journaller``. ``count`` messages, at least 1."""
+    """Digest a block of the ring with ``count`` messages, at least 1. ``clock``: a ``jw_clock *``. ``consumers``:
+    ``accumulator`` and, where there is one, ``journaller``. Raise MeasureError for a block without messages, or without
+    enough memory."""
     if count < 1:
         raise MeasureError("a block came to an end before its first message")
     start = int(producer.times[0])
     expected_ns = interval_ns if pacing == "schedule" else int(lib.jw_digest_median_gap(clock, producer.times, count))
     if expected_ns < 0:
-        raise MeasureError("there is not enough memory to look through a block")
+        raise MeasureError("there is not enough memory to analyse a block")
     recorders = {"publisher_interval": Recorder()}
     lib.jw_digest_intervals(clock, producer.times, count, recorders["publisher_interval"].native)
     stalls = {"producer": _producer_stalls(clock, start, count, pacing, expected_ns, threshold_ns, producer)}
@@ -181,7 +183,7 @@ def wakeup_block(
     woken: Stamps,
     listed: int = LISTED_STALLS,
 ) -> Digest:
-    """Digest a block of the sleeper: when its timers were due, and when it read the clock. ``count`` wake-ups."""
+    """Digest a block of the sleeper: the due times of its timers, and its clock readings. ``count`` wake-ups."""
     latency = Recorder()
     lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
     start = int(woken.times[0])
@@ -208,10 +210,12 @@ def ack_block(
     receiver: Stamps,
     listed: int = LISTED_STALLS,
 ) -> Digest:
-    """Digest a block of the receiver: ``answered`` stamps, one before each ACK, of ``sent`` segments.
+    """Digest a block of the receiver: ``answered`` stamps, one before each ACK, of ``sent`` segments. Raise
+    MeasureError where there is no stamp.
 
-    A stall is an interval between two ACKs that reaches the threshold, the whole of it; the sender's own long intervals
-    are listed beside, because a receiver cannot answer what was not sent, but only the receiver's are counted."""
+    A stall is an interval between two ACKs that reaches the threshold, the whole of it. The sender's own long intervals
+    are listed too, because a receiver cannot answer a segment that was not sent, but only the receiver's are counted.
+    """
     if answered < 1:
         raise MeasureError("all segments of a block were answered at once", "measure for longer")
     intervals = {"ack_interval": Recorder(), "sender_interval": Recorder()}
@@ -236,7 +240,7 @@ def ack_block(
 
 @dataclass(frozen=True, slots=True)
 class NativeStalls:
-    """A ``jw_stall[]`` and how many it holds, in order of time."""
+    """Hold a ``jw_stall[]`` and its number of stalls, in order of time."""
 
     items: Any
     count: int
@@ -246,7 +250,7 @@ NO_STALLS = NativeStalls(ffi.NULL, 0)
 
 
 def totals(one: NativeStalls, other: NativeStalls, threshold_ns: int) -> tuple[StallTotal, ...]:
-    """Distinct stalls by threshold: where both threads saw the same theft, it is one."""
+    """Return distinct stalls by threshold: a stall that both threads saw is counted once."""
     limits = thresholds(threshold_ns)
     counts = ffi.new("int64_t[]", len(limits))
     stolen_ns = ffi.new("int64_t[]", len(limits))
@@ -257,7 +261,7 @@ def totals(one: NativeStalls, other: NativeStalls, threshold_ns: int) -> tuple[S
 
 
 def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int = LISTED_STALLS) -> tuple[Stall, ...]:
-    """The ``listed`` longest stalls of all threads, in order of time."""
+    """Return the ``listed`` longest stalls of all threads, in order of time."""
     found = [
         Stall(index, thread, item.cpu, item.start_ns, item.end_ns, item.messages)
         for thread, some in stalls.items()
@@ -268,12 +272,12 @@ def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int = LISTED
 
 
 def unlisted(stalls: Mapping[str, NativeStalls], listed: int = LISTED_STALLS) -> int:
-    """How many stalls of all threads :func:`longest` leaves out."""
+    """Return the number of stalls of all threads that :func:`longest` leaves out."""
     return max(sum(some.count for some in stalls.values()) - listed, 0)
 
 
 def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
-    """The longest of one thread, without making a Python object of every one of a million."""
+    """Return the longest stalls of one thread, without making a Python object of each of a million."""
     if stalls.count <= listed:
         return [stalls.items[i] for i in range(stalls.count)]
     order = sorted(
@@ -283,7 +287,7 @@ def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
 
 
 def _two_pass(find: Callable[[Any, int], int]) -> NativeStalls:
-    """Ask how many there are, then for all of them."""
+    """Ask for the number of stalls, then for all of them."""
     count = int(find(ffi.NULL, 0))
     if count == 0:
         return NO_STALLS
@@ -314,7 +318,7 @@ def _producer_stalls(
 
 
 def _long_intervals(clock: Any, start: int, count: int, threshold_ns: int, thread: Stamps) -> NativeStalls:
-    """The intervals of a thread that reach the threshold, each from one stamp to the next."""
+    """Return the intervals of a thread that reach the threshold, each from one stamp to the next."""
     return _two_pass(
         lambda out, room: lib.jw_digest_producer_stalls(
             clock, start, thread.times, thread.cpus, count, 0, 0, threshold_ns, out, room
@@ -335,7 +339,7 @@ def _residence(stamps: Stamps, count: int) -> dict[str, int]:
 
 
 def _used(by_cpu: Any) -> dict[str, int]:
-    # All but the first few are zero, and looking at each of 65,536 takes half the time of a digest.
+    # All but the first few are zero, and checking all 65,536 would take half the time of a digest.
     used = len(bytes(ffi.buffer(ffi.cast("uint64_t *", by_cpu), _CPUS * 8)).rstrip(b"\0"))
     counts = ffi.unpack(ffi.cast("uint64_t *", by_cpu), -(-used // 8)) if used else []
     return {str(cpu): messages for cpu, messages in enumerate(counts) if messages}

@@ -1,4 +1,4 @@
-"""Stopping or suspending a run from another thread or from a signal handler."""
+"""Stop or suspend a run from another thread or from a signal handler."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _CANCEL = b"c"
 
 
 class CancelToken:
-    """One run's stop button. The runner waits on :meth:`fileno` together with the child's output: it needs no timer.
+    """Hold one run's stop button. The runner waits on :meth:`fileno` together with the child's output: it needs no
+    timer.
 
-    All methods may be called from any thread and from a signal handler. A token serves one run; pressed before the
-    run begins, it stops the run at once.
+    All methods may be called from any thread and from a signal handler. A token serves one run; pressed before the run
+    begins, it stops the run at once.
     """
 
     def __init__(self) -> None:
@@ -27,7 +28,7 @@ class CancelToken:
 
     @property
     def reason(self) -> str | None:
-        """Why the run is to stop; None while it may go on."""
+        """Return why the run is to stop; None while it may go on."""
         return self._reason
 
     def cancel(self, reason: str = "cancelled") -> None:
@@ -37,22 +38,22 @@ class CancelToken:
         self._press(_CANCEL)
 
     def suspend(self) -> None:
-        """Stop the measuring child, then this whole process (as Ctrl-Z asks); both go on at SIGCONT, and the block
-        during which it happened is measured again."""
+        """Stop the measuring child, then this whole process (as Ctrl-Z asks). Both go on at SIGCONT, and the block that
+        was cut is measured again."""
         self._press(_SUSPEND)
 
     def fileno(self) -> int:
-        """Readable once something was asked for."""
+        """Return a descriptor that is readable once a stop or a suspension was asked for."""
         return self._reader
 
     def take_suspend(self) -> bool:
-        """Was :meth:`suspend` called since the last look?"""
+        """Return True if :meth:`suspend` was called since the last call."""
         with contextlib.suppress(BlockingIOError):
             return _SUSPEND in os.read(self._reader, 4096)
         return False
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait up to ``timeout_s`` for somebody to ask for something; True if the run is to stop."""
+        """Wait up to ``timeout_s`` for a request; return True if the run is to stop."""
         if self._reason is None and timeout_s > 0:
             poller = select.poll()
             poller.register(self._reader, select.POLLIN)
@@ -60,19 +61,19 @@ class CancelToken:
         return self._reason is not None
 
     def close(self) -> None:
-        """Let go of the pipe; pressing afterwards does nothing."""
+        """Close the pipe; pressing afterwards does nothing."""
         self._finalizer()
 
     def _press(self, key: bytes) -> None:
         if self._finalizer.alive:
-            # A full pipe has been pressed often enough already.
+            # A full pipe already holds enough requests.
             with contextlib.suppress(BlockingIOError):
                 os.write(self._writer, key)
 
 
 def stop_this_process() -> None:
-    """Stop this process, all its threads, until SIGCONT. The signal goes to the calling thread: one that is sent to the
-    process is taken by any thread (signal(7)), and this one would run on for a while."""
+    """Stop this process, all its threads, until SIGCONT. The signal goes to the calling thread: any thread may take a
+    signal that is sent to the process (signal(7)), and this thread would run on for a while."""
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 

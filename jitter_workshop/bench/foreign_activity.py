@@ -1,4 +1,4 @@
-"""Who else used the hot CPUs around a run: looked up before and after it with psutil, never during a block."""
+"""Find other tasks that used the hot CPUs around a run, before and after it with psutil, never during a block."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from jitter_workshop.model.run import ForeignLoad
 from jitter_workshop.model.text import clean
 
 NOTICED_PERCENT = 1.0
-"""A task that used a hot CPU for less than this share of the run is not named."""
+"""A task is named only if it used a hot CPU for at least this share of the run."""
 
 NOTICED_S = 0.03
-"""Nor one that used less CPU time than this: the kernel may count it in ticks of 10 ms."""
+"""A task is named only if it used at least this much CPU time: the kernel may count it in ticks of 10 ms."""
 
 UNNAMED_PERCENT = 2.0
 UNNAMED_S = 0.1
-"""Time without a name is told from here on: below lie the ticks in which the kernel counts a CPU's time."""
+"""Time of unnamed tasks is reported from these limits on: below them lie the ticks in which the kernel counts."""
 
 _NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """CPU seconds of every process (by pid and start time), at a moment of CLOCK_MONOTONIC; the seconds that each CPU
-    spent on tasks since boot, and those that this process and its ended children used."""
+    """Hold the CPU seconds of every process (by pid and start time) at a moment of CLOCK_MONOTONIC. ``busy_s``: the
+    seconds that each CPU spent on tasks since boot. ``own_s``: those that this process and its ended children used."""
 
     at_s: float
     cpu_seconds: dict[tuple[int, float], float]
@@ -38,30 +38,31 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class ForeignActivity:
-    """``loads``: the tasks that can be named. ``unnamed_percent``: what the hot CPUs spent at least on tasks that are
-    neither ours nor to be seen afterwards, in percent of one CPU; None where that cannot be told."""
+    """Hold the other tasks around a run. ``loads``: the tasks that can be named. ``unnamed_percent``: the least time
+    that the hot CPUs spent on tasks that are neither ours nor still visible, in percent of one CPU; None where it is
+    not known."""
 
     loads: tuple[ForeignLoad, ...]
     unnamed_percent: float | None = None
 
 
 def snapshot() -> Snapshot:
-    """Look at all processes now; those that cannot be read or end meanwhile are left out."""
-    # Ours first and the CPUs last, the other way round afterwards: what is off makes the unnamed rest smaller.
+    """Read all processes now; those that cannot be read or end meanwhile are left out."""
+    # Ours first and the CPUs last, the other way round afterwards: so the error only makes the unnamed rest smaller.
     own_s = _own_seconds()
     at_s = time.monotonic()
     return Snapshot(at_s, {key: seconds for key, seconds, _, _, _ in _processes()}, _busy_seconds(), own_s)
 
 
 def since(before: Snapshot, hot: Collection[int]) -> ForeignActivity:
-    """Tasks that are not this process or its children and used CPU time since ``before``, largest first.
+    """Return tasks that are not this process or its children and used CPU time since ``before``, largest first.
 
-    A process counts when it was last seen on one of ``hot`` (empty: on any CPU): the kernel keeps one CPU number a
-    process, so what moved away in the meantime is missed. ``cpu_percent`` is of one CPU over the whole time.
+    A process counts when it was last seen on one of ``hot`` (empty: on any CPU). The kernel keeps one CPU number a
+    process, so a process that moved away in the meantime is missed. ``cpu_percent`` is of one CPU over the whole time.
 
-    What ended meanwhile has no name. Its time is what the hot CPUs spent on tasks, less that of the tasks which are
-    still there, less all that this process, its ended children and what else of ours still runs (a noise) used on any
-    CPU: so at least that much.
+    A task that ended meanwhile has no name. Such time is computed as the hot CPUs' time on tasks, minus that of the
+    tasks which still exist, minus all that this process, its ended children and our other running tasks (a noise) used
+    on any CPU. So it is a lower bound.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s
@@ -90,19 +91,20 @@ def since(before: Snapshot, hot: Collection[int]) -> ForeignActivity:
 
 
 def _busy_seconds() -> dict[int, float]:
-    """What each CPU spent on tasks since boot: no interrupts, which belong to nobody, and no stolen time."""
+    """Return the seconds that each CPU spent on tasks since boot: without interrupts, which belong to no task, and
+    without steal."""
     stat = read_stat(HostRoot())
     return {cpu: (t.user + t.nice + t.system) / stat.ticks_per_second for cpu, t in stat.per_cpu.items()}
 
 
 def _own_seconds() -> float:
-    """CPU time of this process and of all its children that have ended and were waited for."""
+    """Return the CPU time of this process and of all its children that have ended and were waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def _processes() -> list[tuple[tuple[int, float], float, int | None, str, int]]:
-    """(pid, start time), CPU seconds, last CPU, name, parent's pid of every process."""
+    """Return (pid, start time), CPU seconds, last CPU, name, parent's pid of every process."""
     import psutil
 
     rows = []
@@ -116,7 +118,7 @@ def _processes() -> list[tuple[tuple[int, float], float, int | None, str, int]]:
 
 
 def _family(parents: dict[int, int]) -> set[int]:
-    """This process and everything that it started."""
+    """Return the pids of this process and all its descendants."""
     ours = {os.getpid()}
     grown = True
     while grown:

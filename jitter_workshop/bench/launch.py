@@ -1,11 +1,11 @@
-"""Starting, talking to and ending the measuring children.
+"""Start the measuring children, talk to them and end them.
 
 A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder) and gets its module path from its
-parent, so that a checkout, an editable install and a wheel all start the code that started them. It is the leader of
+parent, so that a checkout, an editable install and a wheel all start the same code as their parent. It is the leader of
 its own session: the terminal's signals do not reach it.
 
-The children ask the kernel to be killed when their parent dies (PR_SET_PDEATHSIG). The kernel means the *thread* that
-forked them: start a child on a thread that lives as long as the child.
+The children ask the kernel to be killed when their parent dies (PR_SET_PDEATHSIG). For the kernel, the parent is the
+*thread* that forked them: start a child on a thread that lives as long as the child.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _STDERR_KEPT = 8_192
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """The command that runs ``module`` of this very package in an isolated interpreter."""
+    """Return the command that runs ``module`` of this very package in an isolated interpreter. Raise MeasureError if
+    the interpreter's path is not known."""
     if not sys.executable:
         raise MeasureError("this Python does not know its own executable", "start it by its full path")
     paths = [str(Path(entry).absolute()) for entry in sys.path]
@@ -50,12 +51,12 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The few variables that a child gets."""
+    """Return the few variables that a child gets."""
     return {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
 
 
 def ended(who: str, child: Child) -> MeasureError:
-    """The error that a child's own end is, with advice where the child had no native core to load."""
+    """Return the error for a child that ended by itself, with advice where the child had no native core to load."""
     how = child.obituary(child.end())
     if NO_CORE in how:
         return MeasureError(NO_CORE + how.partition(NO_CORE)[2], BUILD_IT)
@@ -64,14 +65,15 @@ def ended(who: str, child: Child) -> MeasureError:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What :meth:`Child.wait` saw: a line, the end of the child's output, a stop, a wish to suspend, or the time."""
+    """Hold the result of :meth:`Child.wait`: a line, the end of the child's output, a stop, a suspension, or a
+    timeout."""
 
     kind: Literal["line", "end", "cancel", "suspend", "timeout"]
     line: bytes = b""
 
 
 class Child:
-    """A child with all pipes. As a context manager it is always ended and reaped on the way out."""
+    """Hold a child with all pipes. As a context manager it is always ended and reaped on the way out."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         try:
@@ -99,13 +101,13 @@ class Child:
         return self._process.pid
 
     def send(self, line: bytes) -> None:
-        """Write a line. A child that is gone is not an error here: :meth:`wait` will say so."""
+        """Write a line. A child that has ended is not an error here: :meth:`wait` will report it."""
         with contextlib.suppress(BrokenPipeError):
             self._stdin.write(line)
             self._stdin.flush()
 
     def wait(self, token: CancelToken | None = None, timeout_s: float | None = None) -> Event:
-        """Block until the child says a line, ends, or the token is pressed: one poll, without a timer unless asked."""
+        """Block until the child sends a line, ends, or the token is pressed: one poll, without a timer unless asked."""
         poller = select.poll()
         poller.register(self._stdout, select.POLLIN)
         poller.register(self._stderr, select.POLLIN)
@@ -134,17 +136,17 @@ class Child:
                     return Event("suspend")
 
     def stop(self) -> None:
-        """Freeze the child and all in its group; returns once it stands still (or has ended)."""
+        """Freeze the child and all in its group; return once it stands still (or has ended)."""
         self._signal(signal.SIGSTOP)
         with contextlib.suppress(ChildProcessError):
-            # WNOWAIT leaves what it sees for Popen, which does the reaping.
+            # WNOWAIT leaves the status for Popen, which does the reaping.
             os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
 
     def end(self, farewell: bytes = b"", patience_s: float = 2.0) -> int:
-        """End and reap: say farewell and close its input, wait, SIGTERM, wait, SIGKILL. Returns the exit status as
+        """End and reap: send ``farewell`` and close its input, wait, SIGTERM, wait, SIGKILL. Return the exit status as
         ``subprocess`` gives it (negative: the signal)."""
         if farewell:
             self.send(farewell)
@@ -155,7 +157,7 @@ class Child:
                 self._process.wait(patience)
                 break
             except subprocess.TimeoutExpired:
-                # A frozen process does not see SIGTERM before it goes on.
+                # A frozen process does not see SIGTERM before it continues.
                 self._signal(signum)
                 self._signal(signal.SIGCONT)
         status = self._process.wait()
@@ -165,7 +167,7 @@ class Child:
         return status
 
     def obituary(self, status: int) -> str:
-        """How a child that ended by itself ended: half a sentence, with what it last complained about."""
+        """Describe the end of a child that ended by itself: half a sentence, with its last line on stderr."""
         if status < 0:
             try:
                 name = signal.Signals(-status).name
@@ -186,7 +188,7 @@ class Child:
             self.end(patience_s=0.0)
 
     def _signal(self, signum: signal.Signals) -> None:
-        # Popen knows whether it was reaped; its number may belong to somebody else afterwards.
+        # Popen knows if it was reaped; afterwards its number may belong to another process.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signum)
@@ -196,10 +198,10 @@ class Child:
         self._buffer += chunk
         self._ended = not chunk
         if len(self._buffer) > _LONGEST_LINE:
-            raise MeasureError("the measuring process said a line without end")
+            raise MeasureError("the measuring process sent a line that is too long")
 
     def _listen(self) -> bool:
-        """Keep the end of what the child wrote to stderr; False once it will write no more."""
+        """Keep the last part of the child's stderr; return False once it will write no more."""
         while True:
             try:
                 chunk = os.read(self._stderr.fileno(), 65_536)

@@ -1,9 +1,9 @@
-"""One run at a time on a host, whoever starts it: an abstract Unix socket (unix(7)).
+"""Allow one run at a time on a host, for all users, by an abstract Unix socket (unix(7)).
 
-The name exists as long as its holder lives: no folder, no stale file, nothing to clean up after kill -9. The holder
-never accepts a connection, so that nobody who asks can wake it during a block: whoever asks learns the holder's uid
-and pid from the kernel (SO_PEERCRED), and waits for the end of the connection. The name belongs to a network
-namespace: a container with its own does not see the host's turn.
+The name exists as long as its holder lives: no folder, no stale file, no cleanup after kill -9. The holder never
+accepts a connection, so that a waiting process cannot wake it during a block. A waiting process learns the holder's uid
+and pid from the kernel (SO_PEERCRED), and waits for the end of the connection. The name belongs to a network namespace:
+a container with its own does not see the host's turn.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from jitter_workshop.errors import BusyError, WaitStopped
 from jitter_workshop.model.text import clean
 
 TURN_VARIABLE = "JITTER_WORKSHOP_TURN"
-"""Names another turn than the host's, so that tests do not queue behind a real run."""
+"""Names a turn other than the host's, so that tests do not queue behind a real run."""
 
 ADVICE = "try again when that has ended"
-"""What helps wherever it is shown; how to queue is for each use to say."""
+"""Advice that holds everywhere; each caller adds its own way to queue."""
 
 _NAME = "jitter-workshop.run"
 _WAITERS = 128
@@ -38,7 +38,7 @@ _UCRED = struct.Struct("3i")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who has the turn. ``doing``: the command line, "" where this process may not see it."""
+    """Hold the process that has the turn. ``doing``: the command line, "" where this process may not see it."""
 
     pid: int
     uid: int
@@ -57,9 +57,9 @@ class Holder:
 def host_turn(
     wait_s: float = 0.0, cancel: CancelToken | None = None, queued: Callable[[Holder], None] = lambda holder: None
 ) -> Iterator[None]:
-    """Hold the host's turn. Queues up to ``wait_s`` seconds without polling; ``queued`` is told behind whom.
+    """Hold the host's turn. Queue up to ``wait_s`` seconds without polling; ``queued`` is called with the holder.
 
-    Raises BusyError naming who holds it once the time is up, WaitStopped when ``cancel`` is pressed.
+    Raise BusyError naming the holder once the time is up, WaitStopped when ``cancel`` is pressed.
     """
     name = "\0" + os.environ.get(TURN_VARIABLE, _NAME)
     deadline = time.monotonic() + wait_s
@@ -86,7 +86,7 @@ def _take(name: str) -> socket.socket | None:
 
 
 def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, queued: Callable[[Holder], None]) -> None:
-    """Return when the holder ended, or after a moment when the queue is full. Raises BusyError at the deadline."""
+    """Return when the holder ended, or after a moment when the queue is full. Raise BusyError at the deadline."""
     left_s = deadline - time.monotonic()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.setblocking(False)
@@ -94,13 +94,13 @@ def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, queued
             asking.connect(name)
         except BlockingIOError:
             if left_s <= 0:
-                raise BusyError("somebody else is measuring on this host", ADVICE) from None
+                raise BusyError("another process is measuring on this host", ADVICE) from None
             _sleep(min(_RETRY_S, left_s), cancel)
             return
         except ConnectionRefusedError:
             # Between the holder's bind and its listen, or it has just ended.
             if left_s <= 0:
-                raise BusyError("somebody else begins to measure on this host", ADVICE) from None
+                raise BusyError("another process begins to measure on this host", ADVICE) from None
             _sleep(min(_RETRY_S, left_s), cancel)
             return
         pid, uid, _ = _UCRED.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
@@ -125,7 +125,7 @@ def _sleep(seconds: float, cancel: CancelToken | None) -> None:
 
 
 def _heed(cancel: CancelToken | None, what: str) -> None:
-    """Do what the token was pressed for: stop this process until SIGCONT, or end the wait."""
+    """Act on a pressed token: stop this process until SIGCONT, or end the wait."""
     if cancel is not None and cancel.take_suspend():
         stop_this_process()
     if cancel is not None and cancel.reason is not None:
@@ -133,7 +133,7 @@ def _heed(cancel: CancelToken | None, what: str) -> None:
 
 
 def _command_line(pid: int) -> str:
-    """What a process runs, with folders left out; "" where it may not be seen."""
+    """Return the command line of a process, with folders left out; "" where it may not be seen."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes()[:4096].decode(errors="replace").split("\0")
     except OSError:

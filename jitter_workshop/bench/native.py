@@ -1,6 +1,6 @@
-"""The native core as Python sees it; imported by the measuring children only.
+"""Give Python access to the native core; only the measuring children import it.
 
-``lib`` and ``ffi`` are cffi's: what they offer is declared in ``native/api.h``.
+``lib`` and ``ffi`` are cffi's: their contents are declared in ``native/api.h``.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _OFFSET_ROUNDS = 2_000
 _SOURCES: dict[str, int] = {"tsc": lib.JW_CLOCK_TSC, "arch_sys_counter": lib.JW_CLOCK_CNTVCT}
 """Clocksources of the kernel whose counter can be read directly; every other one goes through clock_gettime."""
 _TRACED = (lib.JW_CLOCK_TSC,)
-"""Those that are a clock of the kernel's trace, too (``x86-tsc``). It has none for the counter of arm64, but
+"""Sources that are also a clock of the kernel's trace (``x86-tsc``). The trace has none for the counter of arm64, but
 CLOCK_MONOTONIC everywhere (``mono``; Documentation/trace/ftrace.rst, trace_clock)."""
 
 
 def check(status: int, what: str) -> None:
-    """Raise MeasureError when a native call gave ``-errno``."""
+    """Raise MeasureError when a native call returned ``-errno``."""
     if status < 0:
         raise MeasureError(f"{what}: {os.strerror(-status)}")
 
 
 @dataclass(frozen=True, slots=True)
 class TickClock:
-    """A calibrated clock. ``native``: a ``jw_clock *``. ``cost_ns``: of one reading; ``resolution_ns``: the commonest
-    step between two; ``rate_hz``: ticks a second by CLOCK_MONOTONIC_RAW."""
+    """Hold a calibrated clock. ``native``: a ``jw_clock *``. ``cost_ns``: of one reading. ``resolution_ns``: the
+    commonest step between two. ``rate_hz``: ticks a second by CLOCK_MONOTONIC_RAW."""
 
     native: Any
     name: str
@@ -61,13 +61,13 @@ class TickClock:
         return int(lib.jw_clock_ticks(self.native, ns))
 
     def monotonic_ns(self, ticks: int) -> int:
-        """CLOCK_MONOTONIC at a recent moment of this clock."""
+        """Return CLOCK_MONOTONIC at a recent moment of this clock."""
         now = bracket(self.native.source, time.CLOCK_MONOTONIC)
         now_ns = int(now.ns)
         return now_ns - self.ns(now.ticks - ticks) if now.ticks >= ticks else now_ns
 
     def describe(self, first_cpu: int | None, second_cpu: int | None) -> Clock:
-        """The clock as a run states it, with the offset between two CPUs where threads are bound to them."""
+        """Return the clock as a run states it, with the offset between two CPUs where threads are bound to them."""
         offset_ns = bound_ns = None
         if first_cpu is not None and second_cpu is not None:
             found = ffi.new("jw_offset *")
@@ -78,21 +78,22 @@ class TickClock:
 
 
 def bracket(source: int, posix_clock: int) -> Any:
-    """The same moment in ticks and on a POSIX clock (a ``jw_bracket *``)."""
+    """Return the same moment in ticks and on a POSIX clock (a ``jw_bracket *``)."""
     found = ffi.new("jw_bracket *")
     check(lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's")
     return found
 
 
 def new_clock(source: int, rate_hz: int) -> Any:
-    """A ``jw_clock *``. Raises MeasureError for a source that this processor does not have or a rate out of reason."""
+    """Return a ``jw_clock *``. Raise MeasureError for a source that this processor does not have or an impossible
+    rate."""
     clock = ffi.new("jw_clock *")
     check(lib.jw_clock_init(clock, source, rate_hz), f"a clock of {rate_hz} Hz cannot be used")
     return clock
 
 
 def choose_source(kernel: Clocksource, traced: bool) -> int:
-    """The counter that the kernel itself keeps time by, where it can be read directly, else ``clock_gettime``.
+    """Return the counter that the kernel itself keeps time by, where it can be read directly, else ``clock_gettime``.
     ``traced``: only one that the kernel's trace has, too."""
     source = _SOURCES.get(kernel.current or "", lib.JW_CLOCK_MONOTONIC)
     if (source == lib.JW_CLOCK_TSC and not kernel.tsc_trusted) or (traced and source not in _TRACED):
@@ -125,10 +126,10 @@ def _rate_hz(source: int) -> int:
 
 
 def lock_memory() -> tuple[bool, str]:
-    """Keep the whole process in memory. (True, "") or (False, the reason)."""
+    """Lock the whole process in memory. Return (True, "") or (False, the reason)."""
     _, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
-    # Under a limit, mappings made later would fail once it is used up: then only what is there now is locked.
+    # Under a limit, later mappings would fail once it is used up: then only the present memory is locked.
     for future in (1, 0):
         status = lib.jw_lock_memory(future)
         if status == 0:
@@ -138,7 +139,7 @@ def lock_memory() -> tuple[bool, str]:
 
 
 def die_with_parent() -> None:
-    """End together with the thread that started this process, whatever happens to it."""
+    """End this process together with the thread that started it, in all cases."""
     parent = os.getppid()
     check(lib.jw_die_with_parent(), "the kernel refused to end this process with its parent")
     if os.getppid() != parent:

@@ -1,4 +1,4 @@
-"""How near CPUs are to each other, and the words for it: pure functions of the topology."""
+"""Describe how near CPUs are to each other, in words: pure functions of the topology."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.topology import Cpu, Topology
 
 BESIDE_CPU_0 = "not on CPU 0, but beside it on its core"
-"""What is said of CPUs one of which is CPU 0's sibling."""
+"""The words for CPUs of which one is CPU 0's sibling."""
 
 
 def same_core(a: Cpu, b: Cpu) -> bool:
-    """Are both threads of one core."""
+    """Return True if both are threads of one core."""
     return b.id in a.smt_siblings
 
 
 def share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    """Do both have the same last-level cache; where the kernel shows no caches, the same package stands in."""
+    """Return True if both have the same last-level cache; where the kernel shows no caches, the same package."""
     cache = topology.last_level_cache(a.id)
     return b.id in cache.cpus if cache else a.package == b.package
 
 
 def pair_in_words(topology: Topology, a: Cpu, b: Cpu) -> str:
-    """How far a message between two CPUs goes."""
+    """Describe how far a message between two CPUs goes."""
     if same_core(a, b):
         return "two hardware threads of one core, which slow each other down"
     if a.node != b.node:
@@ -33,7 +33,7 @@ def pair_in_words(topology: Topology, a: Cpu, b: Cpu) -> str:
 
 
 def how_near(topology: Topology, cpus: CpuSet) -> str:
-    """What is true of all these online CPUs, in a few words; "" for fewer than two of them."""
+    """Describe what is true of all these online CPUs, in a few words; "" for fewer than two of them."""
     members = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
     pairs = [(a, b) for a in members for b in members if a.id < b.id]
     nodes = sorted({cpu.node for cpu in members})
@@ -49,7 +49,7 @@ def how_near(topology: Topology, cpus: CpuSet) -> str:
         elif topology.online - cpus - topology.siblings_of(cpus):
             others = "the other core is left for everything else"
         else:
-            others = "there is no other"
+            others = "there is no other core"
         return f"threads of one core, which slow each other down: {others}"
     shared = [share_cache(topology, a, b) for a, b in pairs]
     if all(shared):

@@ -1,8 +1,9 @@
-"""A thief to order: ``python -I -m jitter_workshop.bench.noise``; which one it is to be comes over stdin.
+"""Make a noise in a process of its own: ``python -I -m jitter_workshop.bench.noise``; stdin says which one.
 
-Parent → child, a line of JSON each: the order (``noiseorder.NoiseOrder``), then ``{"aim": [tid, …]}`` where it has to
-know whom to move, at last ``{"stop": true}``. Child → parent: ``{"ready": true}`` or ``{"refused": sentence}``, the
-same after an aim, and after a stop the log. It ends with its parent, with its stdin, and after the order's seconds.
+Parent → child, a line of JSON each: the order (``noiseorder.NoiseOrder``), then ``{"aim": [tid, …]}`` where the noise
+needs the thread to move, at last ``{"stop": true}``. Child → parent: ``{"ready": true}`` or ``{"refused": sentence}``,
+the same after an aim, and after a stop the log. The process ends with its parent, with its stdin, and after the order's
+seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ORDER_WITHIN_S = 60.0
 
 
 class Lines:
-    """Lines of a pipe, each waited for until a moment of CLOCK_MONOTONIC."""
+    """Read lines of a pipe, each with a deadline on CLOCK_MONOTONIC."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -35,7 +36,7 @@ class Lines:
         self._poller.register(descriptor, select.POLLIN)
 
     def next(self, deadline_s: float) -> bytes | None:
-        """None at the end of the pipe, and when the time is over."""
+        """Return the next line; None at the end of the pipe, and when the time is over."""
         while b"\n" not in self._rest:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0 or len(self._rest) > _LONGEST_LINE:
@@ -57,7 +58,7 @@ def say(**words: Any) -> None:
 
 
 def serve(order: NoiseOrder, lines: Lines) -> None:
-    """Make the noise until it shall end. Raises HostError where it cannot be made."""
+    """Make the noise until a stop, the end of the pipe or the deadline. Raise HostError where it cannot be made."""
     deadline_s = time.monotonic() + order.seconds
     work = NoiseAtWork(order, calibrate(HostRoot()))
     stopped = False

@@ -1,4 +1,4 @@
-"""The parent's side of a noise that has a process of its own: start it, aim it, hear it, have its log, end it."""
+"""Control a noise that has a process of its own, from the parent's side: start it, aim it, read its log, end it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LARGEST_LOG = 64 * MOST_BURSTS
 
 
 class NoiseChild:
-    """A noise at work, from its construction on. Start it on a thread that lives as long as the noise (see ``launch``).
-    As a context manager it is always ended. Raises HostError where it refused, MeasureError where it failed."""
+    """Run a noise from construction on. Start it on a thread that lives as long as the noise (see ``launch``). As a
+    context manager it is always ended. Raise HostError where it refused, MeasureError where it failed."""
 
     def __init__(self, order: NoiseOrder) -> None:
         self._order = order
@@ -41,21 +41,21 @@ class NoiseChild:
         return self._child.pid
 
     def aim(self, tids: Mapping[str, int]) -> None:
-        """The measured threads, for a noise that has to know them. Raises like the constructor."""
+        """Send the measured threads to a noise that needs them. Raise like the constructor."""
         if noise(self._order.kind).aimed:
-            # Where something is received is where all histograms look.
+            # All histograms are about the receiving thread.
             name = next((name for name in ("accumulator", "receiver") if name in tids), next(iter(tids)))
             self._child.send(json.dumps({"aim": [tids[name]]}).encode() + b"\n")
             self._answer("ready")
 
     def gone(self) -> MeasureError | None:
-        """Why it has ended by itself; None while it is at work."""
+        """Return why it has ended by itself; None while it is at work."""
         if self._gone is None and self._child.wait(timeout_s=0).kind == "end":
             self._gone = launch.ended("the noise process", self._child)
         return self._gone
 
     def finish(self) -> Bursts:
-        """End it and have its log. Raises MeasureError where it does not give one."""
+        """End it and return its log. Raise MeasureError where it does not give one."""
         if (gone := self.gone()) is not None:
             raise gone
         self._child.send(b'{"stop": true}\n')
@@ -68,7 +68,7 @@ class NoiseChild:
         return read_log(self._order.kind, self._order.name, log)
 
     def stop(self) -> None:
-        """Freeze it (Ctrl-Z); :meth:`resume` lets it go on."""
+        """Freeze it (Ctrl-Z); :meth:`resume` continues it."""
         self._child.stop()
 
     def resume(self) -> None:
@@ -97,12 +97,12 @@ class NoiseChild:
                 raise HostError(clean(str(said["refused"]), 300), clean(str(said.get("advice", "")), 300))
             return said[wanted]
         except (ValueError, KeyError, TypeError) as error:
-            raise MeasureError("the noise process spoke out of turn") from error
+            raise MeasureError("the noise process broke the protocol") from error
 
 
 def read_log(kind: str, name: str, log: NoiseLog) -> Bursts:
-    """A log that came through a pipe, of a noise whose threads are called ``name``. Raises MeasureError for what is
-    none."""
+    """Return the log from a pipe, of a noise whose threads are called ``name``. Raise MeasureError for an invalid
+    log."""
     try:
         unzip = zlib.decompressobj()
         records = unzip.decompress(base64.b64decode(log.records, validate=True), _LARGEST_LOG)

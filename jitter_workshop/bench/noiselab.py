@@ -1,4 +1,4 @@
-"""A running noise, in the process that makes it; the native side is ``native/noise*.c``."""
+"""Run a noise in the process that makes it; the native side is ``native/noise*.c``."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _NATIVE = {
 
 
 class NoiseAtWork:
-    """Begins with its construction, which may take a tenth of a second, and ends with :meth:`stop` or at its bound.
-    Raises HostError, in one sentence, where it cannot be done."""
+    """Run a noise from construction, which may take a tenth of a second, until :meth:`stop` or its time limit. Raise
+    HostError, in one sentence, where it cannot be made."""
 
     def __init__(self, order: NoiseOrder, clock: TickClock) -> None:
         kind = noise(order.kind)
@@ -56,7 +56,8 @@ class NoiseAtWork:
             raise HostError(f"the noise {order.kind} cannot be made here: {_reason(order, -refused[0])}")
 
     def aim(self, tids: Sequence[int]) -> None:
-        """Whom to move. Raises HostError where the first of them cannot be moved: tried once, there and back."""
+        """Set the threads to move. Raise HostError where the first of them cannot be moved: tried once, there and
+        back."""
         tid, away = tids[0], self._order.away
         try:
             before = os.sched_getaffinity(tid)
@@ -70,7 +71,7 @@ class NoiseAtWork:
         lib.jw_noise_aim(self._native, ffi.new("int32_t[]", list(tids)), len(tids))
 
     def stop(self) -> Bursts:
-        """End all threads and give the log. Once only."""
+        """End all threads and return the log. Call it only once."""
         native = self._native
         lib.jw_noise_stop(native)
         room = self._order.most_bursts
@@ -81,7 +82,7 @@ class NoiseAtWork:
         first, last = self._began, _moment(self._clock)
 
         def monotonic_ns(ticks: int) -> int:
-            # Between two moments at which both clocks were read: NTP slews one of them.
+            # Interpolate between two moments at which both clocks were read: NTP slews one of them.
             return first[1] + (ticks - first[0]) * (last[1] - first[1]) // max(1, last[0] - first[0])
 
         ns = self._clock.ns
@@ -93,17 +94,17 @@ class NoiseAtWork:
 
 
 def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> NoiseAtWork | None:
-    """The noise that a measuring process makes within itself, where its spec asks for one. ``allowed``: the CPUs that
-    it might use before it stepped aside. Raises HostError."""
+    """Return the noise that a measuring process makes within itself, None where its spec asks for none. ``allowed``:
+    the CPUs that it might use before it stepped aside. Raise HostError."""
     if spec.noise is None or noise(spec.noise).by != "inside":
         return None
-    # It ends with the process: the bound is for the type's sake.
+    # It ends with the process; the order's time limit is only required by its type.
     order = order_for(spec.noise, spec.placement, allowed, LONGEST_S, period_ns=spec.noise_period_ns)
     return NoiseAtWork(order, clock)
 
 
 def plain_log(bursts: Bursts) -> NoiseLog:
-    """A log as it goes through a pipe; ``noisechild.read_log`` reads it."""
+    """Return a log in its form for a pipe; ``noisechild.read_log`` reads it."""
     return NoiseLog(base64.b64encode(zlib.compress(bursts.records, 1)).decode(), bursts.unlogged)
 
 
@@ -114,7 +115,7 @@ def _moment(clock: TickClock) -> tuple[int, int]:
 
 def _reason(order: NoiseOrder, number: int) -> str:
     if number == errno.ENOTSUP:
-        return f"nothing of it was felt on CPU {order.hot}"
+        return f"it had no effect on CPU {order.hot}"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"no rights ({os.strerror(number)})"
     if number == errno.EINVAL:

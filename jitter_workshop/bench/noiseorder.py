@@ -1,6 +1,6 @@
-"""What a noise is to do on this host: which CPU it disturbs and from where, or one sentence why it cannot.
+"""Decide what a noise is to do on this host: the CPU it disturbs and from where, or one sentence why it cannot.
 
-Everything that can be known before a run is refused here; what only trying shows, the noise says itself.
+All faults that can be known before a run are refused here; the noise itself reports those that only a try shows.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ STAT_REFRESH = "/proc/sys/vm/stat_refresh"
 LONGEST_S = 604_800
 SHORTEST_PERIOD_NS = 1_000_000
 LONGEST_PERIOD_NS = 200_000_000
-"""As the native noise has it: one that shall end must not sleep for longer."""
+"""The native noise's own limit: a noise that is to end must not sleep for longer."""
 _LONGEST_NAME = 15
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseOrder:
-    """All that a noise has to know. ``hot``: the CPU to disturb; ``other``: where a thread runs that must not take its
-    time; ``away``: where moved threads are sent; -1: none. ``cpus``: of spinners. ``name``: of the threads.
-    ``period_ns``: about how long from burst to burst, 0: as the kind has it."""
+    """Hold all that a noise needs to know. ``hot``: the CPU to disturb. ``other``: the CPU of a thread that must not
+    take the hot CPU's time. ``away``: where moved threads are sent. -1: none. ``cpus``: of spinners. ``name``: of the
+    threads. ``period_ns``: approximate time from burst to burst, 0: the kind's own."""
 
     kind: str
     hot: int
@@ -44,7 +44,7 @@ class NoiseOrder:
 
 
 def known(kind: str) -> Noise:
-    """Raises UsageError."""
+    """Return a kind of noise by its id. Raise UsageError for an unknown one."""
     if kind not in NOISE_KINDS:
         raise UsageError(f"there is no noise '{clean(kind, 30)}'", f"known: {', '.join(NOISE_KINDS)}")
     return noise_called(kind)
@@ -59,8 +59,8 @@ def order_for(
     seed: int = 1,
     period_ns: int | None = None,
 ) -> NoiseOrder:
-    """The order for a run placed so; ``allowed``: the CPUs that a process of ours may use. ``name``: of the threads,
-    the kind itself where none is given; ``period_ns``: from burst to burst, None: the kind's own. Raises UsageError and
+    """Return the order for a run with this placement. ``allowed``: the CPUs that a process of ours may use. ``name``:
+    of the threads, "" = the kind itself. ``period_ns``: from burst to burst, None: the kind's own. Raise UsageError and
     HostError."""
     noise = known(kind)
     check_period(noise, period_ns)
@@ -84,7 +84,7 @@ def order_for(
         )
     if noise.root and not os.access(STAT_REFRESH, os.W_OK):
         raise HostError(f"the noise {kind} needs root's rights: it writes {STAT_REFRESH}", "choose another noise")
-    # Who moves a thread has to wait for it on the CPU it is sent to, so a third one is better.
+    # The moving thread would have to wait on the CPU it sends the other thread to, so a third CPU is better.
     other = (free or others or [-1])[0]
     away = next((cpu for cpu in others if cpu != other), other)
     return NoiseOrder(
@@ -101,7 +101,7 @@ def order_for(
 
 
 def check_period(noise: Noise, period_ns: int | None) -> None:
-    """Whether the noise can come so often. Raises UsageError."""
+    """Check that the noise can come so often. Raise UsageError."""
     if period_ns is None:
         return
     if not noise.period_ns:
@@ -115,12 +115,13 @@ def check_period(noise: Noise, period_ns: int | None) -> None:
 
 
 def write_order(order: NoiseOrder) -> bytes:
-    """As a line of JSON. It goes over a pipe: a command line would tell everybody which noise it is."""
+    """Return the order as a line of JSON. It goes over a pipe: a command line would show every user which noise it
+    is."""
     return json.dumps(to_plain(order)).encode() + b"\n"
 
 
 def read_order(line: bytes) -> NoiseOrder:
-    """Raises ValueError with one sentence."""
+    """Parse an order. Raise ValueError with one sentence."""
     try:
         order = from_plain(NoiseOrder, json.loads(line))
     except (ValueError, CodecError) as error:
@@ -138,6 +139,6 @@ def read_order(line: bytes) -> NoiseOrder:
 
 
 def _measured(placement: Placement) -> tuple[int, ...]:
-    """The measured threads' CPUs, the one to disturb first: where something is received, or sampled."""
+    """Return the measured threads' CPUs, the one to disturb first: the receiver's or the sampler's."""
     placed = (placement.accumulator, placement.sampler, placement.producer, placement.journaller)
     return tuple(dict.fromkeys(cpu for cpu in placed if cpu is not None))

@@ -1,12 +1,12 @@
-"""Which CPUs the measured threads run on, and why (DESIGN §4).
+"""Choose the CPUs of the measured threads, and say why (DESIGN §4).
 
-A pure function of the topology: nothing is read or set here. What is wished for, best first: two CPUs on different
-cores that the kernel was told to leave alone (``isolcpus``); on one memory node; on different cores; with a core left
-for everybody else; that share their last-level cache; of one core type; and away from the core of CPU 0, which boots
-the machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller runs on the
-same node and never on CPU 0's core, or not at all.
+It is a pure function of the topology: nothing is read or set here. The wishes, most important first: two CPUs on
+different cores that the kernel was told to leave alone (``isolcpus``); on one memory node; on different cores; with a
+core left for everything else; that share their last-level cache; of one core type; and away from the core of CPU 0,
+which boots the machine and keeps much of its housekeeping: its sibling would run beside all of that. The journaller
+runs on the same node and never on CPU 0's core, or not at all.
 
-Where a host is too small for that, everybody else still gets a core: of two cores with two threads each, on one node
+On a host that is too small for that, everything else still gets a core: with two cores of two threads each, on one node
 or on two, the run takes both threads of the second core. One thread of each would share its core with all the rest.
 """
 
@@ -22,15 +22,14 @@ from jitter_workshop.model.topology import Cpu, Topology
 NO_CPUS = CpuSet()
 
 _ALIKE = 3
-"""Of cores that are alike in all that matters here, this many are looked at: hosts have hundreds of them."""
+"""The number of cores to compare among those that are alike in all that matters here: hosts have hundreds of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asked for. ``mode``: auto | none; any CPU given wins over it. ``cpu`` is for workloads of one
-    thread; of ``ack`` the sender is the producer and the receiver the accumulator.
-    ``within``: the only CPUs that the measured threads may have, because their process is in an isolated set; None
-    where it is not."""
+    """Hold the user's request. ``mode``: auto | none; any given CPU overrides it. ``cpu`` is for workloads of one
+    thread. For ``ack`` the sender is the producer and the receiver the accumulator. ``within``: the only CPUs that the
+    measured threads may have, because their process is in an isolated set; None where it is not."""
 
     workload: str = "ring"
     mode: str = "auto"
@@ -43,10 +42,10 @@ class Wish:
 
 
 def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placement:
-    """The placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone.
+    """Return the placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone.
 
-    Raises UsageError for wishes that contradict each other, HostError for CPUs that this host does not have or that
-    this process may not use, each with one sentence.
+    Raise UsageError for wishes that contradict each other, HostError for CPUs that this host does not have or that this
+    process may not use, each with one sentence.
     """
     allowed = topology.allowed
     if not allowed:
@@ -68,7 +67,7 @@ def check_realtime(topology: Topology, placement: Placement, threads: int, withi
     """Refuse SCHED_FIFO unless a CPU outside the run stays free: busy-waiting FIFO threads would stop the host.
 
     ``threads``: how many threads the run measures with. ``within``: see :class:`Wish`; the measuring process has other
-    threads, which are in the set too. Raises HostError.
+    threads, which are in the set too. Raise HostError.
     """
     used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
@@ -114,10 +113,10 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
 
 
 def _check_within(wish: Wish, within: CpuSet) -> None:
-    """Refuse what a process in an isolated set cannot do. Raises HostError."""
+    """Refuse requests that a process in an isolated set cannot meet. Raise HostError."""
     given = CpuSet.of(c for c in (wish.producer, wish.accumulator, wish.journaller, wish.cpu) if c is not None)
     if wish.mode == "none" and not given:
-        raise HostError("the scheduler is to be free, and it moves nothing between isolated CPUs")
+        raise HostError("the scheduler is to be free, but it moves no thread between isolated CPUs")
     if given - within:
         raise HostError(f"CPU {given - within} was asked for, and isolated is CPU {within}")
     if wish.workload in TWO_THREADS and len(within) < 2:
@@ -125,7 +124,7 @@ def _check_within(wish: Wish, within: CpuSet) -> None:
 
 
 def check_cpu(topology: Topology, number: int) -> None:
-    """Refuse a CPU that cannot be used. Raises HostError saying which of the three reasons it is."""
+    """Refuse a CPU that cannot be used. Raise HostError naming which of the three reasons it is."""
     cpu = topology.cpu(number)
     if cpu is None:
         raise HostError(f"this host has no CPU {number}", f"CPUs online: {topology.online}")
@@ -138,7 +137,7 @@ def check_cpu(topology: Topology, number: int) -> None:
 
 
 def _named(workload: str) -> str:
-    """A workload of two threads in a sentence."""
+    """Return the name of a workload of two threads for a sentence."""
     return "the ring" if workload == "ring" else workload
 
 
@@ -167,7 +166,8 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
 
 
 def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
-    """Producer and accumulator: the best-ranked pair that agrees with what was given."""
+    """Return producer and accumulator: the best-ranked pair that agrees with the given CPUs. Raise HostError if none is
+    left."""
     taken = {wish.journaller}
     if wish.producer is not None and wish.accumulator is not None:
         return wish.producer, wish.accumulator
@@ -186,7 +186,7 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
 
 
 def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[object, ...]:
-    """Smaller is better; the order of the wishes in this module's docstring, then the lowest numbers."""
+    """Return a rank, smaller is better: the order of the wishes in this module's docstring, then the lowest numbers."""
     together, quiet = same_core(a, b), a.id in isolated and b.id in isolated
     return (
         together or not quiet,
@@ -207,14 +207,14 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
 
 
 def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
-    """Whether everything else would have to run on the cores of these two, for want of others."""
+    """Return True if everything else would have to run on the cores of these two, because there are no others."""
     left = topology.allowed - CpuSet.of([a.id, b.id])
     return bool(left) and not left - topology.siblings_of(CpuSet.of([a.id, b.id]))
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
-    """The journaller's CPU: on a core of its own, on the pair's node, not on CPU 0's core unless that is isolated, and
-    with one CPU left for housekeeping; else None (it stays off)."""
+    """Return the journaller's CPU: on a core of its own, on the pair's node, not on CPU 0's core unless that is
+    isolated, and with one CPU left for housekeeping; else None (it stays off)."""
     if wish.journaller is not None or wish.no_journaller or wish.workload == "ack":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)
@@ -243,7 +243,7 @@ def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accu
 
 
 def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
-    """One CPU for ``spin`` and ``wakeup``."""
+    """Place one CPU for ``spin`` and ``wakeup``."""
     who = "sleeper" if wish.workload == "wakeup" else "sampler"
     allowed = topology.allowed
     if wish.cpu is None and wish.mode == "none":
@@ -264,7 +264,7 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
     if left and not quiet_left:
         why += f" Housekeeping (CPU {left}) shares its core: no other core is left."
     if not left:
-        why += " It is the only CPU: no housekeeping CPU is left, so everything else that runs shows up as stalls."
+        why += " It is the only CPU: no housekeeping CPU is left, so all other tasks show up as stalls."
     return Placement(
         mode="auto" if wish.cpu is None else "chosen",
         sampler=number,
@@ -279,7 +279,8 @@ def _rank_single(topology: Topology, isolated: CpuSet, c: Cpu) -> tuple[object, 
 
 
 def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
-    """Allowed CPUs, at most a few of those that are alike: enough to find the best, few enough to compare in pairs."""
+    """Return allowed CPUs, at most a few of those that are alike: enough to find the best, few enough to compare in
+    pairs."""
     groups: dict[tuple[object, ...], list[Cpu]] = {}
     for cpu in topology.cpus:
         if not (cpu.online and cpu.allowed) or (wish.within is not None and cpu.id not in wish.within):
@@ -327,7 +328,7 @@ def _why_no_journaller(topology: Topology, wish: Wish) -> str:
 def _why_ring(
     topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int, journaller: int | None
 ) -> str:
-    """The reasons, in the words of a person who would do the same by hand."""
+    """Return the reasons for the ring's placement, in words."""
     a, b = _cpu(topology, producer), _cpu(topology, accumulator)
     used = [c for c in (producer, accumulator, journaller) if c is not None]
     left = topology.allowed - CpuSet.of(used)

@@ -1,4 +1,4 @@
-"""What the runner (parent) and the worker (child) say to each other: JSON, one object a line.
+"""Define the messages between the runner (parent) and the worker (child): JSON, one object a line.
 
 Parent → child: ``spec`` first, then ``go`` for each block (a block may be asked for again: the parent decides how many
 there are), ``noise`` where one was made within the child, ``end`` at last. Child → parent: ``ready``, one ``block`` per
@@ -18,15 +18,16 @@ from jitter_workshop.model.run import Clock, Counter, Stall
 M = TypeVar("M")
 
 NO_CORE = "the native core cannot be loaded"
-"""What a child without the compiled module says last; its parent knows it by these words."""
+"""The last words of a child without the compiled module; its parent recognises the case by them."""
 
-BUILD_IT = "build it: 'make workshop' in the checkout, or 'pip install' the package anew with this Python"
+BUILD_IT = "build it: 'make workshop' in the checkout, or 'pip install' the package again with this Python"
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The child is calibrated. ``tids``: thread name → kernel thread id. ``sched``: what was obtained, ``other`` or
-    ``fifo:N``. ``threshold_ns``: that of stalls where it is not the spec's, which gave way to a slow clock."""
+    """Hold the facts of a calibrated child. ``tids``: thread name → kernel thread id. ``sched``: the policy obtained,
+    ``other`` or ``fifo:N``. ``threshold_ns``: the threshold of stalls where a slow clock needs a larger one than the
+    spec's, else None."""
 
     clock: Clock
     tids: dict[str, int]
@@ -38,7 +39,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class ThreadBlock:
-    """One measured thread over one block; None where the kernel does not say."""
+    """Hold one measured thread over one block; None where the kernel does not say."""
 
     name: str
     messages_by_cpu: dict[str, int]
@@ -54,8 +55,8 @@ class ThreadBlock:
 
 @dataclass(frozen=True, slots=True)
 class HistogramBlock:
-    """One histogram of one block. ``encoded``: HdrHistogram V2 compressed, base64. ``max`` is the true maximum,
-    ``overflow`` the number of values beyond the histogram's range, ``total``: their exact sum in ns."""
+    """Hold one histogram of one block. ``encoded``: HdrHistogram V2 compressed, base64. ``max`` is the true maximum,
+    ``overflow`` the number of values beyond the histogram's range, ``total`` the exact sum in ns."""
 
     encoded: str
     count: int
@@ -67,7 +68,7 @@ class HistogramBlock:
 
 @dataclass(frozen=True, slots=True)
 class StallTotal:
-    """All distinct stalls of at least ``threshold_ns`` in one block, whether listed or not."""
+    """Hold all distinct stalls of at least ``threshold_ns`` in one block, listed or not."""
 
     threshold_ns: int
     count: int
@@ -76,15 +77,15 @@ class StallTotal:
 
 @dataclass(frozen=True, slots=True)
 class BlockDone:
-    """One block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall times count from
-    ``start_ns``; ``stalls`` holds the longest (at most the spec's ``listed_stalls``), ``unlisted`` is how many more
-    there were, each thread's counted for itself; ``stall_totals`` counts all that are apart in time.
-    ``start_ticks`` / ``end_ticks``: the same two moments by the run's own clock.
+    """Hold one block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall times count from
+    ``start_ns``. ``stalls`` holds the longest (at most the spec's ``listed_stalls``), ``unlisted`` is the number of
+    further ones, each thread's counted on its own; ``stall_totals`` counts all that are apart in time. ``start_ticks``
+    / ``end_ticks``: start and end by the run's own clock.
 
     ``interrupts`` / ``softirqs``: growth per CPU from just before to just after. ``throttled_periods``: the cgroup's.
     ``counted_ns``: the time in which all these counters grew, longer than the block by its lead-in.
 
-    ``buckets``: ``spin``'s gaps by length (``stats.buckets``), of ``sampled_ns`` in which it was looking;
+    ``buckets``: ``spin``'s gaps by length (``stats.buckets``), of ``sampled_ns`` in which it was looking.
     ``missed_wakeups``: periods that were over before ``wakeup``'s thread could sleep.
     """
 
@@ -117,8 +118,8 @@ class BlockDone:
 
 @dataclass(frozen=True, slots=True)
 class NoiseLog:
-    """What a noise within the measuring process did, asked for with ``noise``. ``records``: packed (``model.noise``),
-    zlib, base64."""
+    """Hold the log of a noise within the measuring process, asked for with ``noise``. ``records``: packed
+    (``model.noise``), zlib, base64."""
 
     records: str
     unlogged: int
@@ -126,19 +127,19 @@ class NoiseLog:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The child cannot go on: one sentence, and what to do."""
+    """Report that the child cannot go on: one sentence, and what to do."""
 
     message: str
     advice: str = ""
 
 
 def line(kind: str, payload: Any = None) -> bytes:
-    """One protocol line: ``{"kind": …, "data": …}``."""
+    """Return one protocol line: ``{"kind": …, "data": …}``."""
     return json.dumps({"kind": kind, "data": to_plain(payload)}, separators=(",", ":")).encode() + b"\n"
 
 
 def parse(raw: bytes) -> tuple[str, Any]:
-    """The kind and the raw data of a line. Raises CodecError on anything else."""
+    """Return the kind and the raw data of a line. Raise CodecError on anything else."""
     try:
         value = json.loads(raw)
         return str(value["kind"]), value.get("data")
@@ -147,5 +148,5 @@ def parse(raw: bytes) -> tuple[str, Any]:
 
 
 def read_as(cls: type[M], data: Any) -> M:
-    """The data of a line as ``cls``."""
+    """Return the data of a line as ``cls``. Raise CodecError where it does not fit."""
     return from_plain(cls, data)

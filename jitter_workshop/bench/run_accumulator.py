@@ -1,4 +1,4 @@
-"""What a run's blocks add up to: histograms, stalls, threads and counters (pure arithmetic, no processes)."""
+"""Add up a run's blocks: histograms, stalls, threads and counters (pure arithmetic, no processes)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LISTED_PER_RUN = 20_000
 
 @dataclass(slots=True)
 class MergedHistogram:
-    """One histogram over all blocks so far, with what a histogram rounds away: true extremes and the exact sum."""
+    """Hold one histogram over all blocks so far, with the true extremes and the exact sum, which a histogram rounds."""
 
     histogram: HdrHistogram
     min: int | None = None
@@ -60,8 +60,9 @@ class MergedHistogram:
 
 @dataclass(slots=True)
 class RunAccumulator:
-    """The blocks of a run so far. ``raw``: what the child said of each, with its encoded histograms; stalls, notes and
-    counters are taken out and added up, as an hour of them would fill the memory of a host with many CPUs."""
+    """Hold the blocks of a run so far. ``raw``: the child's data of each block, with its encoded histograms. Stalls,
+    notes and counters are taken out of it and added up: an hour of them would fill the memory of a host with many
+    CPUs."""
 
     spec: RunSpec
     blocks: list[Block] = field(default_factory=list)
@@ -78,7 +79,7 @@ class RunAccumulator:
 
     @property
     def buckets(self) -> tuple[GapBucket, ...] | None:
-        """``spin``'s gaps by length; None where a block does not say."""
+        """Return ``spin``'s gaps by length; None where a block does not say."""
         total: tuple[int, ...] | None = None
         for block in self.raw:
             if block.buckets is None:
@@ -89,31 +90,32 @@ class RunAccumulator:
 
     @property
     def sampled_s(self) -> float | None:
-        """The time in which ``spin`` was looking; None where a block does not say."""
+        """Return the time in s in which ``spin`` was looking; None where a block does not say."""
         sampled_ns = self.sum_of(_sampled) if self.raw else None
         return None if sampled_ns is None else sampled_ns / 1e9
 
     @property
     def duration_s(self) -> float:
-        """Measured time: the blocks without the pauses between them."""
+        """Return the measured time in s: the blocks without the pauses between them."""
         return sum(b.duration_ns for b in self.blocks) / 1e9
 
     @property
     def _rated_s(self) -> float:
-        """The time in which stalls could be seen: of a sampler that pauses, what it sampled."""
+        """Return the time in s in which stalls could be seen: for a sampler that pauses, the sampled time."""
         sampled_s = self.sampled_s if self.spec.workload == "spin" and self.spec.duty < 100 else None
         return self.duration_s if sampled_s is None else sampled_s
 
     @property
     def counted_s(self) -> float | None:
-        """The time in which the kernel's counters grew, blocks and their lead-in; None where a block does not say."""
+        """Return the time in s in which the kernel's counters grew, blocks and their lead-in; None where a block does
+        not say."""
         counted_ns = self.sum_of(_counted)
         return None if counted_ns is None else counted_ns / 1e9
 
     def add(
         self, done: BlockDone, temperature_celsius: float | None = None, throttle_events: int | None = None
     ) -> Block:
-        """Add one finished block and return its headline. Raises ValueError for a block that cannot be read."""
+        """Add one finished block and return its headline. Raise ValueError for a block that cannot be read."""
         decoded = {name: histograms.decode(h.encoded) for name, h in done.histograms.items()}
         if self.main_name not in decoded:
             raise ValueError(f"the block has no {self.main_name} histogram")
@@ -162,7 +164,7 @@ class RunAccumulator:
         )
 
     def sum_of(self, field_of: Callable[[BlockDone], int | None]) -> int | None:
-        """A counter over all blocks; None where any block did not know it."""
+        """Return the sum of a counter over all blocks; None where any block did not know it."""
         return _sum(field_of(block) for block in self.raw)
 
     def core_hz(self) -> int | None:
@@ -214,7 +216,7 @@ def _thread(name: str, tid: int, blocks: list[ThreadBlock]) -> ThreadRecord:
 
 
 def _grown(total: dict[str, Counter] | None, block: dict[str, Counter] | None) -> dict[str, Counter] | None:
-    """The counters with a block's added; None from the first block on that does not know them."""
+    """Add a block's counters to the total; None from the first block on that does not know them."""
     if total is None or block is None:
         return None
     for key, counter in block.items():

@@ -1,8 +1,8 @@
-"""The parent's side of a run: start the child, hand over the spec, ask for block after block, add them up.
+"""Control a run from the parent's side: start the child, hand over the spec, ask for block after block, add them up.
 
-During a block the parent sleeps in one ``poll`` without a timeout: it has no timers and does not wake, but for the one
-block in which a stall was ordered. Everything it does for itself or for those who watch happens between blocks, while
-the child's hot threads keep exchanging unrecorded messages.
+During a block the parent sleeps in one ``poll`` without a timeout. It has no timers and does not wake, except for the
+one block in which a stall was ordered. All its other work, and that of the observers, happens between blocks, while the
+child's hot threads keep exchanging unrecorded messages.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _FIRST_SETTLE_S = 2.0
 _TOO_SLOW = 4
 _LEAST_LIMIT_S = 45.0
 _LEAST_BLOCKS = 5
-"""A preset's run may take so many times as long as it is expected to, and never has fewer blocks than these. What both
-sides do between two blocks takes 30 ms on a processor and seconds on an emulated one, which shares what there is with
-the hot threads that go on spinning."""
+"""A preset's run may take ``_TOO_SLOW`` times its expected time, and at least ``_LEAST_LIMIT_S``; it never has fewer
+than ``_LEAST_BLOCKS`` blocks. The work of both sides between two blocks takes 30 ms on a processor and seconds on an
+emulated one, which shares its time with the hot threads that go on spinning."""
 
 Sensor = Callable[[], tuple[float | None, int | None]]
-"""Gives the hottest zone in °C and the throttle events so far; None where the host does not show them."""
+"""Returns the hottest zone in °C and the throttle events so far; None where the host does not show them."""
 
 
 class Cancelled(MeasureError):
-    """The run was stopped before its first block was done. ``reason`` is what the token was pressed with."""
+    """Report that the run was stopped before its first block was done. ``reason``: the token's."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("stopped before the first block was done; nothing was kept")
@@ -62,9 +62,9 @@ class Cancelled(MeasureError):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run gave. ``started_at_s``: Unix time. ``failure``: where the child or its noise ended too early;
-    ``cancelled``: the token's reason, where somebody stopped it. Either way ``gathered`` holds the finished blocks.
-    ``bursts``: what the noise logged; None without one, and where it gave no log (``notes["noise_bursts"]``)."""
+    """Hold the result of a run. ``started_at_s``: Unix time. ``failure``: set where the child or its noise ended too
+    early. ``cancelled``: the token's reason, where the run was stopped. In both cases ``gathered`` holds the finished
+    blocks. ``bursts``: the noise's log; None without a noise, and where it gave no log (``notes["noise_bursts"]``)."""
 
     spec: RunSpec
     clock: Clock
@@ -97,10 +97,9 @@ def run(
     """Measure ``spec``. Must be called on a thread that lives until it returns (see ``launch``).
 
     ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling. ``placed``
-    is called with the child's process number once it has started and before it pins its threads; what it raises ends
-    the run. ``witness`` records what else the host does during each block.
-    Raises Cancelled or MeasureError when not one block was finished, UsageError for a noise that is not known. The
-    child is always ended and reaped.
+    is called with the child's process number once it has started and before it pins its threads; an exception from it
+    ends the run. ``witness`` records the host's other activity during each block. Raise Cancelled or MeasureError when
+    not one block was finished, UsageError for a noise that is not known. The child is always ended and reaped.
     """
     if spec.noise is not None:
         known(spec.noise)
@@ -113,7 +112,7 @@ def run(
 
 
 def expected_seconds(spec: RunSpec) -> float:
-    """About how long a run takes, with calibration, pauses and settling."""
+    """Estimate the seconds that a run takes, with calibration, pauses and settling."""
     block_s = spec.block_ns / 1e9
     if spec.messages is not None:
         block_s = min(block_s, spec.messages / spec.blocks * spec.interval_ns / 1e9)
@@ -121,19 +120,20 @@ def expected_seconds(spec: RunSpec) -> float:
 
 
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
-    """How many blocks a run has time for, after ``done`` of them in ``elapsed_s``. All that were asked for, but where a
-    preset would take far longer than it is meant to: who asks for seconds or messages gets them."""
+    """Return the number of blocks a run has time for, after ``done`` of them in ``elapsed_s``. It is all requested
+    blocks, unless a preset would take far longer than intended. A run with a given length or number of messages is
+    never cut."""
     limit_s = max(_LEAST_LIMIT_S, _TOO_SLOW * expected_seconds(spec))
-    # The first block has to wait for what is done once only.
+    # The first block includes the work that is done only once.
     if spec.preset is None or elapsed_s < limit_s / 4 or elapsed_s / done * spec.blocks <= limit_s:
         return spec.blocks
-    # A stall happens in the middle of a run.
+    # A stall happens in the middle of a run, so that many blocks are needed.
     least = max(_LEAST_BLOCKS, done, spec.blocks // 2 + 1 if spec.noise == "stall" else 0)
     return min(spec.blocks, max(least, int(limit_s / (elapsed_s / done))))
 
 
 class RunController:
-    """One run with its child; lives as long as ``run``."""
+    """Control one run with its child; lives as long as ``run``."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class RunController:
         if self._blocks_wanted < self._spec.blocks:
             slow = (
                 f"{self._blocks_wanted} instead of {self._spec.blocks}: this host is too slow, as emulated ones are; "
-                "what is done between two blocks takes far longer than a block"
+                "the work between two blocks takes far longer than a block"
             )
             notes["blocks"] = "; ".join(filter(None, (notes.get("blocks"), slow)))
         if self._stall is not None:
@@ -218,7 +218,7 @@ class RunController:
         )
 
     def _log_inside(self) -> Bursts | None:
-        """What a noise within the measuring process logged."""
+        """Return the log of a noise within the measuring process."""
         kind = self._spec.noise
         if kind is None or noise_called(kind).by != "inside":
             return None
@@ -227,7 +227,7 @@ class RunController:
         return read_log(kind, kind, log)
 
     def _log_beside(self) -> Bursts | None:
-        """What any other noise logged."""
+        """Return the log of any other noise."""
         if self._stall is not None:
             return self._stall.bursts(self._gathered.raw)
         return self._noise.finish() if self._noise is not None else None
@@ -267,7 +267,7 @@ class RunController:
                 self._pause(received + self._pause_s)
 
     def _told(self, tell: Callable[[Witness], None]) -> None:
-        """Tell the witness, where there is one. Raises MeasureError."""
+        """Call the witness, where there is one. Raise MeasureError."""
         if self._witness is None:
             return
         try:
@@ -276,8 +276,8 @@ class RunController:
             raise MeasureError(f"the evidence could not be taken: {error.message}", error.advice) from error
 
     def _block(self) -> protocol.BlockDone | None:
-        """One block; None when it was cut by a suspension, or missed by the stall that was due, and has to be measured
-        again."""
+        """Measure one block; return None when it has to be measured again, because a suspension cut it or the due stall
+        missed it."""
         self._told(lambda witness: witness.before_block())
         done = self._measured()
         self._told(lambda witness: witness.after_block(done))
@@ -312,12 +312,12 @@ class RunController:
             return done
 
     def _hear_noise(self) -> None:
-        """Raises MeasureError when the noise is gone: the block that lost it is not kept, the ones before had it."""
+        """Raise MeasureError when the noise has ended: this block is not kept, but the earlier ones had the noise."""
         if self._noise is not None and (gone := self._noise.gone()) is not None:
             raise gone
 
     def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
-        """The message that had to come. Raises what has to be raised when something else came."""
+        """Return the expected message. Raise the error for any other event."""
         if event.kind == "cancel":
             raise Cancelled(self._cancel.reason or "cancelled")
         if event.kind == "timeout":
@@ -330,19 +330,19 @@ class RunController:
                 failed = protocol.read_as(protocol.Failed, data)
                 raise MeasureError(clean(failed.message, 500), clean(failed.advice, 500))
             if kind != wanted:
-                raise CodecError(f"'{kind}' came where '{wanted}' was due")
+                raise CodecError(f"'{kind}' came instead of '{wanted}'")
             return protocol.read_as(message, data)
         except CodecError as error:
-            raise MeasureError(f"the measuring process spoke out of turn: {clean(error, 300)}") from error
+            raise MeasureError(f"the measuring process broke the protocol: {clean(error, 300)}") from error
 
     def _pause(self, until: float) -> None:
-        """Wait, but not when somebody wants the run to stop. A wish to suspend waits for the next block."""
+        """Wait until a moment. Raise Cancelled at a request to stop. A request to suspend waits for the next block."""
         left_s = until - time.monotonic()
         if self._cancel.wait(left_s):
             raise Cancelled(self._cancel.reason or "cancelled")
 
     def _suspend(self) -> None:
-        """Freeze the children, then this process; all go on when somebody sends it SIGCONT."""
+        """Freeze the children, then this process; all go on at SIGCONT."""
         since = time.monotonic()
         everyone = [child for child in (self._child, self._noise) if child is not None]
         for child in everyone:
@@ -360,8 +360,8 @@ def _host_sensor() -> tuple[float | None, int | None]:
 
 @contextmanager
 def _noise(spec: RunSpec) -> Iterator[NoiseChild | None]:
-    """Noise beside a run, from before its child starts until after it ended. Not every noise has a process of its own.
-    Raises HostError where this host cannot make it."""
+    """Run a noise beside a run, from before its child starts until after it ended. Yield None for a noise without a
+    process of its own. Raise HostError where this host cannot make it."""
     if spec.noise is None or noise_called(spec.noise).by == "parent":
         yield None
         return

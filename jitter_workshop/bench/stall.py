@@ -1,8 +1,8 @@
-"""A stall to order: the whole measuring child is stopped once, in the middle of a run.
+"""Stop the whole measuring child once, in the middle of a run: a stall to order.
 
-While it lasts nothing is sent, so hardly a message is late by what was received: the producer waited together with the
-rest. Only against the times at which the messages were due does the stall show (coordinated omission; Gil Tene, "How
-NOT to Measure Latency"). The parent stops the child, because a child that is stopped cannot wake itself.
+While it lasts nothing is sent, so transit shows hardly one late message: the producer waited together with the rest.
+The stall only shows against the times at which the messages were due (coordinated omission; Gil Tene, "How NOT to
+Measure Latency"). The parent stops the child, because a child that is stopped cannot wake itself.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from jitter_workshop.model.spec import RunSpec
 
 STALL_NS = 100_000_000
 SHORTEST_BLOCK_NS = 2 * STALL_NS
-"""A shorter block would be over with its stall: what was due meanwhile would never be sent."""
+"""A shorter block would end with its stall: messages that were due meanwhile would never be sent."""
 
 _TRIES = 10
 _CATCH_UP_NS = STALL_NS // 4
-"""Left of a timed block after the stall, so that what was due meanwhile is still sent in it."""
+"""Time left of a timed block after the stall, so that messages that were due meanwhile are still sent in it."""
 _LEAD_NS = 60_000_000
-"""From "go" to a block's unrecorded messages, as long as no block has told better: settling, and the counters."""
+"""From "go" to a block's unrecorded messages, until a block has shown it exactly: settling, and the counters."""
 
 
 class Stall:
-    """The one stall of a run. It belongs to the block in the middle; one that missed it leaves that block unkept."""
+    """Hold the one stall of a run. It belongs to the block in the middle; a block that it missed is not kept."""
 
     def __init__(self, spec: RunSpec) -> None:
         length_ns = block_length_ns(spec)
@@ -41,15 +41,15 @@ class Stall:
         self.done = False
 
     def due(self, index: int) -> bool:
-        """Is it to happen in the block that is measured next?"""
+        """Return True if it is to happen in the block that is measured next."""
         return not self.done and index == self._index
 
     def begins_after_s(self) -> float:
-        """How long after "go"."""
+        """Return the seconds from "go" to the stall."""
         return (self._lead_ns + self._into_block_ns) / 1e9
 
     def happen(self, child: Child) -> None:
-        """Stop the child for the stall's length. All of it stands still when the time begins to count."""
+        """Stop the child for the stall's length. The time counts from the moment when all of it stands still."""
         child.stop()
         began_ns = time.monotonic_ns()
         try:
@@ -59,15 +59,15 @@ class Stall:
             child.resume()
 
     def learn(self, sent_ns: int, block: BlockDone) -> None:
-        """How long a block took from "go", said at ``sent_ns`` (CLOCK_MONOTONIC), to its first message."""
+        """Learn the time from "go", sent at ``sent_ns`` (CLOCK_MONOTONIC), to a block's first message."""
         self._lead_ns = max(0, block.start_ns - sent_ns)
 
     def hit(self, block: BlockDone) -> bool:
-        """Did it happen within this block, early enough? Raises MeasureError after some tries."""
+        """Return True if it happened within this block, early enough. Raise MeasureError after some tries."""
         stopped, self._stopped_ns = self._stopped_ns, None
         last_ns = block.end_ns
         if self._spec.messages is None:
-            # The end by plan: a block that is stopped late ends with the stall.
+            # Use the planned end: a block that is stopped late ends with the stall.
             last_ns = min(last_ns, block.start_ns + self._spec.block_ns - _CATCH_UP_NS)
         if stopped is not None and block.start_ns <= stopped[0] and stopped[1] <= last_ns:
             self.done = True
@@ -82,7 +82,8 @@ class Stall:
         return False
 
     def bursts(self, blocks: Sequence[BlockDone]) -> Bursts | None:
-        """The one stop as a noise's log; None where there was none. Its ticks are those of the block it was in."""
+        """Return the one stop as a noise's log; None where there was none. Its ticks are those of the block it was
+        in."""
         if not self.done or self._stopped_ns is None or self._index >= len(blocks):
             return None
         block = blocks[self._index]
@@ -97,7 +98,7 @@ class Stall:
         return unpack_bursts("stall", "", records, 0)
 
     def note(self, first_ns: int) -> str:
-        """What the run says of it; ``first_ns``: when its first block began (CLOCK_MONOTONIC)."""
+        """Return the run's note about it. ``first_ns``: start of its first block (CLOCK_MONOTONIC)."""
         if not self.done or self._stopped_ns is None:
             return "the run ended before its middle, where the measuring process was to be stopped"
         began_ns, ended_ns = self._stopped_ns
@@ -109,7 +110,7 @@ class Stall:
 
 
 def block_length_ns(spec: RunSpec) -> int:
-    """About how long a block takes: by its time, or by its messages where that is sooner."""
+    """Estimate the length of a block: by its time, or by its messages where that is shorter."""
     if spec.messages is None:
         return spec.block_ns
     return min(spec.block_ns, spec.messages // spec.blocks * spec.interval_ns)

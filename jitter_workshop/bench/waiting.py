@@ -1,4 +1,4 @@
-"""The workloads whose thread waits asleep: for a time (``wakeup``), or for a TCP segment (``ack``)."""
+"""Drive the workloads whose thread waits asleep: for a time (``wakeup``), or for a TCP segment (``ack``)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EH
 
 
 class Wakeup:
-    """One thread that sleeps until a time (``clock_nanosleep``, CLOCK_MONOTONIC, absolute), again and again. What is
-    recorded is how late it reads the clock. Its timer slack is set to 1 ns: the kernel's 50 µs are for threads that do
-    not mind (prctl(2)); a real-time thread has none in any case."""
+    """Run one thread that sleeps until a time (``clock_nanosleep``, CLOCK_MONOTONIC, absolute), again and again. How
+    late it reads the clock is recorded. Its timer slack is set to 1 ns: the kernel's default of 50 µs is for threads
+    that need no precision (prctl(2)). A real-time thread has none in any case."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         self._spec, self._clock = spec, clock
@@ -86,15 +86,16 @@ class Wakeup:
 
 
 class Ack:
-    """A sender and a receiver on one TCP connection over 127.0.0.1. The sender sends 64 bytes at every interval, by
-    plan; the receiver sleeps in recv(2), takes what there is, stamps the time and answers with eight bytes, an ACK of
-    the application. What is recorded is the interval between two of these stamps.
+    """Run a sender and a receiver on one TCP connection over 127.0.0.1. The sender sends 64 bytes at every planned
+    interval. The receiver sleeps in recv(2), takes the available bytes, stamps the time and answers with eight bytes,
+    an ACK of the application. The interval between two of these stamps is recorded.
 
-    That is how the study that this follows does it, too (Fixstars, lightning-kit): stamped at the receiver, just before
-    the answer. So the times are the run's own clock's, to one step of it, and tell the CPU. The other ways without
-    rights were left: SOF_TIMESTAMPING_TX_ACK (Documentation/networking/timestamping.rst) stamps the arrival of TCP's
-    own ACK by CLOCK_REALTIME, on the sender's CPU, and wants the error queue read for every segment; polling TCP_INFO
-    or SIOCOUTQ sees no finer than a system call."""
+    The study that this follows does the same (Fixstars, lightning-kit): it stamps at the receiver, just before the
+    answer. So the times come from the run's own clock, to one step of it, and show the CPU. The other ways without
+    rights were not chosen. SOF_TIMESTAMPING_TX_ACK (Documentation/networking/timestamping.rst) stamps the arrival of
+    TCP's own ACK by CLOCK_REALTIME, on the sender's CPU, and needs the error queue to be read for every segment.
+    Polling TCP_INFO or SIOCOUTQ is no finer than a system call.
+    """
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         self._spec, self._clock = spec, clock
@@ -157,7 +158,7 @@ class Ack:
 
 
 def slack_note(slack_ns: int, priority: int) -> str:
-    """What a reader of wake-up times must know of the timer's slack. ``slack_ns`` < 0: it could not be read."""
+    """Describe the timer's slack for a reader of wake-up times. ``slack_ns`` < 0: it could not be read."""
     if priority:
         return "a real-time thread's timers have no slack"
     if slack_ns < 0:
@@ -166,8 +167,8 @@ def slack_note(slack_ns: int, priority: int) -> str:
 
 
 def idle_limit(cpu: int, limit: ResumeLatency) -> str:
-    """What stands for the idle states of one CPU (pm_qos_resume_latency_us), or "" where the host does not say.
-    Documentation/admin-guide/pm/cpuidle.rst"""
+    """Describe the limit on the idle states of one CPU (pm_qos_resume_latency_us), or "" where the host does not say.
+    Source: Documentation/admin-guide/pm/cpuidle.rst"""
     if limit.text is None:
         return ""
     what = {"n/a": "n/a: it polls instead of idling", "0": "0: no limit for it alone"}
@@ -175,7 +176,8 @@ def idle_limit(cpu: int, limit: ResumeLatency) -> str:
 
 
 def not_made(number: int) -> HostError | UsageError:
-    """Why there is no sleeper, or no connection between sender and receiver (``number``: an errno)."""
+    """Return the error for a missing sleeper, or a missing connection between sender and receiver (``number``: an
+    errno)."""
     if number == errno.ENOMEM:
         return HostError("there is not enough memory for the stamps of a block", "measure shorter blocks")
     if number == errno.EINVAL:

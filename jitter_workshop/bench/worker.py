@@ -1,7 +1,7 @@
-"""The measuring child: ``python -I -m jitter_workshop.bench.worker``.
+"""Run the measuring child: ``python -I -m jitter_workshop.bench.worker``.
 
-It says nothing but protocol lines (``protocol.py``) on stdout. Its main thread sleeps in native code while a block
-runs; a second one waits for the parent's words, so that the end of stdin ends the child at any moment.
+It writes only protocol lines (``protocol.py``) to stdout. Its main thread sleeps in native code while a block runs. A
+second thread waits for the parent's messages, so that the end of stdin ends the child at any moment.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from jitter_workshop.model.spec import DUTIES, Placement, RunSpec
 SETTLE_S = 0.050
 LONGEST_SETTLE_S = 60.0
 PATIENCE_S = 30
-"""How long the child waits for a word after it has spoken: a parent that was stopped closes nothing."""
+"""How long the child waits for a message after it has sent one: a parent that was stopped closes nothing."""
 
 HIGHEST_PRIORITY = 49
 MOST_LISTED = 100_000
@@ -47,7 +47,7 @@ _RT_MARGIN_S = PATIENCE_S + 15
 
 
 class Parent:
-    """The two pipes. Whatever else is written to stdout goes to stderr instead."""
+    """Hold the two pipes. Anything else written to stdout goes to stderr instead."""
 
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -65,24 +65,24 @@ class Parent:
             rest = rest[self._out.write(rest) :]
 
     def hear(self, patience_s: int = PATIENCE_S) -> tuple[str, Any]:
-        """The next word. Raises MeasureError when none comes, CodecError when it makes no sense."""
-        # Second by second: a child that was stopped and goes on must not find all its patience used up.
+        """Return the next message. Raise MeasureError when none comes, CodecError when it makes no sense."""
+        # Second by second: the patience of a child that was stopped must not run out meanwhile.
         for _ in range(patience_s):
             with contextlib.suppress(queue.Empty):
                 return protocol.parse(self._lines.get(timeout=1.0))
-        raise MeasureError(f"the measuring process heard nothing from its parent for {patience_s} s and ended")
+        raise MeasureError(f"the measuring process got no message from its parent for {patience_s} s and ended")
 
     def _read(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             while line := sys.stdin.buffer.readline(_LONGEST_LINE):
                 self._lines.put(line)
-        # Nobody is left who wants a result, so nothing is worth finishing; all files are without names.
+        # The parent has gone, so no result is needed; no file has a name, so none is left behind.
         os._exit(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The kernel's counters at one moment. ``at_ns``: CLOCK_MONOTONIC when the first of them was read."""
+    """Hold the kernel's counters at one moment. ``at_ns``: CLOCK_MONOTONIC when the first of them was read."""
 
     at_ns: int
     interrupts: CounterTable
@@ -94,8 +94,8 @@ class Look:
 
 
 class Counters:
-    """Looks at the kernel's counters just before and just after a block. All looks read in the same order, so that the
-    time between two of them is the time in which each counter grew."""
+    """Read the kernel's counters just before and just after a block. All reads have the same order, so that the time
+    between two of them is the time in which each counter grew."""
 
     def __init__(self, root: HostRoot, placement: Placement, tids: dict[str, int]) -> None:
         self._root = root
@@ -118,7 +118,8 @@ class Counters:
         )
 
     def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:
-        """The counters' part of a block; what the kernel does not show is None, with the reason in ``notes``."""
+        """Return the counters' part of a block; a counter that the kernel does not show is None, with the reason in
+        ``notes``."""
         found = {
             "interrupts": _grown(before.interrupts, after.interrupts, "interrupts", notes),
             "softirqs": _grown(before.softirqs, after.softirqs, "softirqs", notes),
@@ -129,7 +130,7 @@ class Counters:
         }
         if found["steal_ns"] is None:
             notes["steal_ns"] = after.stat.reason or (
-                "not a guest: nobody can steal time"
+                "not a guest: no hypervisor can steal time"
                 if after.stat.steal_available is False
                 else "this guest has shown no steal since boot: whether it has a steal clock cannot be told"
             )
@@ -147,7 +148,7 @@ class Counters:
 
 
 def difference(before: int | None, after: int | None) -> int | None:
-    """What a counter grew by; None where one reading is missing."""
+    """Return the growth of a counter; None where one reading is missing."""
     return None if before is None or after is None else max(0, after - before)
 
 
@@ -159,7 +160,7 @@ def _grown(before: CounterTable, after: CounterTable, name: str, notes: dict[str
 
 
 class Worker:
-    """One run in this process."""
+    """Measure one run in this process."""
 
     def __init__(self, parent: Parent, spec: RunSpec) -> None:
         validate(spec)
@@ -174,7 +175,7 @@ class Worker:
         clock = self._clock.describe(spec.placement.producer, spec.placement.accumulator)
         asked_ns = spec.threshold_ns
         spec = workloads.fitting(spec, self._clock)
-        # Before the measured threads: it first finds out what it takes of their CPU.
+        # Before the measured threads start, because it first measures how much time it takes of their CPU.
         self._noise: NoiseAtWork | None = noise_inside(spec, allowed, self._clock)
         self._workload = workloads.start(spec, self._clock)
         self._counters = Counters(self._root, spec.placement, self._workload.tids)
@@ -182,9 +183,9 @@ class Worker:
         mlocked, reason = lock_memory()
         if not mlocked:
             part = (
-                "what the measured threads touch is locked"
+                "the memory that the measured threads touch is locked"
                 if self._workload.lock()
-                else "not all that the measured threads touch is"
+                else "not all memory that the measured threads touch is"
             )
             notes["mlocked"] = f"{reason}; {part}"
         if clock.offset_ns is None:
@@ -197,14 +198,14 @@ class Worker:
                 f"{clock.cost_ns:.0f} ns"
             )
         sched = f"fifo:{spec.sched_priority}" if spec.sched_priority else "other"
-        # No collection may walk through memory during a block, and what is there now will stay.
+        # No garbage collection may run during a block, and all present objects will stay.
         gc.collect()
         gc.freeze()
         gc.disable()
         parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
 
     def run(self) -> None:
-        """Block by block until the parent has enough."""
+        """Measure block by block until the parent has enough."""
         index = 0
         while True:
             kind, _ = self._parent.hear()
@@ -216,17 +217,17 @@ class Worker:
                 self._noise = None
                 continue
             if kind != "go":
-                raise CodecError(f"'{kind}' is not a word for a calibrated child")
+                raise CodecError(f"'{kind}' is not a message for a calibrated child")
             self._parent.say("block", self._block(index))
             index += 1
 
     def _block(self, index: int) -> BlockDone:
-        # What a change of the host sets off has the time before the first block to die away, hot threads running.
+        # The time before the first block lets effects of a change of the host die away, hot threads running.
         time.sleep(SETTLE_S if index else self._settle_s)
         before = self._counters.look()
         result = self._workload.measure(index)
         after = self._counters.look()
-        # Only now: what the digest costs is none of the block's.
+        # Only now, so that the digest's cost is outside the block.
         measured = self._workload.digest(index, result)
         start_ns = self._clock.monotonic_ns(measured.digest.start_ticks)
         end_ns = start_ns + self._clock.ns(measured.digest.end_ticks - measured.digest.start_ticks)
@@ -277,7 +278,7 @@ class Worker:
 
 
 def validate(spec: RunSpec) -> None:
-    """What no run can be. The parent says more, and earlier; a child does not rely on it."""
+    """Raise UsageError for an impossible run. The parent checks more, and earlier; a child does not rely on it."""
     if not 0 < spec.blocks <= 1_000_000 or not 0 < spec.block_ns <= 3_600 * 10**9:
         raise UsageError("a run has at least one block, and a block takes at most an hour")
     if spec.messages is not None and spec.messages < 1:
@@ -299,21 +300,22 @@ def validate(spec: RunSpec) -> None:
 
 
 def step_aside(placement: Placement) -> None:
-    """Keep everything but the measured threads off the hot CPUs. Where the scheduler shall be free, change nothing: the
-    measured threads inherit this mask."""
+    """Keep all threads except the measured ones off the hot CPUs. Where the scheduler is to be free, change nothing:
+    the measured threads inherit this mask."""
     if placement.mode == "none":
         return
     allowed = os.sched_getaffinity(0)
     for wanted in (allowed & set(placement.housekeeping), allowed - set(placement.hot)):
         if wanted:
-            # A CPU may go offline at any moment: then the scheduler's choice is as good.
+            # A CPU may go offline at any moment: then the scheduler's choice is good enough.
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, wanted)
             return
 
 
 def bound_realtime(spec: RunSpec) -> None:
-    """No real-time thread may spin for ever (RLIMIT_RTTIME): longer than a block and a silent parent's patience."""
+    """Limit the time that a real-time thread may spin (RLIMIT_RTTIME): longer than a block and the patience with a
+    silent parent."""
     block_ns = spec.block_ns
     if spec.messages is not None:
         block_ns = messages_of_block(spec, 0) * spec.interval_ns * 2
@@ -331,7 +333,7 @@ def main() -> int:
         parent.listen()
         kind, data = parent.hear()
         if kind != "spec":
-            raise CodecError(f"'{kind}' came where 'spec' was due")
+            raise CodecError(f"'{kind}' came instead of 'spec'")
         Worker(parent, protocol.read_as(RunSpec, data)).run()
     except WorkshopError as error:
         parent.say("failed", Failed(error.message, error.advice))

@@ -1,4 +1,5 @@
-"""What every workload is to the measuring child, and what they share: a block's figures, limits, refusals."""
+"""Define the interface of a workload for the measuring child, and the shared parts: a block's figures, limits,
+refusals."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.spec import RunSpec
 
 MOST_MESSAGES = 1 << 21
-"""What a block can hold: each message costs ten bytes a thread, all of it resident before the block begins."""
+"""The most messages of a block: each costs ten bytes a thread, all of it resident before the block begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the kernel did to one thread during a block, by the thread's own reading. ``ran_ns``: on a CPU;
-    ``waited_ns``: in the queue of one while it could have run; ``timeslices``: how often it came onto one (both None
-    where the kernel does not count them)."""
+    """Hold one thread's use of the kernel during a block, by the thread's own reading. ``ran_ns``: on a CPU.
+    ``waited_ns``: in a run queue, runnable but not running. ``timeslices``: times it came onto a CPU (both None where
+    the kernel does not count them)."""
 
     voluntary_switches: int
     involuntary_switches: int
@@ -32,7 +33,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One block of a workload. ``usage``: by thread name. ``blocked_publishes``: None where nothing is published.
+    """Hold one block of a workload. ``usage``: by thread name. ``blocked_publishes``: None where nothing is published.
     ``missed_wakeups``: None where nothing sleeps."""
 
     digest: Digest
@@ -45,25 +46,26 @@ class Measured:
 
 
 class Workload(Protocol):
-    """Made ready by its constructor: threads run and exchange unrecorded messages from then on, until ``close``."""
+    """Run threads that exchange unrecorded messages from construction on, until ``close``."""
 
     tids: dict[str, int]
 
     def lock(self) -> bool:
-        """Lock only what the hot threads touch."""
+        """Lock only the memory that the hot threads touch."""
 
     def measure(self, index: int) -> Any:
-        """Measure one block and return what native code says of it; sleeps meanwhile and does nothing else."""
+        """Measure one block and return native code's result; it only sleeps meanwhile."""
 
     def digest(self, index: int, result: Any) -> Measured:
-        """The block that ``measure`` has just measured, in figures. Takes a while; the threads go on, unrecorded."""
+        """Return the figures of the block that ``measure`` has just measured. It takes a while; the threads go on,
+        unrecorded."""
 
     def close(self) -> None:
-        """End the threads and give the memory back."""
+        """End the threads and free the memory."""
 
 
 def messages_of_block(spec: RunSpec, index: int) -> int:
-    """The messages of block ``index`` when the run has a total; 0 = the block is timed."""
+    """Return the messages of block ``index`` when the run has a total; 0 = the block is timed."""
     if spec.messages is None:
         return 0
     share, rest = divmod(spec.messages, spec.blocks)
@@ -71,7 +73,7 @@ def messages_of_block(spec: RunSpec, index: int) -> int:
 
 
 def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostError:
-    """Why a thread could not be started or placed (``number``: an errno)."""
+    """Return the error for a thread that could not be started or placed (``number``: an errno)."""
     if number == errno.EPERM and priority > 0:
         return HostError(
             f"this user may not run threads with SCHED_FIFO priority {priority}",
@@ -86,7 +88,8 @@ def refused(number: int, thread: str, cpu: int | None, priority: int) -> HostErr
 
 
 def most_messages(spec: RunSpec) -> int:
-    """How many messages the arrays of a block are for. Raises UsageError where that is more than one can hold."""
+    """Return the number of messages that the arrays of a block are made for. Raise UsageError where that is more than
+    one block can hold."""
     if spec.messages is not None:
         most = messages_of_block(spec, 0)
         if most > MOST_MESSAGES:
@@ -99,7 +102,7 @@ def most_messages(spec: RunSpec) -> int:
 
 
 def usage_of(native: Any) -> Usage:
-    """A thread's ``jw_usage``."""
+    """Convert a thread's ``jw_usage``."""
     return Usage(
         native.voluntary_switches,
         native.involuntary_switches,

@@ -1,4 +1,4 @@
-"""The workloads as the measuring child drives them: memory, threads, one block at a time."""
+"""Drive the workloads in the measuring child: memory, threads, one block at a time."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ _RESOLVABLE = 8
 
 
 def shortest_gap_ns(clock: TickClock) -> int:
-    """A reading itself must not look like a gap: the log is for what interrupts the loop."""
+    """Return the shortest gap in ns that is no mere reading of the clock: the log is for events that interrupt the
+    loop."""
     return math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
 
 
 def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
-    """The spec as this clock can measure it: a threshold that nobody asked for gives way where a reading takes too long
-    for it, as in emulated machines and with the clock source hpet."""
+    """Return the spec as this clock can measure it. A default threshold is raised where a reading takes too long for
+    it, as in emulated machines and with the clock source hpet."""
     if spec.workload != "spin" or not spec.threshold_gives_way:
         return spec
     shortest_ns = shortest_gap_ns(clock)
@@ -45,7 +46,7 @@ def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
 
 
 def start(spec: RunSpec, clock: TickClock) -> Workload:
-    """Raises UsageError, HostError or MeasureError when this cannot be measured."""
+    """Start the workload of a spec. Raise UsageError, HostError or MeasureError when it cannot be measured."""
     if spec.workload == "ring":
         return Ring(spec, clock)
     if spec.workload == "spin":
@@ -54,7 +55,7 @@ def start(spec: RunSpec, clock: TickClock) -> Workload:
 
 
 class Ring:
-    """Producer → accumulator and journaller."""
+    """Run producer → accumulator and journaller."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         if spec.interval_ns < clock.cost_ns:
@@ -81,7 +82,7 @@ class Ring:
         config.records = self._records_view = ffi.from_buffer(self._records)
         config.record_count = _RECORDS
         self._journal = _scratch(spec, _JOURNAL_RECORDS * lib.JW_JOURNAL_BYTES, "the journal")
-        # Written once, because filling a shared mapping in advance does not make its pages writable.
+        # Written once, because populating a shared mapping in advance does not make its pages writable.
         self._journal[:] = bytes(len(self._journal))
         config.journal = self._journal_view = ffi.from_buffer(self._journal, require_writable=True)
         config.journal_count = _JOURNAL_RECORDS
@@ -160,7 +161,7 @@ class Ring:
 
 
 class Spin:
-    """One thread that reads the clock without pause, or for a share of the time (``duty``)."""
+    """Run one thread that reads the clock without pause, or for a share of the time (``duty``)."""
 
     def __init__(self, spec: RunSpec, clock: TickClock) -> None:
         shortest_ns = shortest_gap_ns(clock)
@@ -239,20 +240,21 @@ class Spin:
 
 
 def duty_note(duty: int, pause: Pause) -> str:
-    """What a reader of a run must know whose sampler paused in between."""
+    """Describe the pauses of a run's sampler for its reader."""
     busy_ms, pause_ms = (ns / 1e6 for ns in DUTY_PATTERNS_NS[duty])
     if pause == "busy":
-        rest = f"kept the CPU without sampling for {pause_ms:g} ms, over and over: these pauses are no gaps"
+        rest = f"kept the CPU without sampling for {pause_ms:g} ms, over and over (these pauses are no gaps)"
     else:
-        rest = f"slept for {pause_ms:g} ms, over and over: its own sleeps are no gaps but voluntary switches"
+        rest = f"slept for {pause_ms:g} ms, over and over (its own sleeps are no gaps but voluntary switches)"
     return (
-        f"the sampler sampled for {busy_ms:g} ms, then {rest}, thefts meanwhile are not seen, rates are of the "
-        "sampled time"
+        f"the sampler sampled for {busy_ms:g} ms, then {rest}; stalls during a pause are not seen, and rates are of "
+        "the sampled time"
     )
 
 
 def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
-    """A mapped file without a name, its blocks allocated now: a disk that is full must not end a block by SIGBUS."""
+    """Return a mapped file without a name, its blocks allocated now: a full disk must not end a block by SIGBUS. Raise
+    HostError."""
     try:
         with tempfile.TemporaryFile(dir=spec.scratch_dir, prefix="jitter-workshop-") as file:
             os.posix_fallocate(file.fileno(), 0, size)

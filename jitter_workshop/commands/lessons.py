@@ -2,7 +2,7 @@
 
   lessons list                  the chapters in the order for this host, and how far they are
   lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there are any
-  lessons new ID --course DIR   a new chapter in DIR that works as it stands, with remarks on how to go on
+  lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
 
 Without --course, list and check mean the built-in course. A check proves more than that the files can be read: each
 check of a tunable must fail on the chapter's recording and pass on recording_after, and every mark must be one that can

@@ -1,5 +1,5 @@
-"""Which marks a chapter has earned: a function of its checks, of the runs in its slots and of what the tunables say of
-themselves, nothing else. An improvement is never asked for: a noisy host may not show one."""
+"""Compute the marks that a chapter has earned, only from its checks, the runs in its slots and the assessments of its
+tunables. An improvement is never required: a noisy host may not show one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from jitter_workshop.model.run import UNSTEADY, Run
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
-    """Mark → earned. ``curve`` is always there (without checks of its own: a finished run in every slot);
-    ``setting`` only where the chapter sets something. ``settled``: id of a tunable → whether its own assessment says
-    that nothing is to improve, those that this host does not have left out; None = not asked, and ``setting`` is then
-    left out for a chapter of tunables."""
+    """Return mark → earned. ``curve`` is always there (without checks of its own: a finished run in every slot);
+    ``setting`` only where the chapter sets something. ``settled``: id of a tunable → True if its own assessment finds
+    nothing to improve; tunables that this host lacks are left out. None = not asked, and ``setting`` is then left out
+    for a chapter of tunables."""
     earned: dict[str, bool] = {}
     for check in chapter.checks:
         if check.tunable is not None:
@@ -31,8 +31,8 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
 
 
 def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None) -> bool:
-    """Whether the second run was measured with the chapter's settings: they stood by this tool, or the host has them
-    without it."""
+    """Return True if the second run was measured with the chapter's settings: set by this tool, or already present on
+    the host."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     run = runs.get("again")
     if not ids or run is None:
@@ -54,9 +54,9 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 
 
 def _as_asked(asked: Measurement, run: Run) -> bool:
-    """Whether a run measured what the lesson asks for: the same work, asked for in the same way. How long it took is
-    the learner's choice, and so is a thief where the lesson has none."""
-    # Where a run has one CPU, spin takes the place of the ring.
+    """Return True if a run measured what the lesson asks for: the same work, asked for in the same way. Its length is
+    the learner's choice, and so is a noise where the lesson has none."""
+    # Where the process may use only one CPU, spin replaces the ring.
     if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
         return False
     sched = f"fifo:{asked.sched_priority}" if asked.sched_priority else "other"

@@ -1,4 +1,5 @@
-"""Reads the files of a course, which may come from anybody: regular files below one folder, small, and plain text."""
+"""Read the files of a course, which may come from an unknown author: regular files below one folder, small, and plain
+text."""
 
 from __future__ import annotations
 
@@ -17,21 +18,22 @@ _REFUSED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 _LOOK_EMPTY = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and a sign that draw nothing: Hangul fillers, Braille without dots."""
 _MOST_MARKS = 4
-"""Accents on one letter; scripts that stack them need no more."""
+"""The most accents on one letter; scripts that stack them need no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """The text of one file and the name under which mistakes in it are reported."""
+    """Hold the text of one file and the name under which mistakes in it are reported."""
 
     file: str
     text: str
 
 
 def read_source(base: Path, relative: str, problems: Problems) -> SourceText | None:
-    """The text of ``base/relative``; None, with the mistake noted, when it is not a small, plain text file in ``base``.
+    """Return the text of ``base/relative``; None, with the mistake noted, when it is not a small, plain text file in
+    ``base``.
 
-    Opens without blocking and looks at what was opened, so that a FIFO or device in a foreign course is refused and
+    It opens without blocking and checks the opened file, so that a FIFO or device in a foreign course is refused and
     not waited for.
     """
     path = base / relative
@@ -87,12 +89,13 @@ def _decode(relative: str, raw: bytes, problems: Problems) -> SourceText | None:
 
 
 def first_control(text: str) -> int | None:
-    """Where the first character stands that a terminal could obey or a reader could not see; None without one.
+    """Return the position of the first character that a terminal could obey or a reader could not see; None without
+    one.
 
-    Control characters (newline and tab excepted), and the invisible format characters with which text can be made to
-    read otherwise than it is (bidirectional overrides, zero-width joiners).
+    These are control characters (newline and tab excepted), and the invisible format characters that make a text look
+    different from its content (bidirectional overrides, zero-width joiners).
     """
-    # A text has few different characters, and is read at each start.
+    # A text has few different characters, so each is looked up once: this runs at each start.
     refused = {
         char
         for char in set(text)
@@ -102,8 +105,8 @@ def first_control(text: str) -> int | None:
 
 
 def heaped_marks(text: str) -> bool:
-    """Whether accents stand on nothing, or so many on one letter that they would be drawn over other lines."""
-    if text.isascii():  # nearly every text, and all of a course are looked at at each start
+    """Return True if accents stand on nothing, or so many on one letter that they would be drawn over other lines."""
+    if text.isascii():  # nearly every text; all texts of a course are checked at each start
         return False
     row = _MOST_MARKS
     for char in text:
@@ -114,7 +117,7 @@ def heaped_marks(text: str) -> bool:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a text takes: wide characters take two, accents none."""
+    """Return the number of terminal columns of a text: wide characters take two, accents none."""
     if text.isascii():
         return len(text)
     width = 0

@@ -1,4 +1,4 @@
-"""Turns one chapter's ``lesson.toml`` and ``lesson.md`` into a :class:`~jitter_workshop.model.course.Chapter`."""
+"""Turn one chapter's ``lesson.toml`` and ``lesson.md`` into a :class:`~jitter_workshop.model.course.Chapter`."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
 def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str] = ()) -> Chapter | None:
-    """The chapter in ``base/folder``; None when mistakes (noted in ``problems``) leave nothing usable. ``known``: the
-    ids of all tunables, () where they are not to be looked at."""
+    """Return the chapter in ``base/folder``; None when mistakes (noted in ``problems``) leave nothing usable.
+    ``known``: the ids of all tunables, () to skip that check."""
     before = len(problems.found)
     source = read_source(base, f"{folder}/lesson.toml", problems)
     text = read_source(base, f"{folder}/lesson.md", problems)
@@ -70,7 +70,7 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
 
 
 def check_version(table: Table) -> None:
-    """Files of a newer format are refused, not guessed at."""
+    """Refuse files of a newer format; the mistake is noted in the table's problems."""
     version = table.integer("format_version", 1, 1_000_000)
     if version is not None and version != FORMAT_VERSION:
         table.wrong("format_version", f"format_version {version}; this workshop reads {FORMAT_VERSION}")
@@ -125,7 +125,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
 
 
 def read_id(table: Table) -> str:
-    """The ``id`` of a course or chapter: what is typed after ``--chapter``."""
+    """Return the ``id`` of a course or chapter, as typed after ``--chapter``."""
     ident = table.text("id", limit=40)
     if ident and not ID_PATTERN.fullmatch(ident):
         table.wrong("id", "an id begins with a letter and holds small letters, digits and hyphens")
@@ -247,7 +247,7 @@ def _checks(
 ) -> tuple[Check, ...]:
     found: list[Check] = []
     ids = [word.partition("=")[0] for word in tunables]
-    # Where the chapter's list has a slip of the pen, and that was told, a check of what was meant is no second mistake.
+    # A misspelt tunable in the chapter's list is reported once; a check with the right spelling is no second mistake.
     mistyped = bool(known) and any(ident not in known for ident in ids)
     for inner in table.tables("check"):
         mark = inner.choice("mark", ("curve", "setting"))
@@ -270,12 +270,12 @@ def _checks(
 
 
 def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[str, ...]:
-    """``ID`` or ``ID=VALUE``."""
+    """Return the chapter's ``ID`` or ``ID=VALUE`` words."""
     words = table.texts("tunables", limit=80, most=20) if "tunables" in table.data else ()
     if changes == "tunables" and not words:
         table.wrong("changes", "a chapter that changes tunables names them in tunables = […]")
     if words and changes != "tunables":
-        table.wrong("tunables", f"this chapter changes {changes!r}, and so has no tunables")
+        table.wrong("tunables", f"this chapter changes {changes!r}, so it cannot have tunables")
     ids = [word.partition("=")[0] for word in words]
     for word, ident in zip(words, ids, strict=True):
         if not ID_PATTERN.fullmatch(ident):
@@ -288,7 +288,7 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
 
 
 def _treats(table: Table, known: Sequence[str]) -> tuple[str, ...]:
-    """Ids of tunables that the pages speak of."""
+    """Return the ids of tunables that the pages explain."""
     ids = table.texts("treats", limit=40, most=40)
     for ident in ids:
         if not ID_PATTERN.fullmatch(ident):
@@ -330,7 +330,7 @@ def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple
 
 
 def _first_line(inner: Table, text: str) -> int:
-    """The line on which ``text`` begins: behind three quotes that is often the next one."""
+    """Return the line on which ``text`` begins; after three quotes that is often the next one."""
     start = inner.line("text")
     lines = inner.source.text.split("\n")
     first = text.partition("\n")[0]

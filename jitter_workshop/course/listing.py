@@ -1,4 +1,4 @@
-"""Adds a chapter to the text of a course.toml without touching anything else in it, its remarks included."""
+"""Add a chapter to the text of a course.toml without touching anything else in it, comments included."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|\]')
 
 
 def with_chapter(text: str, folder: str) -> str | None:
-    """``text`` whose ``chapters`` end with ``folder``, a plain name; None where that cannot be done safely: the result
-    must say the same as before but for the one chapter."""
+    """Return ``text`` whose ``chapters`` end with ``folder``, a plain name; None where that is not safe. The result
+    must be equal to the old content except for the one chapter."""
     try:
         before = tomllib.loads(text)
         chapters = before.get("chapters")
@@ -27,7 +27,7 @@ def with_chapter(text: str, folder: str) -> str | None:
 
 
 def _inserted(text: str, start: int, folder: str) -> str | None:
-    """``text`` with the name behind the last one of the list that begins at ``start``."""
+    """Return ``text`` with the name behind the last one of the list that begins at ``start``."""
     last = start
     for token in _TOKEN.finditer(text, start):
         if token.group() == "]":
@@ -38,13 +38,13 @@ def _inserted(text: str, start: int, folder: str) -> str | None:
 
 
 def _at(text: str, start: int, last: int, close: int, name: str) -> str:
-    """``last``: the end of the last name, ``start`` where there is none; ``close``: the bracket."""
+    """Insert the name. ``last``: the end of the last name, ``start`` where there is none; ``close``: the bracket."""
     if last == start:
         return text[:start] + name + ("," if "\n" in text[start:close] else "") + text[start:]
     end = text.find("\n", last)
     if not last <= end < close:
         return text[:last] + f", {name}" + text[last:]
-    # Each name has a line of its own: a remark behind the last one stays with it.
+    # Each name has its own line: a comment behind the last name stays on that line.
     end -= text[end - 1] == "\r"
     line = text[text.rfind("\n", 0, last) + 1 : last]
     indent = line[: len(line) - len(line.lstrip())] or "    "

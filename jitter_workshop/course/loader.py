@@ -1,4 +1,4 @@
-"""Loads a course: a folder with ``course.toml`` and one folder a chapter. Lessons are data; nothing in them is run."""
+"""Load a course: a folder with ``course.toml`` and one folder per chapter. Lessons are data; nothing in them is run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found in a course's folder ``base``. ``course`` is None where there is a mistake anywhere; ``chapters``
-    are the folders and chapters that are well formed all the same."""
+    """Hold the content of a course's folder ``base``. ``course`` is None if there is any mistake; ``chapters`` are the
+    folders and chapters that are well formed all the same."""
 
     base: Path
     course: Course | None
@@ -32,7 +32,7 @@ class Reading:
 
 
 def load_course(folder: Path | None = None) -> Course:
-    """The course in ``folder``, or the built-in one. Raises LessonError ``file:line: …`` at the first mistake."""
+    """Return the course in ``folder``, or the built-in one. Raise LessonError ``file:line: …`` at the first mistake."""
     reading = read_course(folder)
     if reading.course is None:
         raise reading.problems.error()
@@ -40,16 +40,16 @@ def load_course(folder: Path | None = None) -> Course:
 
 
 def check_course(folder: Path | None = None) -> tuple[Problem, ...]:
-    """Every mistake in a course, in the order in which they were found; () when it is well formed.
+    """Return every mistake in a course, in the order in which they were found; () when it is well formed.
 
-    Raises LessonError only when there is no such folder.
+    Raise LessonError only when there is no such folder.
     """
     return tuple(read_course(folder).problems.found)
 
 
 def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Reading:
-    """All that can be read of a course, with every mistake in it. ``known``: the ids of all tunables, () where they are
-    not to be looked at. Raises LessonError only when there is no such folder."""
+    """Read as much of a course as possible, with every mistake in it. ``known``: the ids of all tunables, () to skip
+    that check. Raise LessonError only when there is no such folder."""
     base = builtin_course() if folder is None else folder
     if not base.is_dir():
         raise LessonError(f"there is no folder {str(base)!r}", "--course takes a folder with a course.toml")

@@ -1,4 +1,4 @@
-"""Where the built-in lessons are: in the installed package, or beside it in a checkout that was not installed."""
+"""Find the built-in lessons: in the installed package, or beside it in a checkout that was not installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BUILTIN_ID = "jitter"
 
 
 def builtin_course() -> Path:
-    """The folder of the built-in course. Raises LessonError when the installation lacks it."""
+    """Return the folder of the built-in course. Raise LessonError when the installation lacks it."""
     try:
         folder = Path(str(resources.files("jitter_workshop.lessons")))
     except ModuleNotFoundError:

@@ -1,5 +1,5 @@
-"""Makes the folder of a new chapter in a course, and the course where there is none. Nothing that exists is replaced
-but ``course.toml``, by itself with one chapter more."""
+"""Make the folder of a new chapter in a course, and the course where there is none. No existing file is replaced except
+``course.toml``, which gains one chapter."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _NUMBERED = re.compile(r"([0-9]{1,3})-")
 
 @dataclass(frozen=True, slots=True)
 class NewLesson:
-    """``folder``: the chapter's, in the course's folder ``course``. ``listed``: whether course.toml names it now;
-    ``new_course``: whether course.toml was made."""
+    """Hold the new chapter's ``folder`` in the course's folder ``course``. ``listed``: course.toml names it now.
+    ``new_course``: course.toml was made."""
 
     course: str
     folder: str
@@ -39,13 +39,13 @@ class NewLesson:
 def new_lesson(ident: str, course: Path) -> NewLesson:
     """Write a chapter ``NN-ident`` that works as it stands, and list it last in the course.
 
-    Raises UsageError for what is no id, or one that the course has already; LessonError where nothing can be written.
+    Raise UsageError for an invalid id, or one that the course has already; LessonError where a file cannot be written.
     """
     if not ID_PATTERN.fullmatch(ident):
         shown = clean(ident, 40)
         raise UsageError(f"'{shown}' is no id", "an id begins with a letter and holds small letters, digits, hyphens")
     if course.is_symlink():
-        raise UsageError(f"{clean(course, 200)} is a link", "--course takes the folder itself: name where it leads to")
+        raise UsageError(f"{clean(course, 200)} is a link", "--course takes the folder itself: name the link's target")
     with _explained("make the folder", course):
         course.mkdir(parents=True, exist_ok=True)
     number = _number(ident, course)
@@ -65,7 +65,7 @@ def new_lesson(ident: str, course: Path) -> NewLesson:
 
 
 def _number(ident: str, course: Path) -> int:
-    """The number in front of the new folder's name: behind all others."""
+    """Return the number in front of the new folder's name: one more than all others."""
     with _explained("read", course):
         names = sorted(path.name for path in course.iterdir())
     taken = [name for name in names if name == ident or re.fullmatch(rf"[0-9]+-{ident}", name)]
@@ -81,12 +81,12 @@ def _number(ident: str, course: Path) -> int:
 
 def _course_id(course: Path) -> str:
     name = course.resolve().name.lower()
-    # Under the built-in course's id its progress would be taken for this one's.
+    # With the built-in course's id, progress of that course would count for this one.
     return name if ID_PATTERN.fullmatch(name) and name != BUILTIN_ID else "my-course"
 
 
 def _write_folder(folder: Path, files: dict[str, str]) -> None:
-    """All of it or nothing. The name is free: a folder that somebody makes meanwhile is in the way only if it is not
+    """Write all files or none. The name is free; a folder that appears meanwhile is an error only if it is not
     empty."""
     temporary = folder.with_name(f".new-{folder.name}-{secrets.token_hex(4)}")
     temporary.mkdir()
@@ -100,7 +100,7 @@ def _write_folder(folder: Path, files: dict[str, str]) -> None:
 
 
 def _listed(top: Path, folder: str) -> bool:
-    """Add the chapter to course.toml; False where it is not a plain file that is understood."""
+    """Add the chapter to course.toml; return False where that is not a regular file, or cannot be edited safely."""
     if top.is_symlink() or not top.is_file():
         return False
     raw = top.read_bytes()
@@ -132,4 +132,6 @@ def _explained(what: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise LessonError(f"cannot {what} {clean(path, 200)}: {reason}", "--course takes a folder of yours") from error
+        raise LessonError(
+            f"cannot {what} {clean(path, 200)}: {reason}", "--course takes a folder that you may write to"
+        ) from error

@@ -1,4 +1,4 @@
-"""Cuts a lesson's Markdown into pages, one a step, and refuses what could act instead of being read."""
+"""Cut a lesson's Markdown into pages, one per step, and refuse markup that could act instead of being read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\#?]")
 _FENCE_LIKE = re.compile(r"\s*(?:(?:[>*+-]|\d{1,9}[.)])\s*)*(?:```|~~~)")
 _HEADING = re.compile(r"^##\s+(.*?)\s*#*\s*$")
 _LEAD = re.compile(r"^\s*(?:(?:>|(?:[*+-]|\d{1,9}[.)])(?=\s))\s*)*")
-"""The marks of quotes and lists, behind which a line begins anew."""
+"""The marks of quotes and lists; after them a line begins anew."""
 _LINK = re.compile(r"\]\(\s*<?([^)>\s]*)")
 _REFERENCE = re.compile(r"^\[[^\]]+\]:\s*<?([^>\s]+)", re.MULTILINE)
 _HTML = re.compile(r"<[A-Za-z/!?][^>]*>|^<[A-Za-z/!?]", re.MULTILINE)
@@ -28,10 +28,10 @@ _ESCAPED_OR_CODE = re.compile(r"\\[^\n]|(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOT
 def read_pages(
     source: SourceText, problems: Problems, folder: Path | None = None
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Step → Markdown, and step → the line of its heading.
+    """Return step → Markdown, and step → the line of its heading.
 
-    ``## step`` begins a page; before the first one only blank lines and one ``# Title`` may stand. Headings in fenced
-    code are code. ``folder``: the chapter's own, in which links that are no web addresses have to lead to a file.
+    ``## step`` begins a page. Before the first one only blank lines and one ``# Title`` may stand. Headings in fenced
+    code are code. ``folder``: the chapter's own; links that are no web addresses must lead to a file in it.
     """
     pages: dict[str, list[str]] = {}
     starts: dict[str, int] = {}
@@ -76,7 +76,7 @@ def _begin(
 
 
 def check_text(file: str, line: int, text: str, problems: Problems, folder: Path | None = None) -> None:
-    """The same rules for Markdown that is added to a page; ``line`` is where it begins in ``file``."""
+    """Check Markdown that is added to a page by the same rules; ``line`` is where it begins in ``file``."""
     markup = _Markup(file, line, problems, folder)
     for number, (part, kind) in enumerate(split_code(text.split("\n")), start=line):
         markup.take(number, part, kind)
@@ -84,8 +84,9 @@ def check_text(file: str, line: int, text: str, problems: Problems, folder: Path
 
 
 class _Markup:
-    """Links lead to the web, into the chapter's folder or nowhere; pictures and HTML have no place in a terminal. What
-    stands between two blank lines is looked at as a whole: a tag or a link may go on in the next line."""
+    """Check links and markup. Links lead to the web, into the chapter's folder or nowhere; pictures and HTML have no
+    place in a terminal. The text between two blank lines is checked as a whole: a tag or a link may go on in the next
+    line."""
 
     def __init__(self, file: str, line: int, problems: Problems, folder: Path | None) -> None:
         self._file = file
@@ -103,7 +104,7 @@ class _Markup:
                 message = "a code block begins with ``` at the start of its line, with at most a word behind it"
                 self._problems.add(self._file, number, message)
             self._first = self._first if self._block else number
-            self._block.append(line[_LEAD.match(line).end() :])  # type: ignore[union-attr]  # it matches nothing, too
+            self._block.append(line[_LEAD.match(line).end() :])  # type: ignore[union-attr]  # it also matches an empty text
         else:
             self._check()
 
@@ -113,7 +114,7 @@ class _Markup:
             self._problems.add(self._file, self._open, "a code block that is never closed")
 
     def _check(self) -> None:
-        # What is taken out leaves its ends of lines, so that a mistake behind it keeps its line.
+        # Removed text keeps its line ends, so that a later mistake keeps its line number.
         plain = _ESCAPED_OR_CODE.sub(_line_ends, "\n".join(self._block))
         self._block = []
         if (at := plain.find("![")) >= 0:
@@ -135,7 +136,7 @@ def _line_ends(found: re.Match[str]) -> str:
 
 
 def _wrong_link(target: str, folder: Path | None) -> str:
-    """What is wrong with a link that is no web address, "" for nothing."""
+    """Return the fault of a link that is no web address, "" for none."""
     shown = repr(target[:40])
     if folder is None or not target or _ELSEWHERE.match(target):
         return f"not {shown}"

@@ -1,4 +1,4 @@
-"""On which line of a lesson's file something stands, for mistakes that show only once the chapter is read."""
+"""Find the line of an entry in a lesson's file, for mistakes that show only once the chapter is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jitter_workshop.course.toml_lines import key_lines, line_of, line_of_word
 
 
 class Places:
-    """The lines of ``base/folder/lesson.toml``. ``file``: its name as problems state it."""
+    """Hold the lines of ``base/folder/lesson.toml``. ``file``: its name as problems state it."""
 
     def __init__(self, base: Path, folder: str) -> None:
         self.file = f"{folder}/lesson.toml"
@@ -19,5 +19,5 @@ class Places:
         self._lines = key_lines(self._text)
 
     def line(self, *path: str | int, word: str = "") -> int:
-        """The line of a key, from 1; of the quoted ``word`` in its value where that has a line of its own."""
+        """Return the line of a key, from 1, or of the quoted ``word`` in its value where that has its own line."""
         return line_of_word(self._text, self._lines, path, word) if word else line_of(self._lines, path)

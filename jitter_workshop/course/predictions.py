@@ -1,4 +1,4 @@
-"""What became of a guess, in words."""
+"""Judge a guess, in words."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.scale import nice_ns
 
 NEAR_FACTOR = 3.0
-"""A mark within a factor of three counts as near: half a decade, the eye's measure on a logarithmic chart."""
+"""A mark within a factor of three counts as near: half a decade, about the eye's precision on a logarithmic chart."""
 
 
 def outcome(task: PredictionTask, prediction: Prediction, run: Run | None) -> PredictionOutcome | None:
-    """The judged prediction; None where the run that decides it is missing. ``near`` is None where nothing can be
-    judged."""
+    """Return the judged prediction; None where the run that decides it is missing. ``near`` is None where nothing can
+    be judged."""
     if task.kind == "choice" and (run is not None or task.slot is None):
         return _choice(task, prediction)
     return _mark(task, prediction, run) if run is not None else None
 
 
 def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:
-    """The answer whose range holds a value (the last one has no upper bound)."""
+    """Return the answer whose range holds a value (the last one has no upper bound)."""
     for answer in task.answers:
         if answer.up_to_ns is None or value_ns <= answer.up_to_ns:
             return answer
@@ -31,7 +31,7 @@ def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:
 def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
-        return PredictionOutcome("Your answer is no longer among the lesson's.", None, "", None, None)
+        return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
     right = next((a for a in task.answers if a.right), None)
     text = f"You said: {_sentence(given.text)}"
     if given.right:
@@ -68,11 +68,11 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
 
 
 def judge(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:
-    """Whether a mark is near, and a sentence."""
+    """Return (True if a mark is near, a sentence)."""
     measured_ns = max(measured_ns, 1)
     ratio = max(guessed_ns / measured_ns, measured_ns / guessed_ns)
     if ratio <= 1.25:
-        return True, "That is as good as exact."
+        return True, "That is practically exact."
     side = "slower" if measured_ns > guessed_ns else "faster"
     if ratio <= NEAR_FACTOR:
         return True, f"Near: the host was {_times(ratio)} {side} than you thought, less than half a decade."

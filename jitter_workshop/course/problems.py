@@ -1,4 +1,4 @@
-"""Mistakes in lesson files: collected, so that a check lists them all, each with its file and line."""
+"""Collect mistakes in lesson files, so that a check lists them all, each with its file and line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_PROBLEMS = 200
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake. ``file`` is relative to the course's folder, ``line`` counts from 1."""
+    """Hold one mistake. ``file`` is relative to the course's folder, ``line`` counts from 1."""
 
     file: str
     line: int
@@ -25,7 +25,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Problems:
-    """What was found so far; at most ``MAX_PROBLEMS`` are kept."""
+    """Hold the mistakes found so far, at most ``MAX_PROBLEMS``."""
 
     found: list[Problem] = field(default_factory=list)
 
@@ -34,7 +34,7 @@ class Problems:
             self.found.append(Problem(file, max(1, line), message))
 
     def error(self) -> LessonError:
-        """The first mistake as an error that says how many more there are."""
+        """Return the first mistake as an error that says how many more there are."""
         first = self.found[0]
         more = len(self.found) - 1
         advice = f"{more} more: `jitter-workshop lessons check` lists them all" if more else ""
@@ -42,7 +42,7 @@ class Problems:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` for a near miss, else the list of what is known."""
+    """Return ``; did you mean 'x'?`` for a near miss, else the list of known words."""
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:

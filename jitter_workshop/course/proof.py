@@ -1,6 +1,6 @@
-"""Proves that a chapter's marks can be earned, and only by what the chapter asks for: a pure function of the lesson.
+"""Prove that a chapter's marks can be earned, and only by the work that it asks for: a pure function of the lesson.
 
-The runs are made up here and never leave this module; they hold no more than :func:`~.checks.marks` looks at.
+The runs are made up here and never leave this module; they hold no more than :func:`~.checks.marks` reads.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from jitter_workshop.model.run import FORMAT_VERSION, Clock, PlacementRecord, Ru
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flaw:
-    """A mark that cannot work. ``where``: the key in the lesson's file."""
+    """Hold a mark that cannot work. ``where``: the key in the lesson's file."""
 
     where: KeyPath
     message: str
 
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
-    """Every mark of ``chapter`` that nothing earns, or that is earned with nothing done. What the tunables of a host
-    say of themselves is taken as given: ``flow.chapters.lessoncheck`` asks recorded hosts about that."""
+    """Return every mark of ``chapter`` that cannot be earned, or that is earned without any work. The tunables'
+    assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about them."""
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))
-    found = [Flaw((), f"the mark '{mark}' is earned with nothing done") for mark, earned in without.items() if earned]
+    found = [Flaw((), f"the mark '{mark}' is earned without any work") for mark, earned in without.items() if earned]
     for n, check in enumerate(chapter.checks):
         alone = dataclasses.replace(chapter, checks=(check,))
         measured = chapter.measurement(check.slot or "")
@@ -36,19 +36,19 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
             message = f"asks for placement '{check.placement}', but '{check.slot}' is measured with '{how}'"
             found.append(Flaw(("check", n, "placement"), f"{message}: the mark can never be earned"))
         if check.mark == "setting" and chapter.changes == "nothing":
-            found.append(Flaw(("check", n, "mark"), "this chapter changes nothing, and so has no mark 'setting'"))
+            found.append(Flaw(("check", n, "mark"), "this chapter changes nothing, so it has no mark 'setting'"))
     if chapter.changes != "nothing" and not any(check.mark == "setting" for check in chapter.checks):
         message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
         found.append(Flaw(("changes",), f"{message}: it can never be earned"))
     without_hands = [step for step in ("plan", "apply") if step not in chapter.steps]
     if chapter.changes == "tunables" and without_hands:
         missing = " and ".join(f"'{step}'" for step in without_hands)
-        found.append(Flaw(("steps",), f"this chapter sets tunables, and has no step {missing}: nothing applies them"))
+        found.append(Flaw(("steps",), f"this chapter sets tunables but has no step {missing}: nothing applies them"))
     return tuple(found)
 
 
 def finished_run(measurement: Measurement) -> Run:
-    """A made-up run as ``measurement`` asks for it: it has ended well and measured nothing."""
+    """Return a made-up run as ``measurement`` asks for it: it has ended well and measured nothing."""
     return Run(
         format_version=FORMAT_VERSION,
         id="made-up",

@@ -1,31 +1,31 @@
-"""The files of a new chapter: a small one that works as it stands, with remarks where its author goes on."""
+"""Hold the files of a new chapter: a small one that works as it stands, with comments for its author."""
 
 from __future__ import annotations
 
 LESSON_TOML = """\
-# A chapter of the workshop. What stands behind # is a remark. What each field means is in docs/writing-lessons.md;
+# A chapter of the workshop. Text after # is a comment. docs/writing-lessons.md explains each field;
 # 'jitter-workshop lessons check --course DIR' names every mistake with its file and line.
 
 format_version = 1
-id = "@ID@"  # what is typed after --chapter; sessions keep their progress under it, so never change it
+id = "@ID@"  # the word after --chapter; sessions keep their progress under it, so never change it
 title = "@TITLE@"
 summary = "Say in one sentence what the learner will know in the end."
 minutes = 5
 hot_cpus = 2  # how many CPUs it needs; on a host with fewer, nothing is measured
 changes = "placement"  # nothing, placement (of the measured threads), or tunables (see the end of this file)
 steps = ["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]  # leave out what you do not need
-look = ["cpus", "load", "tick"]  # what is read from the host in the step 'look'
+look = ["cpus", "load", "tick"]  # facts that are read from the host in the step 'look'
 
 hints = [
-    "A first hint: ask for what the learner has seen.",
-    "A second one, which says more.",
+    "A first hint: ask what the learner has seen.",
+    "A second hint, which says more.",
 ]
 
 learnt = [
-    "What to take along, a sentence each.",
+    "What to remember, a sentence each.",
 ]
 
-# What is measured: at most one run for 'measure' and one for 'again'.
+# The measurements: at most one run for 'measure' and one for 'again'.
 
 [[measurement]]
 slot = "measure"
@@ -41,7 +41,7 @@ workload = "ring"
 placement = "auto"
 preset = "quick"
 
-# What the learner predicts: a mark on the curve (answers with growing up_to_ns, the last one without), or a choice.
+# The prediction: a mark on the curve (answers with growing up_to_ns, the last one without), or a choice.
 
 [prediction]
 kind = "mark"
@@ -53,7 +53,7 @@ percentile = "99.9"
 id = "short"
 text = "up to 20 µs"
 up_to_ns = 20_000
-explanation = "Say what keeps it so low, if it is. It is shown after the measurement."
+explanation = "Say what keeps it so low. This text is shown after the measurement."
 
 [[prediction.answer]]
 id = "long"
@@ -66,7 +66,7 @@ explanation = "Say what is left that can take so long."
 command = "taskset -cp {accumulator_tid}"
 why = "The CPUs on which the accumulator of the last run may run."
 
-# When a mark is earned. An improvement is never asked for: a quiet host may not show one.
+# The conditions of each mark. An improvement is never required: a quiet host may not show one.
 
 [[check]]
 mark = "setting"
@@ -81,11 +81,11 @@ slot = "measure"
 mark = "curve"
 slot = "again"
 
-# A chapter that sets something about the host has these lines instead of the ones of the same name above,
+# A chapter that changes settings of the host has these lines instead of the lines above with the same names,
 #
 #   changes = "tunables"
 #   tunables = ["thp"]             # ids as 'jitter-workshop status' shows them; ID=VALUE for a value of your own
-#   recording = "lab-stock"        # the host on which it is taught where this one lacks it
+#   recording = "lab-stock"        # the recorded host to teach on where this host lacks the tunable
 #   recording_after = "lab-tuned"  # the same host after the change
 #
 # and for its setting this check, which must fail on the first recording and pass on the second:
@@ -94,12 +94,12 @@ slot = "again"
 #   mark = "setting"
 #   tunable = "thp"
 #
-# A page can say something besides where a host is so (available: it can be better, good, not_here):
+# A page can have extra text for one state of the host (available: it can be better; good; not_here):
 #
 #   [[page_when]]
 #   step = "look"
 #   when = "not_here"
-#   text = "This host lacks it. What follows is a recording."
+#   text = "This host lacks it. The rest is a recording."
 """
 
 LESSON_MD = """\
@@ -114,7 +114,7 @@ Say what to look for in the facts that this host shows beside the page.
 
 ## predict
 
-Say what the learner knows by now, and ask what will come of it.
+Say what the learner knows by now, and ask what the result will be.
 
 ## measure
 
@@ -122,11 +122,11 @@ Say what is measured, and how.
 
 ## plan
 
-Everything that would be changed is shown here. Say what it means.
+Every change that would be made is shown here. Say what it means.
 
 ## apply
 
-Say what agreeing brings about, how long it holds, and what it may cost.
+Say what the change does, how long it holds, and what it may cost.
 
 ## again
 
@@ -139,7 +139,7 @@ may show no difference; then that is the result.
 
 ## explain
 
-Say what was cured and what was not, and who is left.
+Say what was cured and what was not, and which noise is left.
 
 Source: name the kernel document, the manual page or the measurement on
 which each claim rests.
@@ -159,7 +159,7 @@ chapters = [
 
 
 def lesson_files(ident: str) -> dict[str, str]:
-    """File name → text of a new chapter whose id is ``ident``."""
+    """Return file name → text of a new chapter whose id is ``ident``."""
     return {
         "lesson.toml": _filled(LESSON_TOML, ID=ident, TITLE=title_of(ident)),
         "lesson.md": _filled(LESSON_MD, TITLE=title_of(ident)),
@@ -167,12 +167,12 @@ def lesson_files(ident: str) -> dict[str, str]:
 
 
 def course_file(ident: str, folder: str) -> str:
-    """The text of a course.toml with one chapter."""
+    """Return the text of a course.toml with one chapter."""
     return _filled(COURSE_TOML, ID=ident, TITLE=title_of(ident), FOLDER=folder)
 
 
 def title_of(ident: str) -> str:
-    """``huge-pages`` → ``Huge pages``."""
+    """Return ``Huge pages`` for ``huge-pages``."""
     words = ident.replace("-", " ").strip()
     return words[:1].upper() + words[1:]
 

@@ -1,4 +1,4 @@
-"""A TOML table read strictly: wrong types, missing and unknown keys become mistakes with their file and line."""
+"""Read a TOML table strictly: wrong types, missing and unknown keys become mistakes with their file and line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 @dataclass(slots=True)
 class Table:
-    """One table. Each reader notes which key it took; :meth:`finish` reports the rest as unknown."""
+    """Hold one table. Each reader notes which key it took; :meth:`finish` reports the rest as unknown."""
 
     source: SourceText
     lines: dict[KeyPath, int]
@@ -69,7 +69,7 @@ class Table:
         value = self._take(key, required=False)
         if value is None:
             return None
-        # NaN, which TOML can write, is between no two numbers.
+        # TOML can write NaN, which fails the comparison.
         if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
             self.wrong(key, f"{key} must be a number from {low:g} to {high:g}")
             return None
@@ -129,7 +129,7 @@ class Table:
         return tuple(self._inner(v, (*self.path, key, i)) for i, v in enumerate(value))
 
     def finish(self) -> None:
-        """Report every key that nobody asked for."""
+        """Report every key that no reader asked for."""
         for key in self.data:
             if key not in self.taken:
                 left = [k for k in self.taken if k not in self.data] or sorted(self.taken)
@@ -154,7 +154,7 @@ class Table:
             self.wrong(key, f"{key} is longer than {limit} characters")
         elif columns(value) > limit:
             self.wrong(key, f"{key} is wider than {limit} columns: its characters take two each")
-        # TOML's \u escapes can write characters that the file itself does not hold.
+        # TOML's \u escapes can produce characters that the file itself does not contain.
         elif not value.replace("\n", "").replace("\t", "").isprintable() or first_control(value) is not None:
             self.wrong(key, f"{key} holds a control or invisible character")
         elif heaped_marks(value):
@@ -165,7 +165,7 @@ class Table:
 
 
 def parse_table(source: SourceText, problems: Problems) -> Table | None:
-    """The top table of a TOML text; None, with the mistake noted, when it is not TOML."""
+    """Return the top table of a TOML text; None, with the mistake noted, when it is not TOML."""
     try:
         data = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:

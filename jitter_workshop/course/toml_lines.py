@@ -1,4 +1,4 @@
-"""On which line of a TOML text a key stands: tomllib keeps no positions, and a mistake must name its line."""
+"""Find the line of a key in a TOML text: tomllib keeps no positions, and a mistake must name its line."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _STRING = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*')
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """Key path → line (from 1), for tables, arrays of tables and keys at the beginning of a line.
+    """Return key path → line (from 1), for tables, arrays of tables and keys at the beginning of a line.
 
-    Never raises; what is not found here is reported on its table's line (see :func:`line_of`).
+    It never raises; a key that is not found here is reported on its table's line (see :func:`line_of`).
     """
     lines: dict[KeyPath, int] = {(): 1}
     counts: dict[KeyPath, int] = {}
@@ -34,14 +34,14 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 
 def line_of(lines: dict[KeyPath, int], path: KeyPath) -> int:
-    """The line of ``path`` or of the nearest table around it."""
+    """Return the line of ``path`` or of the nearest table around it."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
 def line_of_word(text: str, lines: dict[KeyPath, int], path: KeyPath, word: str) -> int:
-    """The line of the quoted ``word`` in the value of ``path``, where it has one of its own; else that of ``path``."""
+    """Return the line of the quoted ``word`` in the value of ``path``, where it has its own; else that of ``path``."""
     start = line_of(lines, path)
     every = text.split("\n")
     end = min((line for line in lines.values() if line > start), default=len(every) + 1)
@@ -54,7 +54,7 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
-    """The path of a table header, with the index of each array of tables on the way."""
+    """Return the path of a table header, with the index of each array of tables on the way."""
     path: KeyPath = ()
     for position, part in enumerate(parts):
         path = (*path, part)
@@ -67,7 +67,7 @@ def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -
 
 
 def _after(line: str, open_quote: str, depth: int) -> tuple[str, int]:
-    """Whether a multi-line string, or how deep a bracket, is still open behind this line."""
+    """Return the quotes of a multi-line string and the depth of brackets that are still open behind this line."""
     rest = line
     if open_quote:
         _, closed, rest = line.partition(open_quote)

@@ -1,5 +1,5 @@
-"""The time of a stall, split by what took it. The pieces of a window follow each other, the first from its start, the
-last to its end: they sum to it exactly, whatever the trace says."""
+"""Split the time of a stall by cause. The pieces of a window follow each other, the first from its start, the last to
+its end. They sum to it exactly for any trace."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import Window
 
 AROUND_NS = 10_000
-"""How long a gap beside an event may be and still be called its surroundings. Between the moment an interrupt takes a
-CPU and its first event (and from its last event to the next clock reading) lie its entry and exit, the tracing itself
-(0.1 to 0.5 µs an event), cold caches, and in a guest one or more exits to the hypervisor of 1 to 5 µs each. Twice the
-longest of these; what lasts longer has a cause of its own, which the trace did not see."""
+"""The longest gap beside an event that is still called its surroundings. Some time passes between the moment an
+interrupt takes a CPU and its first event, and from its last event to the next clock reading. It contains the
+interrupt's entry and exit, the tracing itself (0.1 to 0.5 µs an event), cold caches, and in a guest one or more exits
+to the hypervisor of 1 to 5 µs each. The limit is twice the longest of these; a longer gap has a cause of its own, which
+the trace did not see."""
 
 ARRIVAL_NS = 50_000
-"""The same for what lies before an interrupt's first event, where nothing else is known of that time. A guest's
-interrupt is the hypervisor's first. Of the gaps of 20 to 50 µs without an event that a KVM guest's thread felt, 35 to
-51 % ended with an interrupt, where chance alone has 1 to 2.5 %: at most one in fifteen is named after an interrupt
-that only happened to come. Beyond 50 µs it would be one in three (docs/attribution.md has the table)."""
+"""The same limit for a gap before an interrupt's first event, where nothing else is known of that time. A guest's
+interrupt first goes to the hypervisor. Of the gaps of 20 to 50 µs without an event that a KVM guest's thread felt, 35
+to 51 % ended with an interrupt, where chance alone gives 1 to 2.5 %. So at most one in fifteen is named after an
+interrupt that only happened to come. Beyond 50 µs it would be one in three (docs/attribution.md has the table)."""
 
 CATCH_UP_NS = 200
 """The most that a consumer needs for a message that has been waiting (20 to 100 ns, with the journaller's copy)."""
@@ -49,7 +50,7 @@ _ITS_OWN = (words.NOTHING, words.ASLEEP)
 
 
 class Piece(NamedTuple):
-    """[start, end) in ticks of one window: ``kind`` one of ``model.evidence.CAUSE_KINDS``."""
+    """Hold [start, end) in ticks of one window. ``kind``: one of ``model.evidence.CAUSE_KINDS``."""
 
     kind: str
     name: str
@@ -62,8 +63,8 @@ class Piece(NamedTuple):
 
 
 def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
-    """What took the time of a window: pieces in order of time, the first from its start, the last to its end, each
-    longer than 0. Empty for an empty window."""
+    """Split the time of a window by cause: pieces in order of time, the first from its start, the last to its end, each
+    longer than 0. Return () for an empty window."""
     if window.end <= window.start:
         return ()
     around = timeline.rate.to_ticks(AROUND_NS)
@@ -76,21 +77,22 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 
 
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
-    """A message that its consumer's CPU has no reason to have seen late was stamped by its producer, which was then
-    interrupted before it could show it: what stopped the producer at the stamp is the cause. None where nothing did."""
+    """Return the causes that delayed a message's producer, None where no event stopped it. This is for a message that
+    its consumer's CPU had no reason to see late: the producer stamped it, and was then interrupted before it could
+    publish it."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
         return None
     cpu = next((stretch.cpu for stretch in producer.between(window.publish, window.publish + 1)), -1)
     its = Window(window.start, window.end, cpu, PRODUCER, window.messages)
     pieces = _resolve(its, timeline, _raw(its, timeline, producer), around)
-    # What begins later than that did not stop it at the stamp: then the time before is no event's.
+    # An event that begins later did not stop it at the stamp: then the time before has no event.
     return pieces if pieces[0].kind != _NO_EVENT else None
 
 
 def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Piece]:
-    """What had the producer for all of a time in which its consumer ran and saw nothing; empty where it was not stopped
-    throughout, or the window is no consumer's."""
+    """Return the causes that held the producer for all of a time in which its consumer ran and saw nothing. Empty where
+    it was not stopped throughout, or the window is not a consumer's."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.publish is None or window.thread == PRODUCER:
         return []
@@ -99,7 +101,8 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
 
 
 def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
-    """The window in pieces by where its thread was; ``hole`` where it ran by the trace, or nothing says otherwise."""
+    """Return the window in pieces by the state of its thread. ``hole``: it ran by the trace, or nothing says
+    otherwise."""
     found: list[Piece] = []
     at = window.start
     for stretch in thread.between(window.start, window.end) if thread is not None else ():
@@ -109,7 +112,7 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
         if stretch.state == MOVING:
             _add(found, _MIGRATION, stretch.detail, low, high)
         elif stretch.state == ELSEWHERE:
-            # Nobody saw it run again where it was sent, but it read its clock there: that ended the window.
+            # It ran on an untraced CPU, unseen, and read its clock there: that ended the window.
             sent = stretch.start > window.start and window.messages <= 1
             _add(found, _MIGRATION if sent else _NO_EVENT, stretch.detail if sent else words.NOT_TRACED, low, high)
         elif stretch.state == ASLEEP and not window.due:
@@ -134,8 +137,8 @@ def _on_cpu(
     runs: bool = False,
     idle: str = words.IDLE,
 ) -> None:
-    """What CPU ``cpu`` did in [low, high): the thread's own plain running is a hole, all else is a cause. ``idle``:
-    what it is called that nobody ran."""
+    """Add the activity of CPU ``cpu`` in [low, high): the thread's own plain running is a hole, all else is a cause.
+    ``idle``: the name for time in which no task ran."""
     track = timeline.cpus.get(cpu)
     if track is None:
         name = words.NOTHING if cpu in timeline.traced else words.NOT_TRACED
@@ -160,7 +163,7 @@ def _on_cpu(
 
 
 def _add(found: list[Piece], kind: str, name: str, start: int, end: int) -> None:
-    """One more piece; together with the last one where it is the same."""
+    """Add one more piece; merge it with the last one where both are the same."""
     if end <= start:
         return
     if found and found[-1].kind == kind and found[-1].name == name:
@@ -170,7 +173,7 @@ def _add(found: list[Piece], kind: str, name: str, start: int, end: int) -> None
 
 
 def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) -> tuple[Piece, ...]:
-    """Names for the holes: a page fault of the thread, what they are around, or nothing."""
+    """Name the holes: a page fault of the thread, the event that they are around, or no event."""
     found: list[Piece] = []
     faulted: str | None = None
     raw = _with_faults(raw, timeline.threads.get(window.thread))
@@ -190,15 +193,15 @@ def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) 
         if kind == _FAULT:
             faulted = name
         elif faulted is not None and kind == _NO_EVENT and name in _ITS_OWN and window.messages <= 1:
-            # Until the thread's next clock reading it is still in the fault that it had.
+            # Until its next clock reading the thread counts as still in its last fault.
             kind, name = _FAULT, faulted
         _add(found, kind, name, piece.start, piece.end)
     return tuple(found)
 
 
 def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
-    """The pieces with each hole in which the thread had a page fault cut in two: nothing says where a fault ends, but
-    what lies before it is not its."""
+    """Return the pieces with each hole cut in two at the thread's page fault. The end of a fault is not known, but the
+    time before it does not belong to it."""
     found: list[Piece] = []
     for piece in raw:
         fault = thread.fault(piece.start, piece.end) if thread is not None and piece.kind == _HOLE else None
@@ -212,14 +215,15 @@ def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
-    """Whether a consumer, stopped before, takes in this last hole what had piled up meanwhile."""
+    """Return True if in this last hole a consumer that had been stopped took the messages that had piled up."""
     if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
         return False
     return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS
 
 
 def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int, around: int) -> str | None:
-    """Whose surroundings a hole is: of the causes that it touches the one that took longer, if the hole is short."""
+    """Return the cause whose surroundings a hole is: the longer one of its neighbours, if the hole is short; else
+    None."""
     hole = raw[place]
     if hole.ticks > around:
         return None
@@ -233,15 +237,15 @@ def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int,
 
 
 def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
-    """The interrupt that a hole ends with, if it may have been on its way for that long."""
+    """Return the interrupt that a hole ends with, if it may have been on its way for that long; else None."""
     if place + 1 == len(raw) or raw[place + 1].kind not in _INTERRUPTS:
         return None
     return raw[place + 1].name if raw[place].ticks <= timeline.rate.to_ticks(ARRIVAL_NS) else None
 
 
 def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:
-    """The cause that ended shortly before a window whose start nobody saw: the thread may still have been on its way
-    out of it."""
+    """Return the cause that ended shortly before a window whose start was not seen, else None: the thread may still
+    have been leaving it."""
     thread = timeline.threads.get(window.thread)
     cpu = window.cpu
     if thread is not None and thread.starts:

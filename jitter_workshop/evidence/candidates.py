@@ -1,4 +1,4 @@
-"""What a gap without an event may be, with what a run knows for or against each. Nothing here is a finding."""
+"""List possible explanations of a gap without an event, with a run's facts for or against each. None is a finding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from jitter_workshop.stats.scale import nice_ns
 
 
 def candidates(run: Run) -> tuple[str, ...]:
-    """A sentence for each candidate that this host leaves open, the likeliest first. It has names from outside."""
+    """Return a sentence for each candidate that this host leaves open, the likeliest first. They contain names from
+    outside."""
     hypervisor = run.host.get("hypervisor")
     throttled = sum(block.throttle_events or 0 for block in run.blocks)
     found = []
@@ -19,7 +20,7 @@ def candidates(run: Run) -> tuple[str, ...]:
         found.append("the firmware stopped all CPUs (SMI): this run has no count of that")
     if run.host.get("smt"):
         found.append("the other thread of the same core was busy (SMT): no trace of this CPU shows that")
-    found.append("memory: a cache line, a page or a bus that somebody else used just then")
+    found.append("memory: a cache line, a page or a bus that something else used just then")
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Who was where: the measured threads, and whoever else ran on their CPUs, from the trace of a run's blocks."""
+"""Record where the measured threads ran, and what else ran on their CPUs, from the trace of a run's blocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Key = TypeVar("_Key", bound=tuple[Any, ...])
 
 @dataclass(slots=True)
 class _Visits:
-    """``tids``: of tasks, by whom."""
+    """Hold the visits of one task or event. ``tids``: its thread ids, for tasks."""
 
     count: int = 0
     total_ns: int = 0
@@ -45,8 +45,8 @@ class _Stay:
 
 
 class Presence:
-    """Adds up blocks. ``placed``: thread → the CPU it was pinned to: where nothing at all happened on a CPU, the trace
-    does not say who was there, and this does."""
+    """Add up blocks. ``placed``: thread → the CPU it was pinned to. It is used where no event happened on a CPU,
+    because the trace then does not say which thread ran there."""
 
     def __init__(self, placed: Mapping[str, int] | None = None) -> None:
         self._placed = dict(placed or {})
@@ -60,11 +60,11 @@ class Presence:
         self._empty = 0
 
     def add(self, timeline: Timeline) -> None:
-        """One block; only what is between its start and its end counts."""
+        """Add one block; only the time between its start and its end counts."""
         start, end = timeline.start, timeline.end
         self._cpus |= timeline.traced
         self._gaps = self._gaps or bool(timeline.lost or timeline.unbalanced)
-        # Whoever begins a block is woken for it, so a trace of it that holds nothing at all did not record.
+        # A block begins with a wake-up, so a trace of it without any event did not record.
         self._empty += timeline.events == 0
         self._add_visits(timeline)
         for name, thread in timeline.threads.items():
@@ -80,8 +80,8 @@ class Presence:
         self._kept.update(timeline.ticks_kept)
 
     def residence(self, measured_ns: int, missing: Collection[str] = ()) -> Residence:
-        """All of it: ``measured_ns`` is the blocks' length, ``missing`` the events (``system:name``) that the kernel
-        did not give."""
+        """Return the sums of all blocks. ``measured_ns``: the blocks' length. ``missing``: the events (``system:name``)
+        that the kernel did not give."""
         visits = sorted(self._visits.items(), key=lambda item: (-item[1].total_ns, item[0]))
         visitors = tuple(
             InterferingTask(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1)) for key, v in visits
@@ -99,7 +99,7 @@ class Presence:
         )
 
     def _doubts(self, missing: Collection[str]) -> tuple[str, ...]:
-        """Why the trace may not have everything that ran."""
+        """Return the reasons why the trace may not have everything that ran."""
         blind = _unseen(missing)
         return (
             *(("has gaps",) if self._gaps else ()),
@@ -108,7 +108,7 @@ class Presence:
         )
 
     def threads(self) -> dict[str, int]:
-        """Name of a task → how many of that name ran on these CPUs, where it was more than one."""
+        """Return task name → number of tasks with that name on these CPUs, where it was more than one."""
         tids: dict[str, set[int]] = {}
         for (_, kind, name), visits in self._visits.items():
             if kind == TASK:
@@ -116,7 +116,7 @@ class Presence:
         return {name: len(every) for name, every in tids.items() if len(every) > 1}
 
     def _add_visits(self, timeline: Timeline) -> None:
-        """Everything but the measured threads, nobody (idle) and what is not known."""
+        """Add everything except the measured threads, the idle task and unknown time."""
         start, end, rate = timeline.start, timeline.end, timeline.rate
         quiet = {thread.tid for thread in timeline.threads.values()} | {0}
         for cpu, track in timeline.cpus.items():
@@ -164,12 +164,12 @@ class Presence:
 
 
 def _most(counts: Mapping[_Key, int]) -> list[tuple[_Key, int]]:
-    """What happened most often: there may be as many names as there are events."""
+    """Return the commonest entries: there may be as many names as there are events."""
     return heapq.nsmallest(_MOST_ROWS, counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
-    """Ticks in which a thread that has its CPU was not interrupted."""
+    """Return the ticks in which a thread that has its CPU was not interrupted."""
     track = timeline.cpus.get(cpu)
     taken = 0
     for segment in track.between(low, high) if track is not None else ():
@@ -179,14 +179,14 @@ def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
 
 
 def _unseen(missing: Collection[str]) -> str:
-    """The first kind of interruption that this kernel's trace does not show, "" where it shows all."""
+    """Return the first kind of interruption that this kernel's trace does not show, "" where it shows all."""
     without_vectors = f"{_VECTORS}*" in missing  # not x86: timers come as interrupts there, and NMIs are no events
     systems = ("irq:",) if without_vectors else ("irq:", _VECTORS, "nmi:")
     return min((title for title in missing if title.startswith(systems)), default="")
 
 
 def _proof(cpus: CpuSet, visitors: Sequence[InterferingTask], measured_ns: int, doubts: Sequence[str]) -> Proof:
-    """``doubts``: what is to be said of the trace, each with a verb."""
+    """Build the proof. ``doubts``: reservations about the trace, each with a verb."""
     tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
     rest = sum(visitor.count for visitor in visitors) - tasks
     taken = sum(visitor.total_ns for visitor in visitors)

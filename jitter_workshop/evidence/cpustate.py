@@ -1,8 +1,8 @@
-"""One CPU's state, event by event: a stack of hard interrupts for the CPU, and for each task a stack of what runs on it
-(softirqs, work functions). The innermost owns the time.
+"""Follow one CPU's state event by event: a stack of hard interrupts for the CPU, and for each task a stack of its
+softirqs and work functions. The innermost entry owns the time.
 
-Softirqs and work belong to tasks and not to the CPU, because a kernel with PREEMPT_RT switches tasks out in the middle
-of a softirq, and every kernel does so in the middle of a work function, which may go on on another CPU.
+Softirqs and work belong to tasks and not to the CPU. A kernel with PREEMPT_RT switches tasks out in the middle of a
+softirq, and every kernel does so in the middle of a work function, which may go on on another CPU.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from jitter_workshop.evidence.tracks import TASK, UNKNOWN, VECTOR, Segment
 from jitter_workshop.model.evidence import IDLE, MISSING, THROTTLED
 
 _DEEPEST = 32
-"""Frames on one stack. No kernel nests so deep: what would go further is a stream that is not a trace."""
+"""Frames on one stack. No kernel nests so deep: a deeper stream is not a trace."""
 
 _made = tuple.__new__
-"""A named tuple of its fields: what calling its class does, in a third of the time."""
+"""Make a named tuple from its fields: the same as calling its class, in a third of the time."""
 
 _FUNCTION = -1
-"""Number of a frame that is a function and no vector."""
+"""Number of a frame that is a function and not a vector."""
 
 
 class Frame(NamedTuple):
-    """Something that was entered and not left. ``number`` and ``raw``: by which its exit is known."""
+    """Hold an entry without its exit yet. ``number`` and ``raw`` identify its exit."""
 
     kind: str
     number: int
@@ -34,7 +34,8 @@ class Frame(NamedTuple):
 
 
 class CpuState:
-    """``tasks``: the stacks of all tasks, shared by the CPUs; ``serials``: gives a new number for each stay."""
+    """Hold one CPU's state. ``tasks``: the stacks of all tasks, shared by the CPUs. ``serials``: gives a new number for
+    each stay."""
 
     __slots__ = (
         "_serials",
@@ -72,18 +73,18 @@ class CpuState:
 
     @property
     def key(self) -> int:
-        """Of the current task's stack: each CPU has an idle task of its own, all with number 0."""
+        """Return the key of the current task's stack: each CPU has an idle task of its own, all with number 0."""
         return self.current or -1 - self.cpu
 
     def run(self, pid: int, name: str) -> None:
-        """Task ``pid`` has the CPU from now on."""
+        """Give the CPU to task ``pid`` from now on."""
         self.current = pid
         self.task_name = _task_name(pid, name)
         self.task_serial = self._serials()
         self.own()
 
     def own(self) -> None:
-        """The innermost owns the time from now on."""
+        """Give the time from now on to the innermost entry."""
         stack = self.irqs or self._tasks.get(self.current or -1 - self.cpu)
         if stack:
             self.kind, _, _, self.name, self.serial = stack[-1]
@@ -91,14 +92,14 @@ class CpuState:
             self.kind, self.name, self.serial = TASK, self.task_name, self.task_serial
 
     def close(self, ts: int) -> None:
-        """What has owned the time did so until ``ts``."""
+        """End the current owner's time at ``ts``."""
         if ts > self.since:
             fields = (self.since, ts, self.kind, self.name, self.current, self.serial)
             self.segments.append(_made(Segment, fields))
             self.since = ts
 
     def doubt(self, ts: int) -> None:
-        """What happened since the last event is not what it seemed: nobody is blamed for it."""
+        """Mark the time since the last event as unknown: it was not what it seemed, so no task is named for it."""
         self.unbalanced += 1
         self.kind, self.name, self.serial = UNKNOWN, MISSING, self._serials()
         self.close(ts)
@@ -111,14 +112,14 @@ class CpuState:
         self.run(pid, name)
 
     def no_interrupt(self, ts: int) -> None:
-        """What happens now cannot happen inside a hard interrupt: one that is open was left without its event."""
+        """Handle an event that cannot happen inside a hard interrupt: an open one has lost its exit event."""
         if self.irqs:
             self.doubt(ts)
             self.irqs.clear()
             self.own()
 
     def user(self, ts: int) -> None:
-        """The task is outside the kernel: nothing at all is open on it."""
+        """Handle a task that is outside the kernel: no entry can be open on it."""
         self.fresh = False
         self.no_interrupt(ts)
         if self._tasks.get(self.key):
@@ -127,7 +128,7 @@ class CpuState:
             self.own()
 
     def enter_vector(self, ts: int, number: int, raw: str, name: str) -> None:
-        """One of the CPU's own interrupts: none begins inside another."""
+        """Enter one of the CPU's own interrupts: none begins inside another."""
         if self.irqs and any(frame.kind == VECTOR and frame.number >= 0 for frame in self.irqs):
             self.no_interrupt(ts)
         self.enter_irq(ts, VECTOR, number, raw, name)
@@ -137,7 +138,7 @@ class CpuState:
         self._push(self.irqs, kind, number, raw, name)
 
     def enter_on_task(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
-        """A softirq or work on the current task; neither is inside another of its kind."""
+        """Enter a softirq or work on the current task; neither is inside another of its kind."""
         if self.irqs:
             self.no_interrupt(ts)
         self.close(ts)
@@ -150,8 +151,8 @@ class CpuState:
         self._push(stack, kind, number, raw, name)
 
     def enter_within(self, ts: int, kind: str, raw: str, name: str, hard: bool) -> None:
-        """A function that runs in a hard interrupt where one is open (or ``hard`` says so), else on the task (in a
-        softirq of it, or in the idle loop)."""
+        """Enter a function that runs in a hard interrupt where one is open (or ``hard`` says so), else on the task (in
+        a softirq of it, or in the idle loop)."""
         self.close(ts)
         stack = self.irqs if self.irqs or hard else self._stack()
         self._push(stack, kind, _FUNCTION, raw, name)
@@ -174,7 +175,7 @@ class CpuState:
         self._left_only(ts, kind, name, 3)
 
     def nmi(self, ts: int, length: int, kind: str, name: str) -> None:
-        """One that has just ended: it had the CPU for ``length`` ticks, whatever else was open."""
+        """Record an NMI that has just ended: it had the CPU for ``length`` ticks, with other entries open or not."""
         start = max(ts - max(length, 0), self.since)
         self.close(start)
         if ts > start:
@@ -182,7 +183,7 @@ class CpuState:
             self.since = ts
 
     def _stack(self) -> list[Frame]:
-        """The current task's."""
+        """Return the current task's stack."""
         key = self.current or -1 - self.cpu
         stack = self._tasks.get(key)
         if stack is None:
@@ -190,7 +191,7 @@ class CpuState:
         return stack
 
     def _push(self, stack: list[Frame], kind: str, number: int, raw: str, name: str) -> None:
-        """One more frame on the innermost stack: it owns the time from now on."""
+        """Add one more frame on the innermost stack: it owns the time from now on."""
         if len(stack) >= _DEEPEST:
             self.unbalanced += len(stack)
             stack.clear()
@@ -199,7 +200,8 @@ class CpuState:
         self.kind, self.name, self.serial = kind, name, serial
 
     def _pop(self, stack: list[Frame], ts: int, kind: str, number: int, raw: str) -> bool:
-        """Leave the innermost frame that this exit is of, and with it what is inside; False where there is none."""
+        """Leave the innermost frame that this exit belongs to, and all frames inside it; return False where there is
+        none."""
         for depth in range(len(stack) - 1, -1, -1):
             its_kind, its_number, its_raw, _, _ = stack[depth]
             if its_kind == kind and its_number == number and (not raw or not its_raw or its_raw == raw):
@@ -211,8 +213,8 @@ class CpuState:
         return False
 
     def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
-        """An exit without its entry. Before the first switch, where the first event's flags (``context``: the bits that
-        fit) or its being the first say so, it was entered before tracing began; else it is only counted."""
+        """Handle an exit without its entry. Its entry was before tracing began if no switch was seen yet, and the first
+        event's flags (``context``: the bits that fit) say so or it is the first event. Otherwise it is only counted."""
         if not self.fresh or not (self.first_flags & context or not self.segments):
             self.unbalanced += 1
             return

@@ -1,4 +1,4 @@
-"""One block explained: its stalls as windows of the trace, each split by cause, in ticks and in ns."""
+"""Explain one block: its stalls as windows of the trace, each split by cause, in ticks and in ns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import EventFields
 
 MAIN_THREAD = {"ring": "accumulator", "spin": "sampler", "wakeup": "sleeper", "ack": "receiver"}
-"""Whose messages a run of a workload is judged by (see ``model.run.MAIN_HISTOGRAM``)."""
+"""The thread whose messages a run of a workload is judged by (see ``model.run.MAIN_HISTOGRAM``)."""
 
 _MOST_THREADS = 16
 
@@ -23,8 +23,8 @@ CauseKey = tuple[str, str]
 
 
 class SplitStall(NamedTuple):
-    """A stall in pieces. ``offset_ns``: since its block began; ``edges_ns``: where its pieces begin and the last one
-    ends, since the stall began: from 0 to ``duration_ns``."""
+    """Hold a stall in pieces. ``offset_ns``: since its block began. ``edges_ns``: the start of each piece and the end
+    of the last, since the stall began: from 0 to ``duration_ns``."""
 
     window: Window
     offset_ns: int
@@ -33,7 +33,7 @@ class SplitStall(NamedTuple):
     edges_ns: tuple[int, ...]
 
     def parts(self) -> dict[CauseKey, int]:
-        """What each cause took, in ns; they sum to ``duration_ns``. What rounds to nothing is left out."""
+        """Return the time in ns of each cause; they sum to ``duration_ns``. A cause that rounds to 0 is left out."""
         sums: dict[CauseKey, int] = {}
         for place, piece in enumerate(self.pieces):
             took = self.edges_ns[place + 1] - self.edges_ns[place]
@@ -45,7 +45,7 @@ class SplitStall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedBlock:
-    """One block: when it was, what happened in it, and its stalls in pieces."""
+    """Hold one block: its time, its timeline, and its stalls in pieces."""
 
     span: Span
     timeline: Timeline
@@ -68,12 +68,13 @@ def explain_block(
 
 
 def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Window]:
-    """A block's stalls (in ns since the run began, like ``span.start_ns``) as windows of the trace's clock.
+    """Return a block's stalls (in ns since the run began, like ``span.start_ns``) as windows of the trace's clock, in
+    order of time.
 
     A ring's consumer can be late from the moment of publishing on, its producer from the moment at which it should have
-    published, a thread that waits for a timer from when that was due: nobody read a clock then. The sampler and the
-    receiver did, at both ends. In order of time; what no benchmark lists (stalls of one thread that overlap, or that
-    end before they begin) is left out, so that a file from elsewhere cannot ask for work without end.
+    published, a thread that waits for a timer from its due time on: no thread read a clock then. The sampler and the
+    receiver did, at both ends. Stalls that no benchmark lists (stalls of one thread that overlap, or that end before
+    they begin) are left out, so that a file from elsewhere cannot ask for work without end.
     """
     rate = span.rate
     found = []
@@ -105,7 +106,7 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
 
 
 def _in_ns(span: Span, window: Window, pieces: tuple[Piece, ...]) -> SplitStall:
-    """Each edge is rounded once, so that the parts between them sum to the whole."""
+    """Convert a window to ns. Each edge is rounded once, so that the parts between them sum to the whole."""
     rate = span.rate
     ticks = window.end - window.start
     offset = window.offset_ns if window.offset_ns is not None else rate.to_ns(window.start - span.start)

@@ -1,4 +1,4 @@
-"""A run's causes, its worst stalls in parts, and what share of its messages each cause made late."""
+"""Summarise a run's causes, its worst stalls in parts, and the share of its messages that each cause made late."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AROUND, _NO_EVENT = "around", "no_event"
 
 @dataclass(slots=True)
 class _Sums:
-    """One cause, while it is summed up. ``saved``: message counts that would have been in time without it."""
+    """Hold one cause while it is summed up. ``saved``: messages that would have been in time without it."""
 
     count: int = 0
     total_ns: int = 0
@@ -79,16 +79,16 @@ def summarise(
     lost_elsewhere: int = 0,
     candidates: Sequence[str] = (),
 ) -> EvidenceReport:
-    """The report on a run, whose blocks are taken one by one: none is held any longer.
+    """Return the report on a run. Its blocks are taken one by one: only one is in memory at a time.
 
-    ``main_thread``: whose messages count (accumulator, sampler, …); ``messages``: how many it had in all. ``unlisted``:
-    stalls that were counted but not listed. ``distinct``: how many are apart in time, by the benchmark. ``notes``: what
-    is known already of what the report does not have. ``placed``: thread → the CPU it was pinned to.
-    ``lost_elsewhere``: events without room among those that are looked for on all CPUs. ``candidates``: see the module
-    of that name.
+    ``main_thread``: the thread whose messages count (accumulator, sampler, …). ``messages``: how many it had in all.
+    ``unlisted``: stalls that were counted but not listed. ``distinct``: how many are apart in time, by the benchmark.
+    ``notes``: known reasons for what the report lacks. ``placed``: thread → the CPU it was pinned to.
+    ``lost_elsewhere``: events without room among those that are traced on all CPUs. ``candidates``: see the module of
+    that name.
 
-    Without a cause a stall of many messages is late for all of them as soon as what is left of it reaches the
-    threshold: the share "without" is a lower bound.
+    Without a cause, all messages of a stall still count as late as soon as the rest of the stall reaches the threshold:
+    the share "without" is a lower bound.
     """
     totals, worst, present = _Totals(), _Worst(top), Presence(placed)
     lost: Counter[int] = Counter()
@@ -109,7 +109,7 @@ def summarise(
     if unlisted:
         noted["stalls"] = f"{unlisted:,} shorter stalls were counted and not listed: they have no cause here"
     if lost_elsewhere:
-        noted["lost_events"] = f"{lost_elsewhere:,} of them would have said who moved, woke or interrupted a thread"
+        noted["lost_events"] = f"{lost_elsewhere:,} of them would have named what moved, woke or interrupted a thread"
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=run,
@@ -137,7 +137,7 @@ def summarise(
 
 
 class _Worst:
-    """The longest stalls so far, longest first; of equals the earlier one."""
+    """Keep the longest stalls so far, longest first; of equals the earlier one."""
 
     def __init__(self, top: int) -> None:
         self._top = max(top, 0)
@@ -180,7 +180,7 @@ def _causes(totals: _Totals, measured_ns: int, messages: int | None, threads: Ma
 
 
 def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
-    """One stall in full."""
+    """Return one stall in full."""
     parts = [Part(kind, name, ns) for (kind, name), ns in stall.parts().items()]
     return ExplainedStall(
         at_ns=block.span.start_ns + stall.offset_ns,
@@ -197,8 +197,8 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
 
 
 def _slices(stall: SplitStall) -> tuple[Slice, ...]:
-    """The pieces in order of time. Where there are more than anybody can look at, each of _MOST_SLICES equal stretches
-    is given to what took most of it."""
+    """Return the pieces in order of time. Where there are too many to show, each of _MOST_SLICES equal stretches is
+    given to the cause that took most of it."""
     edges = stall.edges_ns
     every = [
         (edges[place], edges[place + 1], (piece.kind, piece.name))
@@ -226,7 +226,7 @@ def _coarse(every: Sequence[tuple[int, int, CauseKey]], whole: int) -> Iterator[
 
 
 def _cpus(block: ExplainedBlock, stall: SplitStall) -> set[int]:
-    """Where the thread was in a stall."""
+    """Return the CPUs on which the thread was in a stall."""
     window = stall.window
     thread = block.timeline.threads.get(window.thread)
     seen = {stretch.cpu for stretch in thread.between(window.start, window.end)} if thread is not None else set()
@@ -245,7 +245,7 @@ def _stacks(block: ExplainedBlock, stall: SplitStall) -> tuple[StackSeen, ...]:
 
 
 def _notes(block: ExplainedBlock, stall: SplitStall) -> tuple[str, ...]:
-    """Who sent interrupts to the thread's CPU, moved it or woke it while it stalled."""
+    """Return the tasks that sent interrupts to the thread's CPU, moved it or woke it while it stalled, in words."""
     window, deeds = stall.window, block.timeline.deeds
     cpus = _cpus(block, stall)
     vectors = any(piece.kind == "vector" for piece in stall.pieces)

@@ -1,4 +1,4 @@
-"""One measured thread's state, event by event: it runs, is ready, sleeps, or is on its way to another CPU."""
+"""Follow one measured thread's state event by event: it runs, is ready, sleeps, or is on its way to another CPU."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class ThreadState:
         self.state, self.cpu, self.detail = state, cpu, detail
 
     def was_there(self, ts: int, cpu: int) -> None:
-        """The first event of a CPU says that the thread has had it since the trace began."""
+        """Set the thread as running since the trace began, as the first event of a CPU shows."""
         if self.state == UNSEEN and not self.stretches:
             self.state, self.cpu = RUNS, cpu
 
     def switched_in(self, ts: int, cpu: int) -> None:
         if self.state == ASLEEP and self._roused:
-            # Its waker's event was stamped before it had left its own CPU: it never slept.
+            # The waking event was stamped before the thread had left its own CPU: it never slept.
             self.state, self.detail = READY, WOKEN
         self._to(ts, RUNS, cpu)
         self._woken = self._roused = False
@@ -54,7 +54,7 @@ class ThreadState:
         if cpu not in traced:
             self._to(ts, ELSEWHERE, cpu, who)
         elif self.state == ASLEEP or (self.state == READY and self._woken):
-            # The scheduler chose where to wake it: what it waits for there is that CPU's doing.
+            # The scheduler chose the CPU to wake it on: its wait there is caused by that CPU.
             self._to(ts, self.state, cpu, self.detail)
         else:
             self._to(ts, MOVING, cpu, who)
@@ -63,7 +63,7 @@ class ThreadState:
         self._to(ts, UNSEEN, self.cpu)
 
     def track(self, end: int, blind: dict[int, int]) -> ThreadTrack:
-        """Everything until ``end``. ``blind``: CPU → from when on the trace had no room."""
+        """Return the whole track until ``end``. ``blind``: CPU → time from which on the trace had no room."""
         if self.cpu in blind:
             self._to(max(blind[self.cpu], self.since), UNSEEN, self.cpu)
         self._to(end, UNSEEN, self.cpu)

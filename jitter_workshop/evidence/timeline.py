@@ -1,7 +1,7 @@
-"""Events of the kernel's trace → what every CPU did and where every measured thread was.
+"""Build from events of the kernel's trace the activity of every CPU and the state of every measured thread.
 
-What the events mean: Documentation/trace/events.rst and the definitions in include/trace/events (sched.h, irq.h,
-timer.h, workqueue.h, csd.h) and arch/x86/include/asm/trace (irq_vectors.h, exceptions.h) of Linux.
+The events are defined in Documentation/trace/events.rst and in include/trace/events (sched.h, irq.h, timer.h,
+workqueue.h, csd.h) and arch/x86/include/asm/trace (irq_vectors.h, exceptions.h) of Linux.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from jitter_workshop.model.evidence import IDLE, LOST, Rate
 from jitter_workshop.model.trace import IN_IRQ, EventFields
 
 _ELSEWHERE = frozenset({"migrate", "waking", "ipi_send", "frequency"})
-"""Kinds of the second instance: they may come from any CPU, and the order of equal stamps in two buffers is not known.
-So they say nothing about who runs."""
+"""Kinds of the second instance. They may come from any CPU, and the order of equal stamps in two buffers is not known,
+so they do not show which task runs."""
 
 _PASSIVE = frozenset({"idle", "tick_stop", "stack"})
-"""Kinds that change nothing about who runs. The stack of a switch comes behind it in the name of whoever leaves."""
+"""Kinds that do not change which task runs. The stack of a switch follows it and carries the pid of the leaving
+task."""
 
 NMI = "NMI"
 
@@ -46,12 +47,13 @@ def build(
     rate: Rate | None = None,
     lost: Mapping[int, int] | None = None,
 ) -> Timeline:
-    """The timeline of one block, [start, end) in ticks; events before and after it count for the state they leave.
+    """Return the timeline of one block, [start, end) in ticks; events before and after it count for the state they
+    leave.
 
     ``cpus``: the traced ones. ``tids``: measured thread → its number as the trace has it. ``lost``: CPU → events for
     which there was no room. They are the last ones (a full buffer keeps what it has): after the last event of such a
-    CPU nothing is known. Any order of events and any nonsense in them gives a timeline: what does not fit is counted
-    in ``unbalanced``.
+    CPU nothing is known. Any order of events and any nonsense in them gives a timeline: events that do not fit are
+    counted in ``unbalanced``.
     """
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}).run()
 
@@ -112,7 +114,7 @@ class _Builder:
         return self._timeline()
 
     def _step(self, state: CpuState, ts: int, kind: str, pid: int, a: int, b: int, name: str, flags: int) -> None:
-        """What an event does to its CPU. The commonest kinds are looked for first."""
+        """Apply an event to its CPU. The commonest kinds are matched first."""
         match kind:
             case "softirq_entry":
                 state.enter_on_task(ts, SOFTIRQ, a, "", name or f"softirq {a}")
@@ -156,7 +158,7 @@ class _Builder:
                 state.unbalanced += 1
 
     def _first(self, event: EventFields) -> CpuState:
-        """A CPU's first event tells who had it until then, and in what."""
+        """Set a CPU's state from its first event, which shows the task and context until then."""
         ts, cpu, kind, pid, _, _, _, _, other, flags = event
         state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
         state.first_flags = flags
@@ -166,7 +168,7 @@ class _Builder:
         return state
 
     def _resync(self, state: CpuState, event: EventFields) -> None:
-        """Another task has the CPU than the one that got it: a switch is missing."""
+        """Handle an event of another task than the CPU's current one: a switch is missing."""
         ts, cpu, _, pid, *_ = event
         if state.current in self._threads and self._threads[state.current].cpu == state.cpu:
             self._threads[state.current].lost_sight(state.since)
@@ -197,7 +199,7 @@ class _Builder:
             self._deeds.append(Sent(ts, "move", who, thread.name, c, cpu))
 
     def _aside(self, event: EventFields) -> None:
-        """What does not change who has the CPU."""
+        """Handle an event that does not change which task has the CPU."""
         ts, cpu, kind, _, a, _, _, name, _, _ = event
         if kind == "tick_stop" and a != 1:
             key = (cpu, name)

@@ -1,4 +1,5 @@
-"""The shapes of a timeline: what each CPU did, and where each measured thread was. All times are ticks."""
+"""Define the shapes of a timeline: the activity of each CPU and the state of each measured thread. All times are
+ticks."""
 
 from __future__ import annotations
 
@@ -11,19 +12,19 @@ from jitter_workshop.model.evidence import Rate
 
 TASK, IRQ, SOFTIRQ, TIMER, VECTOR, WORKQUEUE = "task", "irq", "softirq", "timer", "vector", "workqueue"
 UNKNOWN = "unknown"
-"""Kind of a segment of which nothing is known: its name says why (``model.evidence.LOST`` or ``MISSING``)."""
+"""Kind of a segment of which nothing is known; its name says why (``model.evidence.LOST`` or ``MISSING``)."""
 
 RUNS, READY, ASLEEP, MOVING, ELSEWHERE, UNSEEN = "runs", "ready", "asleep", "moving", "elsewhere", "unseen"
-"""States of a measured thread: it has its CPU (though an interrupt may have it just now); it could run but another
-task does; it waits for something; it was taken off one CPU and has not run on the next; it is on a CPU that is not
-traced; the trace has not said yet."""
+"""States of a measured thread. RUNS: it has its CPU (an interrupt may run there). READY: it could run, but another task
+does. ASLEEP: it waits for something. MOVING: it was taken off one CPU and has not run on the next. ELSEWHERE: it is on
+a CPU that is not traced. UNSEEN: the trace has not shown it yet."""
 
 WOKEN = "woken"
 
 
 class Segment(NamedTuple):
-    """[start, end) of one CPU: the innermost that ran, in the context of task ``pid``. ``serial``: the same number for
-    all pieces of one stay (of a task) or one execution (of a handler), whatever interrupts it."""
+    """Hold [start, end) of one CPU: the innermost activity, in the context of task ``pid``. ``serial``: the same number
+    for all pieces of one stay (of a task) or one execution (of a handler), interrupted or not."""
 
     start: int
     end: int
@@ -34,8 +35,8 @@ class Segment(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """[start, end) of one thread in one state. ``cpu``: where it is, waits or goes; -1 where not known. ``detail``: who
-    moved it, or WOKEN where it is ready because it was woken and has not run since."""
+    """Hold [start, end) of one thread in one state. ``cpu``: where it is, waits or goes; -1 where not known.
+    ``detail``: the task that moved it, or WOKEN where it is ready because it was woken and has not run since."""
 
     start: int
     end: int
@@ -46,7 +47,7 @@ class Stretch(NamedTuple):
 
 @dataclass(slots=True)
 class CpuTrack:
-    """Segments in order, touching each other, none overlapping; ``starts`` are theirs, for bisection."""
+    """Hold segments in order, touching each other, none overlapping. ``starts`` are their starts, for bisection."""
 
     segments: list[Segment]
     starts: list[int] = field(default_factory=list)
@@ -55,13 +56,13 @@ class CpuTrack:
         self.starts = [segment[0] for segment in self.segments]
 
     def between(self, start: int, end: int) -> list[Segment]:
-        """The segments that overlap [start, end), not cut."""
+        """Return the segments that overlap [start, end), not cut."""
         first = max(bisect_right(self.starts, start) - 1, 0)
         found = self.segments[first : bisect_left(self.starts, end)]
         return found if not found or found[0].end > start else found[1:]
 
     def cut(self, start: int, end: int) -> list[Segment]:
-        """The segments that overlap [start, end), cut there."""
+        """Return the segments that overlap [start, end), cut there."""
         found = self.between(start, end)
         if found:
             found[0] = found[0]._replace(start=max(found[0].start, start))
@@ -69,7 +70,7 @@ class CpuTrack:
         return found
 
     def before(self, moment: int) -> Iterator[Segment]:
-        """The segments that end at ``moment`` or before it, the last one first."""
+        """Yield the segments that end at ``moment`` or before it, the last one first."""
         for index in range(bisect_right(self.starts, moment) - 1, -1, -1):
             if self.segments[index].end <= moment:
                 yield self.segments[index]
@@ -77,8 +78,8 @@ class CpuTrack:
 
 @dataclass(slots=True)
 class ThreadTrack:
-    """Stretches in order, touching each other. ``faults``: when it touched a page that was not there, ``kinds`` where
-    it was then (``user`` or ``kernel``)."""
+    """Hold stretches in order, touching each other. ``faults``: times of its page faults. ``kinds``: its mode then
+    (``user`` or ``kernel``)."""
 
     name: str
     tid: int
@@ -96,7 +97,7 @@ class ThreadTrack:
         return found if not found or found[0].end > start else found[1:]
 
     def fault(self, start: int, end: int) -> tuple[int, str] | None:
-        """The thread's first fault in [start, end), and where it was then; None without one."""
+        """Return the thread's first fault in [start, end) with its mode; None without one."""
         place = bisect_left(self.faults, start)
         if place == len(self.faults) or self.faults[place] >= end:
             return None
@@ -104,8 +105,8 @@ class ThreadTrack:
 
 
 class Sent(NamedTuple):
-    """Somebody did something to another CPU or a measured thread at ``ts``: ``what`` is ipi, move or wake (see
-    ``model.evidence.RemoteAction``), ``cpu`` the target's, ``by`` the CPU it was done on."""
+    """Hold an action on another CPU or a measured thread at ``ts``. ``what``: ipi, move or wake (see
+    ``model.evidence.RemoteAction``). ``cpu``: the target's. ``by``: the CPU that acted."""
 
     ts: int
     what: str
@@ -117,11 +118,11 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Timeline:
-    """What happened from ``start`` to ``end`` (ticks). ``cpus``: those that are traced and had an event, or lost some;
-    ``traced``: all that are. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
+    """Hold all activity from ``start`` to ``end`` (ticks). ``cpus``: traced ones that had an event, or lost some.
+    ``traced``: all traced ones. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
 
-    ``unbalanced``: events without their other half, or that contradict what went before. ``lost``: CPU → events for
-    which the trace had no room.
+    ``unbalanced``: events without their other half, or that contradict earlier ones. ``lost``: CPU → events for which
+    the trace had no room.
     """
 
     start: int

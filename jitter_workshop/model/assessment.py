@@ -1,4 +1,4 @@
-"""What ``status`` says of one tunable (DESIGN §9: ``checks``)."""
+"""Define one line of ``status`` as plain data (DESIGN §9: ``checks``)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ State = Literal["ok", "improve", "unavailable", "info"]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A value that this tool set and somebody changed since. ``culprit``: who probably did, None where nobody known
-    runs here."""
+    """Hold a value that this tool set and something else changed since. ``culprit``: the likely source of the change,
+    None where no known one runs here."""
 
     path: str
     set: str
@@ -23,11 +23,11 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """One line of ``status``: what stands there, what would be better, why, and what to do.
+    """Hold one line of ``status``: the value found, a better value, the reason, and what to do.
 
-    ``value`` is None where it cannot be known; the reason is then in ``reason``. ``wanted`` None: nothing is wanted
-    (information). ``fix`` is empty where nothing is to be done. ``only_host``: only the owner of the hypervisor can
-    answer this or act on it.
+    ``value`` is None where it cannot be known; ``reason`` then says why. ``wanted`` is None for information alone.
+    ``fix`` is empty where there is nothing to do. ``only_host``: only the owner of the hypervisor can answer this or
+    act on it.
     """
 
     id: str

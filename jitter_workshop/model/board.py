@@ -1,4 +1,4 @@
-"""What a member of a class posts of their work, and what an instructor sees of all of them.
+"""Define the work that a member of a class posts, and the board that an instructor sees.
 
 All of it comes from the member's own process: it helps to teach, and proves nothing.
 """
@@ -14,21 +14,21 @@ MAX_CHAPTERS = 64
 MAX_POINTS = 160
 MAX_TEXT = 200
 MAX_SAID = 120
-"""Characters of what an instructor says to all."""
+"""Characters of an instructor's message to all."""
 BEST_BY = 99.9
-"""By which percentile a curve is better than another, where its chapter asks about none."""
+"""The percentile by which curves are ranked where the chapter asks about none."""
 _BEST_BY_OF = {"spin": 99.9999}
-"""It reads the clock tens of millions of times a second: below, all curves are alike."""
+"""``spin`` reads the clock tens of millions of times a second: below this percentile all its curves are alike."""
 
 
 Group = Literal["stuck", "at work", "waiting", "done", "away"]
-"""``stuck``: there, and nothing new for long; ``waiting``: in the queue, or kept from beginning by the class itself;
-``done``: with all that they began; ``away``: their program is closed, or lost."""
+"""``stuck``: connected, but without progress for long. ``waiting``: in the queue, or held back by the class itself.
+``done``: finished with every chapter that they began. ``away``: their program is closed, or the connection is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostedChapter:
-    """How far a chapter is: ``setting`` and ``curve`` are its marks. ``hints``: how many were shown."""
+    """Hold the progress of one chapter. ``setting`` and ``curve`` are its marks. ``hints``: hints shown so far."""
 
     id: str
     step: str
@@ -41,8 +41,8 @@ class PostedChapter:
 
 @dataclass(frozen=True, slots=True)
 class PostedRun:
-    """One measured curve. ``slot``: which measurement of the chapter. ``points``: percentile and ns, rising; of them
-    those that stand on enough samples. ``at``: when it began (ISO 8601, UTC)."""
+    """Hold one measured curve. ``slot``: the chapter's measurement that it is. ``points``: (percentile, ns), ascending,
+    only those with enough samples. ``at``: start of the run (ISO 8601, UTC)."""
 
     id: str
     label: str
@@ -54,14 +54,14 @@ class PostedRun:
     stolen_ns_per_second: float | None = None
 
     def value_at(self, percentile: float = BEST_BY) -> int | None:
-        """The curve's value at a percentile; None where it does not reach so far."""
+        """Return the curve's value in ns at a percentile; None where the curve does not reach that far."""
         return next((ns for at, ns in self.points if at >= percentile - 1e-9), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """``people``: the names of a team, as its members gave them. ``runs``: the newest of each chapter and slot, and the
-    two newest that belong to none, whose chapter is ""."""
+    """Hold all that one member posted. ``people``: names of a team, as its members gave them. ``runs``: the newest of
+    each chapter and slot, and the two newest outside a chapter, whose ``chapter`` is ""."""
 
     session: str
     people: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Posted:
 
 
 def compared_at(posted: Posted, run: PostedRun) -> float:
-    """The percentile by which a run is compared: that of its chapter's guess, else its workload's."""
+    """Return the percentile by which a run is compared: that of its chapter's guess, else its workload's."""
     guess = next((one.prediction for one in posted.chapters if one.id == run.chapter), None)
     try:
         asked = float((guess.percentile if guess is not None else None) or "nan")
@@ -83,7 +83,8 @@ def compared_at(posted: Posted, run: PostedRun) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """Where the instructor is: ``text`` is theirs to say. ``at``: when (ISO 8601, UTC)."""
+    """Hold where the instructor is. ``text``: the instructor's own words. ``at``: time of the message (ISO 8601,
+    UTC)."""
 
     by: str
     at: str
@@ -94,8 +95,8 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One member, or a team. ``best``: of each chapter's runs of one workload the lowest so far (``compared_at``).
-    ``idle_s``: since their work last went on; ``seen_at``: when they last posted."""
+    """Hold one member or one team. ``best``: for each chapter and workload, the lowest run so far (``compared_at``).
+    ``idle_s``: seconds since the work last went on. ``seen_at``: time of the last post."""
 
     uid: int
     user: str
@@ -108,7 +109,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """By group, those who are stuck first, then by name. ``host``: of this machine."""
+    """Hold the whole board: rows by group, ``stuck`` first, then by name. ``host``: name of this machine."""
 
     host: str
     at: str

@@ -1,4 +1,4 @@
-"""One write to the host or to a process, as it is shown before it happens, and the plan that it is part of."""
+"""Define one write to the host or to a process, as it is shown beforehand, and the plan that it belongs to."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ Risk = Literal["low", "medium", "high"]
 When = Literal["run", "runtime", "boot", "host", "report"]
 
 ONCE = "once:"
-"""What stands before the id of a boot parameter that is wanted for the next boot alone."""
+"""The prefix of a boot parameter's id that is wanted for the next boot alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What would be written where. ``when`` = ``run`` lives only as long as a run (thread affinity); ``path`` is a file
-    or, for what is no file, the call that sets it (``sched_setaffinity(TID@START)``).
+    """Hold one planned write. ``when`` = ``run``: it lasts only as long as a run (thread affinity). ``path``: a file,
+    or the call that sets it where there is no file (``sched_setaffinity(TID@START)``).
 
-    ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``). ``lease``: it lasts only
-    as long as somebody holds it. ``then``: what follows it once, after the last write (``update-grub``), "" for
-    nothing.
+    ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``). ``lease``: it ends with
+    the connection that made it. ``then``: the command that follows once, after the last write (``update-grub``), "" for
+    none.
     """
 
     n: int
@@ -38,8 +38,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A tunable that the plan leaves out, and why (nothing to do, not available here, only reported). ``partly``: only
-    some of its settings are left as they are; the others are in the plan."""
+    """Hold a tunable that the plan leaves out, with the reason (nothing to do, not available here, only reported).
+    ``partly``: only some of its settings stay as they are; the others are in the plan."""
 
     tunable: str
     reason: str
@@ -48,7 +48,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Every write in the order in which it would happen. ``hot_cpus``: the CPUs that it is for."""
+    """Hold every write, in the order in which they would happen. ``hot_cpus``: the CPUs that the plan is for."""
 
     boot_id: str | None
     hot_cpus: tuple[int, ...]
@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """``ID`` or ``ID=VALUE`` of a command line, a profile or a lesson; ``value`` None: the tunable's good value.
+    """Hold ``ID`` or ``ID=VALUE`` from a command line, a profile or a lesson. ``value`` None: the tunable's good value.
     ``once``: a boot parameter for the next boot alone, ``once:ID``."""
 
     id: str
@@ -72,7 +72,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A write that was made. ``read_back``: what the host says after the whole plan, null where it cannot be read."""
+    """Hold a write that was made. ``read_back``: the value read after the whole plan, null where it cannot be read."""
 
     n: int
     tunable: str
@@ -84,7 +84,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A write that the kernel, or this tool, refused."""
+    """Hold a write that the kernel, or this tool, refused."""
 
     tunable: str
     path: str
@@ -93,8 +93,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """What ``apply`` did. ``journal_id``: None where nothing was journalled, because nothing was to be written.
-    ``ended``: how many writes that were shown fell away, because the tasks that they were for had ended."""
+    """Hold the outcome of ``apply``. ``journal_id``: None where there was nothing to write, so nothing was journalled.
+    ``ended``: writes that were shown and then dropped, because their tasks had ended."""
 
     journal_id: str | None
     applied: tuple[Applied, ...]
@@ -105,7 +105,7 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A setting given back."""
+    """Hold a setting that was given back."""
 
     tunable: str
     path: str
@@ -115,7 +115,7 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """A setting that was not given back: somebody else changed it since, or the host refuses."""
+    """Hold a setting that was not given back: somebody else changed it since, or the host refuses."""
 
     tunable: str
     path: str
@@ -126,8 +126,8 @@ class LeftAlone:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """What ``restore`` did (JSON writes ``from_`` as ``from``). ``trace_instances_removed``: names of instances of the
-    kernel's trace that a killed measurement left over."""
+    """Hold the outcome of ``restore`` (JSON writes ``from_`` as ``from``). ``trace_instances_removed``: names of
+    instances of the kernel's trace that a killed measurement left over."""
 
     restored: tuple[Restored, ...]
     left_alone: tuple[LeftAlone, ...]

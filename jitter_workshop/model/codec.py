@@ -1,7 +1,7 @@
-"""Frozen dataclasses to plain JSON values and back, by their type hints (standard library only).
+"""Convert frozen dataclasses to plain JSON values and back, by their type hints (standard library only).
 
-Reading is tolerant of added fields (they are ignored: DESIGN §9 allows additions) and strict about types, so that a
-damaged file is found here and not three screens later.
+Unknown fields are ignored: DESIGN §9 allows additions. Types are checked strictly, so that a damaged file is found here
+and not three screens later.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ N = TypeVar("N", int, float)
 
 
 class CodecError(ValueError):
-    """A value does not fit its type; the message names the field."""
+    """Report a value that does not fit its type; the message names the field."""
 
 
 def to_plain(value: Any) -> Any:
-    """Dataclasses, tuples and dicts as JSON-ready dicts and lists."""
+    """Return dataclasses, tuples and dicts as JSON-ready dicts and lists."""
     kind: Any = type(value)
     if kind in _ATOMS:
         return value
@@ -40,12 +40,12 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 @cache
 def _field_names(kind: Any) -> tuple[str, ...] | None:
-    """Of a dataclass, None for all else."""
+    """Return the names of a dataclass's fields, None for any other type."""
     return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 def from_plain(cls: type[T], value: Any, where: str = "") -> T:
-    """Build ``cls`` from what ``json.loads`` gave. Raises CodecError naming the field that does not fit."""
+    """Build ``cls`` from a value of ``json.loads``. Raise CodecError naming the field that does not fit."""
     hint: Any = cls
     try:
         return typing.cast(T, _reader(hint)(value))
@@ -54,11 +54,11 @@ def from_plain(cls: type[T], value: Any, where: str = "") -> T:
 
 
 Reader = Callable[[Any], Any]
-"""Makes a value of what JSON gave, or raises :class:`_Unfit`."""
+"""A function that makes a value from JSON's, or raises :class:`_Unfit`."""
 
 
 class _Unfit(Exception):
-    """A value does not fit. ``where``: the way to it, put together from the inside as the error rises."""
+    """Report a value that does not fit. ``where``: the path to it, built from the inside as the error rises."""
 
     def __init__(self, says: str) -> None:
         super().__init__(says)
@@ -70,7 +70,7 @@ class _Unfit(Exception):
         return self
 
 
-# A session of 500 runs is millions of values: what a type asks for is looked up once, not for each of them.
+# A session of 500 runs has millions of values: the reader of a type is built once, not for each value.
 @cache
 def _reader(hint: Any) -> Reader:
     origin = typing.get_origin(hint)
@@ -132,7 +132,7 @@ def _mapping(one: Reader) -> Reader:
 
 
 def _first_unfit(each: Iterable[tuple[str, Reader, Any]]) -> _Unfit:
-    """The first value that does not fit, with the step to it. Only errors pay for knowing where they are."""
+    """Return the first value that does not fit, with the step to it. Only a failed read pays for finding the place."""
     for step, one, value in each:
         try:
             one(value)
@@ -155,7 +155,7 @@ def _dataclass(cls: type) -> Reader:
             raise _Unfit("expected an object")
         nonlocal known
         if known is None:
-            # Not before the first value: a class may hold itself.
+            # Only at the first value: a class may refer to itself.
             known = fields()
         readers, required = known
         try:
@@ -202,7 +202,7 @@ def _choice(args: tuple[Any, ...]) -> Reader:
 
 
 LARGEST = 10**30
-"""Nothing that is counted or measured here is as large; sums of what is smaller stay finite."""
+"""No count or measurement here is as large, and sums of smaller values stay finite."""
 
 
 def _float(value: Any) -> float:
@@ -220,9 +220,10 @@ def _int(value: Any) -> int:
 
 
 def _within(value: N) -> N:
-    """JSON as Python reads it has NaN, Infinity and whole numbers without end."""
+    """Return the value; raise :class:`_Unfit` outside ±LARGEST. Python's JSON accepts NaN, Infinity and integers of any
+    length."""
     if not -LARGEST < value < LARGEST:
-        raise _Unfit("it is no number that can be measured")
+        raise _Unfit("the number is too large, or not a number")
     return value
 
 

@@ -1,8 +1,8 @@
-"""What counters say of a run whose trace was not to be had: ``explain --json`` with ``"evidence": "counters"``.
+"""Define the report of a run without a trace: ``explain --json`` with ``"evidence": "counters"``.
 
 The fields that DESIGN §9 names are those of ``model.evidence.EvidenceReport``. Counters name no cause, so ``causes``,
-``lost_events`` and the ``parts`` of each stall are null, with the reason in ``notes``: an empty list would say that
-nobody took the time, and a part would put it on somebody.
+``lost_events`` and the ``parts`` of each stall are null, with the reason in ``notes``. An empty list would mean that
+nothing took the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jitter_workshop.model.version import FORMAT_VERSION as FORMAT_VERSION
 
 @dataclass(frozen=True, slots=True)
 class CountedStall:
-    """A stall of which only the benchmark knows. ``at_ns``: since the run began. ``parts`` is always null."""
+    """Hold a stall that only the benchmark saw. ``at_ns``: since the run began. ``parts`` is always null."""
 
     at_ns: int
     duration_ns: int
@@ -27,14 +27,14 @@ class CountedStall:
 
 @dataclass(frozen=True, slots=True)
 class CounterReport:
-    """``explain RUN`` without a trace. ``clock``: the run's. ``stalls``: all that the benchmark counted, distinct ones,
-    which took ``stalled_ns`` of the blocks' ``measured_ns``; ``worst``: the longest that it listed. ``causes`` and
-    ``lost_events`` are always null.
+    """Hold the result of ``explain RUN`` without a trace. ``clock``: the run's. ``stalls``: all distinct stalls that
+    the benchmark counted; they took ``stalled_ns`` of the blocks' ``measured_ns``. ``worst``: the longest ones that it
+    listed. ``causes`` and ``lost_events`` are always null.
 
-    ``waited_ns``: what the measured ``threads`` waited in all in the queues of their CPUs while they could have run,
-    None where the kernel does not count it; it is a fact about threads, not about stalls: short waits are in it, too.
-    ``interrupts`` and ``softirqs``: on the CPUs of ``cpus`` only, in ``counted_s``. ``steal_ns``: within the blocks.
-    ``disturbed``: others seen on those CPUs. ``notes``: field → why it is null, and ``trace``: why there is none.
+    ``waited_ns``: the sum over the measured ``threads`` of their time in a run queue, runnable but not running; None
+    where the kernel does not count it. It belongs to threads, not to stalls: short waits are in it, too. ``interrupts``
+    and ``softirqs``: on the CPUs of ``cpus`` only, in ``counted_s``. ``steal_ns``: within the blocks. ``disturbed``:
+    other tasks seen on those CPUs. ``notes``: field → why it is null, and ``trace``: why there is none.
     """
 
     format_version: int

@@ -1,4 +1,4 @@
-"""Lessons as data (what ``course.toml``, ``lesson.toml`` and ``lesson.md`` say), already validated."""
+"""Define lessons as data, already validated (from ``course.toml``, ``lesson.toml`` and ``lesson.md``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STEPS: tuple[StepName, ...] = ("look", "predict", "measure", "plan", "apply", "a
 """The loop of every chapter (DESIGN §1), in order. A chapter may leave steps out."""
 
 TREATED = "treated"
-"""The slot of a hunt's third run: with what its learner did against the noise. It has no step of its own."""
+"""The slot of a hunt's third run, made after the learner's cure. It has no step of its own."""
 
 FORMAT_VERSION = 1
 
@@ -33,10 +33,11 @@ LOOK_TOPICS = (
     "memlock",
     "realtime",
 )
-"""What a chapter's ``look`` may name; each is read from the host by ``flow.host_ops.hostview``."""
+"""Topics that a chapter's ``look`` may name; each is read from the host by ``flow.host_ops.hostview``."""
 
 PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
-"""Words in braces that a ``by_hand`` command and its ``why`` may hold; filled in from the run that is explained."""
+"""Words in braces that a ``by_hand`` command and its ``why`` may hold. They are filled in from the run that is
+explained."""
 
 EVIDENCE = (
     "interrupts",
@@ -53,19 +54,19 @@ EVIDENCE = (
     "work",
     "left",
 )
-"""What a chapter's ``explain`` may put first; ``residence``, ``work``, ``left`` and ``frequency`` are what the causes
-of a traced run begin with there. ``omission`` draws the first run's curve from the due time, too, and the correction
-after the fact."""
+"""Topics that a chapter's ``explain`` may put first. With ``residence``, ``work``, ``left`` and ``frequency``, the
+causes of a traced run begin. ``omission`` also draws the first run's curve from the due time, and the correction after
+the fact."""
 
 HostState = Literal["available", "good", "not_here"]
-"""What a host is to a chapter's tunables: some can be improved, all are good already, or it has none of them."""
+"""The chapter's tunables on a host: some can be improved, all are good already, or the host has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or None.
-    ``sched_priority``: of SCHED_FIFO, 0 for none. ``duration_s``: instead of the preset's length. ``duty``: share of
-    time that ``spin`` samples, in percent."""
+    """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or
+    None. ``sched_priority``: of SCHED_FIFO, 0 for none. ``duration_s``: replaces the preset's length. ``duty``: share
+    of time that ``spin`` samples, in percent."""
 
     slot: StepName
     label: str
@@ -81,8 +82,8 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer to a prediction. A mark's answer covers values up to ``up_to_ns`` (None = the rest); a choice's answer
-    has an ``id`` and ``text``. ``explanation`` is shown after the measurement."""
+    """Hold one answer to a prediction. An answer for a mark covers values up to ``up_to_ns`` (None = the rest); an
+    answer of a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement."""
 
     id: str
     text: str
@@ -93,8 +94,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PredictionTask:
-    """What the learner predicts: ``kind`` mark (a value at ``percentile`` on ``slot``'s curve) or choice, whose
-    ``slot`` is None where no run decides it: the answers are then explained as soon as one is given."""
+    """Hold the task to predict. ``kind`` is mark (a value at ``percentile`` on ``slot``'s curve) or choice. A choice
+    whose ``slot`` is None needs no run: its answers are explained as soon as one is given."""
 
     kind: Literal["mark", "choice"]
     question: str
@@ -105,7 +106,7 @@ class PredictionTask:
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """A command that shows the same evidence by hand. Shown, never run."""
+    """Hold a command that shows the same evidence by hand. It is shown, never run."""
 
     command: str
     why: str
@@ -113,8 +114,8 @@ class ByHand:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A mark's condition: a finished run in ``slot`` with ``placement`` (None = any), or for ``setting`` the id of a
-    ``tunable`` whose own assessment says that nothing is to improve."""
+    """Hold a mark's condition. ``curve``: a finished run in ``slot`` with ``placement`` (None = any). ``setting``: the
+    assessment of ``tunable`` (an id) finds nothing to improve."""
 
     mark: Literal["curve", "setting"]
     slot: StepName | None = None
@@ -124,7 +125,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class PageWhen:
-    """What a step's page says besides, on hosts that are ``when`` to the chapter's tunables."""
+    """Hold extra text for a step's page, shown on hosts in state ``when``."""
 
     step: StepName
     when: HostState
@@ -133,12 +134,11 @@ class PageWhen:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One chapter. ``pages``: step → Markdown. ``changes``: nothing | placement | tunables. ``hot_cpus``: how many CPUs
-    it needs at least. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to take along, a sentence each.
-    ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host on which it is taught where this one has none
-    of them, and ``recording_after`` the same after the change. ``reboot``: its tunables take effect with the next boot.
-    ``treats``: ids of tunables that its pages speak of and that it does not set.
-    """
+    """Hold one chapter. ``pages``: step → Markdown. ``changes``: nothing | placement | tunables. ``hot_cpus``: the
+    least number of hot CPUs. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to remember, a sentence each.
+    ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host to teach on where this host has none of the
+    tunables; ``recording_after``: the same after the change. ``reboot``: its tunables take effect with the next boot.
+    ``treats``: ids of tunables that its pages explain but the chapter does not set."""
 
     id: str
     title: str
@@ -170,7 +170,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Chapters in teaching order."""
+    """Hold chapters in teaching order."""
 
     id: str
     title: str

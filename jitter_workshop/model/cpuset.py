@@ -1,8 +1,8 @@
-"""Sets of CPUs and the two ways in which the kernel writes them: lists and masks.
+"""Parse and print sets of CPUs in the kernel's two forms: lists and masks.
 
 Lists (``0-3,8``) and masks (``ffff,00000001``: hex groups of 32 bits, most significant first) are the formats of
-``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and ``bitmap_parselist``. They are parsed here
-and nowhere else.
+``Documentation/core-api/printk-formats.rst`` (``%*pbl``, ``%*pb``) and ``bitmap_parselist``. They are parsed here and
+nowhere else.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from functools import lru_cache
 from jitter_workshop.model.record import dataclass
 
 MAX_CPU = 65_535
-"""Larger numbers are refused: CONFIG_NR_CPUS is 8,192 at most today, and a typing mistake must not eat memory."""
+"""Larger numbers are refused: CONFIG_NR_CPUS is at most 8,192 today, and a typing mistake must not use up memory."""
 
 _MAX_NAMED = 4 * (MAX_CPU + 1)
-"""How many CPUs a list may name in all, repeats included: a megabyte of ``0-65535,`` would name ten billion."""
+"""CPUs that a list may name in all, repeats included. A megabyte of ``0-65535,`` would name ten billion."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuSet:
-    """An immutable set of CPU numbers, kept sorted and without duplicates."""
+    """Hold an immutable set of CPU numbers, sorted and without duplicates."""
 
     cpus: tuple[int, ...] = ()
 
@@ -33,15 +33,15 @@ class CpuSet:
 
     @classmethod
     def of(cls, cpus: Iterable[int]) -> CpuSet:
-        """A set from any iterable of numbers."""
+        """Return a set made from any iterable of numbers."""
         return cls(tuple(cpus))
 
     @classmethod
     def parse_list(cls, text: str, last: int | None = None) -> CpuSet:
         """Parse a kernel list such as ``0-3,8,10-14:2/4``; empty, whitespace and ``(null)`` give the empty set.
 
-        ``last``: the host's largest possible CPU number, with which a boot parameter's ``N``, ``4-N`` and ``all`` can
-        be read too. Raises ValueError on anything else that is not a list.
+        ``last``: the host's largest possible CPU number. With it, the forms ``N``, ``4-N`` and ``all`` of boot
+        parameters are read too. Raise ValueError on anything that is not a list.
         """
         text = text.strip().strip("\0").strip()
         if text in ("", "(null)"):
@@ -58,17 +58,17 @@ class CpuSet:
 
     @classmethod
     def parse_words(cls, text: str) -> CpuSet:
-        """Parse numbers with blanks between them, ``0 1 2 3``, as cpufreq alone writes its CPUs.
+        """Parse numbers separated by blanks, ``0 1 2 3``: only cpufreq writes its CPUs in this form.
 
-        Raises ValueError on anything else.
+        Raise ValueError on anything else.
         """
         return cls(tuple(_number(word) for word in text.strip("\0").split()))
 
     @classmethod
     def parse_mask(cls, text: str) -> CpuSet:
-        """Parse a hex mask in comma-separated groups of 32 bits, most significant first (``0x`` is tolerated).
+        """Parse a hex mask in comma-separated groups of 32 bits, most significant first (``0x`` is accepted).
 
-        Raises ValueError on anything that is not a mask.
+        Raise ValueError on anything that is not a mask.
         """
         text = text.strip().strip("\0").strip()
         if text in ("", "(null)"):
@@ -86,7 +86,7 @@ class CpuSet:
         return cls(tuple(i for i, bit in enumerate(f"{bits:b}"[::-1]) if bit == "1"))
 
     def to_mask(self, groups: int = 1) -> str:
-        """The mask as the kernel prints it, at least ``groups`` groups of eight digits."""
+        """Return the mask as the kernel prints it, with at least ``groups`` groups of eight digits."""
         bits = 0
         for cpu in self.cpus:
             bits |= 1 << cpu
@@ -94,7 +94,7 @@ class CpuSet:
         return ",".join(f"{bits >> (32 * i) & 0xFFFFFFFF:08x}" for i in reversed(range(count)))
 
     def __str__(self) -> str:
-        """The kernel's list form, ``0-3,8``; the empty set is the empty string."""
+        """Return the kernel's list form, ``0-3,8``; the empty set is the empty string."""
         return _list_text(self.cpus)
 
     def __contains__(self, cpu: object) -> bool:
@@ -126,7 +126,8 @@ class CpuSet:
 
 
 def _sorted(cpus: Sequence[int]) -> CpuSet:
-    """A set of numbers known to be sorted, different and within bounds: large hosts have thousands of lists."""
+    """Return a set of numbers known to be sorted, different and within bounds: fast, for the thousands of lists of
+    large hosts."""
     made = object.__new__(CpuSet)
     object.__setattr__(made, "cpus", tuple(cpus))
     return made
@@ -134,7 +135,7 @@ def _sorted(cpus: Sequence[int]) -> CpuSet:
 
 @lru_cache(maxsize=256)
 def _list_text(cpus: tuple[int, ...]) -> str:
-    """Numbers as ranges; remembered, because thousands of interrupts are told the same few lists."""
+    """Return numbers as ranges. The result is cached, because thousands of interrupts share the same few lists."""
     if len(cpus) > 1 and _one_range(cpus):
         return f"{cpus[0]}-{cpus[-1]}"
     parts: list[str] = []
@@ -151,19 +152,20 @@ def _list_text(cpus: tuple[int, ...]) -> str:
 
 
 def _one_range(cpus: tuple[int, ...]) -> bool:
-    """Whether the sorted numbers follow one another without a gap, as most lists of CPUs do."""
+    """Return True if the sorted numbers form one range without a gap, as most lists of CPUs do."""
     return bool(cpus) and cpus[-1] - cpus[0] == len(cpus) - 1
 
 
 def _span(cpus: tuple[int, ...], within: tuple[int, ...]) -> tuple[int, int]:
-    """Which part of ``cpus`` lies within the range ``within``."""
+    """Return the indices (first, end) of the part of ``cpus`` that lies within the range ``within``."""
     return bisect_left(cpus, within[0]), bisect_right(cpus, within[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """What ``cpuset.cpus.partition`` says: ``kind`` is ``member``, ``root`` or ``isolated``. ``valid`` is False where
-    the kernel keeps the wish but not the partition; ``reason`` is then its own, "" where it gives none."""
+    """Hold the state in ``cpuset.cpus.partition``: ``kind`` is ``member``, ``root`` or ``isolated``. ``valid`` is False
+    where the kernel stores the request but cannot make the partition; ``reason`` is then the kernel's own, "" where it
+    gives none."""
 
     kind: str
     valid: bool = True
@@ -172,7 +174,7 @@ class PartitionState:
 
 def parse_partition(text: str) -> PartitionState:
     """Parse ``isolated`` or ``isolated invalid (Cpu list in cpuset.cpus not exclusive)``
-    (Documentation/admin-guide/cgroup-v2.rst). Raises ValueError on anything else."""
+    (Documentation/admin-guide/cgroup-v2.rst). Raise ValueError on anything else."""
     kind, blank, rest = text.strip().strip("\0").strip().partition(" ")
     rest = rest.strip()
     if kind not in ("member", "root", "isolated"):
@@ -197,7 +199,7 @@ def _number(text: str, last: int | None = None) -> int:
 
 
 def _parse_range(part: str, last: int | None) -> Sequence[int]:
-    """One part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (used/group, ``bitmap_parselist``)."""
+    """Parse one part of a list: ``3``, ``0-3`` or ``0-15:2/4`` (used/group, ``bitmap_parselist``)."""
     span, colon, stride = part.partition(":")
     if span.lower() == "all" and last is not None:
         span = f"0-{last}"

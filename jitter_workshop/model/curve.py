@@ -1,4 +1,4 @@
-"""A percentile curve and what two of them say about each other (plain data; the arithmetic is in ``stats``)."""
+"""Define a percentile curve and the comparison of two (plain data; the arithmetic is in ``stats``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from jitter_workshop.model.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A value at a percentile (0..100). ``solid``: at least 10 samples lie beyond it."""
+    """Hold a value in ns at a percentile (0..100). ``solid``: at least 10 samples lie beyond it."""
 
     percentile: float
     value_ns: int
@@ -16,9 +16,9 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class PercentileCurve:
-    """A curve to draw: ordered points. ``origin``: "" for what was measured here, else how it is marked
-    ("published 2015", "recorded", "by cyclictest 2.40"). ``known_to``: the percentile beyond which only the last point
-    is known, None where all are."""
+    """Hold a curve to draw, with its points in order. ``origin``: "" for a curve measured here, else its mark
+    ("published 2015", "recorded", "by cyclictest 2.40"). ``known_to``: beyond this percentile only the last point is
+    known; None where all are."""
 
     label: str
     points: tuple[CurvePoint, ...]
@@ -29,7 +29,7 @@ class PercentileCurve:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """One line of a comparison: ``ratio`` = b / a, None where either side is unknown or zero."""
+    """Hold one line of a comparison. ``ratio`` = b / a, None where either side is unknown or zero."""
 
     measure: str
     a: float | None
@@ -39,7 +39,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What differs between two single runs; it describes and claims no cause (DESIGN §6)."""
+    """Hold the differences of two single runs. It describes and claims no cause (DESIGN §6)."""
 
     run: str
     label: str

@@ -1,7 +1,7 @@
-"""What the kernel's trace says about a run. The fields of EvidenceReport are those of ``explain --json`` (DESIGN §9).
+"""Define the report of a run's trace. The fields of EvidenceReport are those of ``explain --json`` (DESIGN §9).
 
 Times are whole ns unless a field says ticks (of the trace's clock). Names of tasks, interrupts and functions come from
-outside: whoever shows them cleans them (``model.text.clean``).
+outside: clean them before they are shown (``model.text.clean``).
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ CAUSE_KINDS = (
     "around",
     "no_event",
 )
-"""``task``: somebody else ran (``idle``: nobody, and the thread had to be waited for). ``irq``: a device's handler.
-``softirq``, ``timer`` (a function of a high-resolution timer), ``vector`` (the CPU's own interrupts, NMIs and what
-another CPU had called here), ``workqueue``: by their names. ``migration``: between two CPUs; the name is who moved it.
-``page_fault``: ``user`` or ``kernel``, by where the thread was. ``around NAME``: a short gap that touches NAME's event
-(its entry and exit, what tracing it costs, a hypervisor's exits for it). ``no_event``: nothing that a trace can see."""
+"""``task``: another task ran (``idle``: none ran, and the thread had to be waited for). ``irq``: a device's handler.
+``softirq``, ``timer`` (a function of a high-resolution timer), ``vector`` (the CPU's own interrupts, NMIs, and
+functions that another CPU called here) and ``workqueue``: by their names. ``migration``: between two CPUs; the name is
+the task that moved it. ``page_fault``: ``user`` or ``kernel``, the mode in which the thread was. ``around NAME``: a
+short gap that touches NAME's event (its entry and exit, the cost of tracing it, a hypervisor's exits for it).
+``no_event``: time without any event that a trace can show."""
 
 FAULT = "page_fault"
-"""What lies around a page fault is around this, wherever the thread was."""
+"""The name for the gap around a page fault, in user or kernel mode alike."""
 
 NOTHING = ""
 ASLEEP = "asleep"
@@ -36,19 +37,21 @@ LOST = "events lost"
 MISSING = "event missing"
 NOT_TRACED = "CPU not traced"
 CATCHING_UP = "catching up"
-"""Names of ``no_event``: nothing happened by this trace; the thread slept (or was stopped) by its own doing; the trace
-had no room for what happened; an event is not there that those around it ask for (a switch, an exit), though nothing
-was lost; the thread was on a CPU that is not traced; a consumer took what had piled up while it was stopped."""
+"""Names of ``no_event``. NOTHING: no event in this trace. ASLEEP: the thread slept (or was stopped) by its own doing.
+LOST: the trace had no room for the events. MISSING: an event is absent that its neighbours imply (a switch, an exit),
+though none was lost. NOT_TRACED: the thread was on a CPU that is not traced. CATCHING_UP: a consumer took the messages
+that had piled up while it was stopped."""
 
 IDLE = "idle"
 THROTTLED = "throttled"
-"""Names of ``task`` where there was none: the thread was woken and its CPU had to come out of idle first; the thread
-could run, its CPU did nothing, and the scheduler would not let it (a limit of its cgroup, or of real-time tasks)."""
+"""Names of ``task`` where there was none. IDLE: the thread was woken, and its CPU had to leave idle first. THROTTLED:
+the thread could run and its CPU was idle, but the scheduler did not let it run (a limit of its cgroup, or of real-time
+tasks)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How the trace's clock runs: ``ticks`` took ``ns``. Both above 0."""
+    """Hold the rate of the trace's clock: ``ticks`` took ``ns``. Both are above 0, else ValueError."""
 
     ticks: int = 1
     ns: int = 1
@@ -58,18 +61,18 @@ class Rate:
             raise ValueError("a clock's rate is above 0")
 
     def to_ns(self, ticks: int) -> int:
-        """Whole ns, rounded down."""
+        """Return whole ns, rounded down."""
         return ticks * self.ns // self.ticks
 
     def to_ticks(self, ns: int) -> int:
-        """Whole ticks, rounded down."""
+        """Return whole ticks, rounded down."""
         return ns * self.ticks // self.ns
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One block: ``start`` and ``end`` in ticks, ``start_ns`` since the run began. ``messages``: of the main histogram
-    in it, None where not known."""
+    """Hold one block: ``start`` and ``end`` in ticks, ``start_ns`` since the run began. ``messages``: number in the
+    main histogram for this block, None where not known."""
 
     index: int
     start: int
@@ -85,12 +88,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time [start, end) in ticks in which a measured thread did not do its work, ``messages`` of which it made late.
+    """Hold a time [start, end) in ticks in which a measured thread did not do its work and made ``messages`` late.
 
-    ``cpu``: where the thread was last seen before. ``publish``: when a ring's consumer could first have seen its
-    message. ``start_seen``: the thread itself read its clock at ``start``; where it did not, what held it may have
-    begun before. ``due``: it was to be awake from ``start`` on, so that its sleep counts against whoever had its CPU.
-    ``offset_ns`` (since the block began) and ``duration_ns``: as the benchmark said them, where it did.
+    ``cpu``: where the thread was last seen before. ``publish``: the first time at which a ring's consumer could have
+    seen its message. ``start_seen``: the thread itself read its clock at ``start``; if False, the cause may have begun
+    earlier. ``due``: the thread was to be awake from ``start`` on, so that its sleep counts against the task that had
+    its CPU. ``offset_ns`` (since the block began) and ``duration_ns``: as the benchmark reported them, else None.
     """
 
     start: int
@@ -107,7 +110,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one cause took of a stall: ``kind`` one of CAUSE_KINDS."""
+    """Hold the time in ns that one cause took of a stall. ``kind``: one of CAUSE_KINDS."""
 
     kind: str
     name: str
@@ -116,7 +119,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A piece of a stall in order of time, ``offset_ns`` from the stall's start."""
+    """Hold a piece of a stall in order of time, ``offset_ns`` from the stall's start."""
 
     kind: str
     name: str
@@ -126,7 +129,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class StackSeen:
-    """Functions of the kernel, innermost first, at a moment of a stall; ``event``: what happened there."""
+    """Hold functions of the kernel, innermost first, at a moment of a stall. ``event``: the event at that moment."""
 
     offset_ns: int
     event: str
@@ -135,9 +138,9 @@ class StackSeen:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStall:
-    """A stall with its causes. ``at_ns``: since the run began. ``cpu``: None where the run does not say. ``parts``,
-    largest first, and ``timeline``, in order of time, each sum to ``duration_ns``; a timeline of very many pieces is
-    coarse, the parts never are. ``notes``: who sent, who moved, in words."""
+    """Hold a stall with its causes. ``at_ns``: since the run began. ``cpu``: None where the run does not say.
+    ``parts``, largest first, and ``timeline``, in order of time, each sum to ``duration_ns``. A timeline of very many
+    pieces is coarse; the parts are always exact. ``notes``: senders and movers, in words."""
 
     at_ns: int
     duration_ns: int
@@ -153,11 +156,12 @@ class ExplainedStall:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause over a run. ``count``: stalls that it is in, ``worst_ns``: the most it took of one; ``ns_per_second``:
-    of measured time. ``late_messages``: messages in those stalls of the main thread.
+    """Hold one cause over a run. ``count``: stalls that contain it. ``worst_ns``: its largest part of one stall.
+    ``ns_per_second``: per second of measured time. ``late_messages``: messages in those stalls of the main thread.
 
-    ``below_without``: the share (0..1) of messages that would stay below the threshold without this cause (and what is
-    around it), None where the number of messages is not known. ``threads``: how many of this name ran there in the run.
+    ``below_without``: the share (0..1) of messages that would stay below the threshold without this cause (and the gaps
+    around it), None where the number of messages is not known. ``threads``: threads of this name that ran there in the
+    run.
     """
 
     kind: str
@@ -173,7 +177,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ThreadOnCpu:
-    """How long a measured thread ran on a CPU (by the trace), and how long it was ready or moving but did not run."""
+    """Hold how long a measured thread ran on a CPU (by the trace), and how long it was ready or moving but did not
+    run."""
 
     thread: str
     cpu: int
@@ -184,8 +189,9 @@ class ThreadOnCpu:
 
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
-    """What ran on a hot CPU beside the measured threads: how often, how long in all, the longest. Its own time only:
-    what interrupted it is another visitor's. ``threads``: how many tasks of this name it were."""
+    """Hold a task or event that ran on a hot CPU beside the measured threads: count, total and longest time. The time
+    is its own: an interruption of it is counted for the interrupting visitor. ``threads``: number of tasks of this
+    name."""
 
     cpu: int
     kind: str
@@ -198,7 +204,7 @@ class InterferingTask:
 
 @dataclass(frozen=True, slots=True)
 class FrequencySeen:
-    """Changes of a CPU's frequency that the kernel asked for during the blocks."""
+    """Hold the changes of a CPU's frequency that the kernel asked for during the blocks."""
 
     cpu: int
     changes: int
@@ -208,8 +214,9 @@ class FrequencySeen:
 
 @dataclass(frozen=True, slots=True)
 class RemoteAction:
-    """Who did what to whom, how often. ``what``: ``ipi`` (``of``: the function that the target is to call), ``move``
-    (``of``: the measured thread) or ``wake`` (``of``: the measured thread). ``cpu``: the target's, -1 for several."""
+    """Hold an action of one task on another, with its count. ``what``: ``ipi`` (``of``: the function that the target is
+    to call), ``move`` (``of``: the measured thread) or ``wake`` (``of``: the measured thread). ``cpu``: the target's,
+    -1 for several."""
 
     what: str
     who: str
@@ -220,7 +227,7 @@ class RemoteAction:
 
 @dataclass(frozen=True, slots=True)
 class TickKept:
-    """Why the tick of a CPU went on: ``reason`` is the kernel's word for what needs it."""
+    """Hold the reason why a CPU's tick went on. ``reason`` is the kernel's word for what needs it."""
 
     cpu: int
     reason: str
@@ -229,10 +236,10 @@ class TickKept:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Whether anything but the measured threads ran on the hot CPUs in a stretch. ``clean``: nothing did; None where
-    the trace has gaps, is empty or lacks a kind of event, and so no answer. ``other_tasks``: stays of tasks, and of
-    work in them; ``interruptions``: the rest (interrupts, softirqs, timers); ``taken_ns``: all of it. ``sentence`` says
-    it."""
+    """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch. ``clean``: nothing else ran;
+    None (no answer) where the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: stays of tasks, and
+    of work in them. ``interruptions``: the rest (interrupts, softirqs, timers). ``taken_ns``: all of it. ``sentence``:
+    the result in words."""
 
     cpus: tuple[int, ...]
     stretch_ns: int
@@ -245,7 +252,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """Who was where: all from the blocks of one run. ``deeds`` and ``ticks_kept``: the commonest 1,000."""
+    """Hold where each task ran, all from the blocks of one run. ``deeds`` and ``ticks_kept``: the commonest 1,000."""
 
     threads: tuple[ThreadOnCpu, ...]
     visitors: tuple[InterferingTask, ...]
@@ -257,14 +264,15 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceReport:
-    """``explain RUN``. ``causes``: largest first. ``worst``: the longest stalls. ``stalls``: those that were explained,
-    each measured thread's counted for itself; ``distinct``: how many are apart in time, as ``measure`` counts them
-    (None where not all of the run was traced); ``unlisted``: shorter ones that were counted and not listed. ``events``:
-    how many the trace holds; ``unbalanced``: those without their other half. ``measured_ns``: the blocks' sum.
+    """Hold the result of ``explain RUN``. ``causes``: largest first. ``worst``: the longest stalls. ``stalls``: number
+    of explained stalls, each measured thread's counted on its own. ``distinct``: how many are apart in time, as
+    ``measure`` counts them (None where not all of the run was traced). ``unlisted``: shorter ones that were counted and
+    not listed. ``events``: number in the trace. ``unbalanced``: events without their other half. ``measured_ns``: the
+    blocks' sum.
 
     ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold. ``missing``: events that this
-    kernel does not give, with the reason. ``notes``: field → why it is null. ``candidates``: what gaps without an event
-    may be here, in sentences; none of them is a finding.
+    kernel does not give, with the reason. ``notes``: field → why it is null. ``candidates``: possible explanations here
+    of gaps without an event, in sentences; none of them is a finding.
     """
 
     format_version: int

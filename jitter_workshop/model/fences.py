@@ -1,4 +1,4 @@
-"""Where a page's code blocks begin and end: one rule for what checks a lesson and for what shows it."""
+"""Find where a page's code blocks begin and end, by one rule for checking a lesson and for showing it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ Kind = Literal["text", "fence", "code"]
 
 
 def split_code(lines: Iterable[str]) -> Iterator[tuple[str, Kind]]:
-    """Each line with what it is. A code block begins with a line of at least three ` or ~ and at most one plain word
-    behind them, and ends with a line of at least as many of them; neither line is indented. So nothing can be a code
-    block to one reader and text to another."""
+    """Yield each line with its kind. A code block begins with a line of at least three ` or ~, followed by at most one
+    plain word. It ends with a line of at least as many of them. Neither line is indented. So every reader sees the same
+    lines as code."""
     fence = ""
     for line in lines:
         mark = fence_mark(line)
@@ -28,6 +28,6 @@ def split_code(lines: Iterable[str]) -> Iterator[tuple[str, Kind]]:
 
 
 def fence_mark(line: str) -> str:
-    """The three or more ` or ~ that a line begins with, or ""."""
+    """Return the three or more ` or ~ that a line begins with, or ""."""
     mark = line[: len(line) - len(line.lstrip(line[:1]))] if line[:1] in ("`", "~") else ""
     return mark if len(mark) >= 3 else ""

@@ -1,5 +1,5 @@
-"""What happened to a host during a session, as the session keeps it: settings changed and given back, and its status at
-two moments. Plain data for the report."""
+"""Define a session's record of its host: settings changed and given back, and ``status`` at two moments. It is plain
+data for the report."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ Did = Literal["applied", "refused", "restored", "left_alone", "kept"]
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
-    """One write, or one that was refused, in the order of time. ``did``:
+    """Hold one write, or one refused write, in the order of time. ``did``:
 
-    applied: ``before`` → ``after``, and ``read_back`` is what the host said after the whole plan (None: unreadable);
-    restored: ``before`` is what stood, ``after`` what was given back; refused and left_alone: ``reason`` says why;
-    kept: what was applied before, to be given back on leaving, stays until ``restore`` from now on.
-    ``chapter``: where it was asked for from, "" for a verb. ``kept``: it was applied to stay until ``restore``.
+    - applied: ``before`` → ``after``; ``read_back`` is the value read after the whole plan (None: unreadable).
+    - restored: ``before`` is the value found, ``after`` the value given back.
+    - refused, left_alone: ``reason`` says why.
+    - kept: a setting that was to be given back on leaving stays until ``restore`` from now on.
+
+    ``chapter``: the chapter that asked for it, "" for a verb. ``kept``: it was applied to stay until ``restore``.
     ``proof``: id of the proof it was part of, or "". ``boot_id``: the boot it happened in, None where not known.
     """
 
@@ -39,7 +41,7 @@ class HostEvent:
 
 @dataclass(frozen=True, slots=True)
 class CheckState:
-    """A check of ``status`` in short. ``state``: ok | improve | unavailable | info."""
+    """Hold a check of ``status`` in short. ``state``: ok | improve | unavailable | info."""
 
     id: str
     title: str
@@ -51,7 +53,7 @@ class CheckState:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """``status`` at a moment: every check, the hot CPUs it was for, the boot it was in, and what this tool had set."""
+    """Hold ``status`` at a moment: every check, its hot CPUs, its boot, and the settings that this tool had applied."""
 
     format_version: int
     at: str

@@ -1,4 +1,4 @@
-"""What is known of a host, in a form that is stored with every run and shown on the home screen."""
+"""Define the summary of a host that is stored with every run and shown on the home screen."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from jitter_workshop.model.record import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """A host in a page. Every field that this host does not show is None, with the reason in ``notes``.
+    """Hold the facts of a host on one page. A field that this host does not show is None, with the reason in ``notes``.
 
     ``cpu_max_quota_us`` / ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None where there is none.
-    ``steal_percent``: share of time since boot that the hypervisor gave to others; None where there is no steal clock.
-    ``packages``: sockets with online CPUs. ``smt``: whether any online core has two online threads. ``recorded``: read
-    from a recorded tree, so nothing is said of this process.
+    ``steal_percent``: share of time since boot that the hypervisor gave to others, None where there is no steal clock.
+    ``packages``: sockets with online CPUs. ``smt``: True if any online core has two online threads. ``recorded``: read
+    from a recorded tree, so that no field describes this process.
     """
 
     name: str

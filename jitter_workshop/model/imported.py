@@ -1,4 +1,4 @@
-"""What another tool measured: a labelled curve to lay beside our own. It is never part of a verdict."""
+"""Define another tool's measurement: a labelled curve to lay beside our own. It is never part of a verdict."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """A distribution of times from elsewhere, as stored in a session's ``imports/ID.json``.
+    """Hold a distribution of times from elsewhere, as stored in a session's ``imports/ID.json``.
 
-    ``origin``: how it is marked wherever it is shown, never empty. ``measures``: what the tool measured, in a few
-    words. ``unit``: of the values in the file (ns | us | ms | s), and ``unit_stated``: whether the file or the user
-    says so, or it was assumed. ``count``: all samples, those beyond the histogram included. ``max_ns`` is the true
-    maximum as far as the file tells it.
+    ``origin``: its mark in every table and chart, never empty. ``measures``: the quantity that the tool measured, in a
+    few words. ``unit``: of the values in the file (ns | us | ms | s). ``unit_stated``: True if the file or the user
+    states the unit, False if it was assumed. ``count``: all samples, those beyond the histogram included. ``max_ns`` is
+    the true maximum as far as the file gives it.
 
-    ``bins``: (lowest ns, highest ns, samples), ascending, where the file has a histogram; ``beyond``: samples above all
+    ``bins``: (lowest ns, highest ns, samples), ascending, where the file has a histogram. ``beyond``: samples above all
     bins, of which only the greatest (``max_ns``) is known. ``points``: (percentile 0..100, ns), ascending, where it has
-    only percentiles. ``notes``: what is not known or was assumed, one sentence each.
+    only percentiles. ``notes``: unknown or assumed facts, one sentence each.
     """
 
     format_version: int

@@ -1,7 +1,7 @@
-"""The noise lab's kinds, and what a noise logged of itself.
+"""Define the noise lab's kinds, and the log that a noise keeps of itself.
 
-A burst is something that a noise did to one CPU between two moments. What it should be found as in the kernel's trace
-is in the registry, so that what is found can be held against what was done. Standard library only.
+A burst is one action of a noise on one CPU between two moments. The registry says how the kernel's trace should show
+it, so that findings can be checked against the log. Standard library only.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from typing import Literal, NamedTuple
 from jitter_workshop.model.record import dataclass
 
 MOST_BURSTS = 100_000
-"""Logged a noise; what comes later is counted only."""
+"""The size of a noise's log; later bursts are only counted."""
 
 Cause = tuple[str, str]
-"""Kind (``model.evidence.CAUSE_KINDS``) and name; a name that ends in ``*`` stands for all that begin so, ``{name}``
-for the name of the noise's threads."""
+"""Kind (``model.evidence.CAUSE_KINDS``) and name. A name that ends in ``*`` stands for all names with that beginning,
+``{name}`` for the name of the noise's threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class What:
-    """One thing that a noise does. ``causes``: what it is found as, the main one first, the others parts of the same
-    burst. ``length``: ``logged`` where each burst's own was logged, ``measured`` where one was measured beforehand."""
+    """Hold one action of a noise. ``causes``: how a trace shows it, the main one first, then other parts of the same
+    burst. ``length``: ``logged`` where each burst's own length was logged, ``measured`` where one was measured
+    beforehand."""
 
     causes: tuple[Cause, ...]
     length: Literal["logged", "measured"] = "logged"
@@ -30,11 +31,13 @@ class What:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """One kind. A sentence each: ``what`` it does, what it is ``found_as``, the ``treatment`` that keeps it away.
+    """Hold one kind of noise. A sentence each: ``what`` it does, what it is ``found_as``, the ``treatment`` that keeps
+    it away.
 
-    ``cpus``: how many it needs. ``apart``: one of them nothing may be measured on. ``root``: it needs root's rights.
-    ``by``: a process of its own (``child``), the measuring process itself (``inside``), or whoever measures
-    (``parent``). ``aimed``: it has to be told the measured threads. A burst of ``busy_ns`` each ``period_ns``, about.
+    ``cpus``: how many it needs. ``apart``: one of them must be free of measured threads. ``root``: it needs root's
+    rights. ``by``: a process of its own (``child``), the measuring process itself (``inside``), or its parent
+    (``parent``). ``aimed``: it must be given the measured threads. ``busy_ns`` and ``period_ns``: about the length of a
+    burst and the time from burst to burst.
     """
 
     id: str
@@ -90,9 +93,9 @@ NOISES = (
     Noise(
         "softirq",
         "Network softirqs",
-        "A thread on the hot CPU sends datagrams over loopback, each to two dozen sockets that nobody reads.",
+        "A thread on the hot CPU sends datagrams over loopback, each to two dozen sockets that no program reads.",
         "NET_RX grows on the hot CPU, and most of the time goes to that softirq rather than to the task that sends.",
-        "What goes over loopback is handled where it is sent: send elsewhere, or let RPS move the handling.",
+        "Loopback traffic is handled on the CPU that sends it: send elsewhere, or let RPS move the handling.",
         (What((("softirq", "NET_RX"), _MINE)),),
         busy_ns=150_000,
         period_ns=20_000_000,
@@ -100,7 +103,7 @@ NOISES = (
     Noise(
         "workqueue",
         "Kernel work",
-        "The kernel folds its memory statistics on every CPU, because somebody asks for them (vm.stat_refresh).",
+        "The kernel folds its memory statistics on every CPU, because a program asks for them (vm.stat_refresh).",
         "A kworker of the hot CPU runs refresh_vm_stats.",
         "Work that is bound to a CPU cannot be moved: find who asks for it. Unbound work obeys the workqueue mask.",
         (
@@ -144,7 +147,7 @@ NOISES = (
         "TLB shootdowns",
         "Another thread of the measuring process takes a page's right to be written away and back, 200 times a second.",
         "TLB shootdowns grow on the hot CPU (TLB in /proc/interrupts), sent by a thread of the same process.",
-        "What shares memory with a hot thread must not unmap or protect memory while it counts.",
+        "Threads that share memory with a hot thread must not unmap or protect memory while it is measured.",
         (What((("vector", "flush_tlb_func"), ("vector", "call_function*")), "measured"),),
         cpus=2,
         by="inside",
@@ -154,7 +157,7 @@ NOISES = (
         "bandwidth",
         "A hog of memory bandwidth",
         "A thread on another CPU streams through 64 MiB for 5 ms of every 20.",
-        "Nothing: no event of the kernel tells of it. Only what misses the caches becomes slower.",
+        "Nothing: no event of the kernel shows it. Only work that misses the caches becomes slower.",
         "Keep such work off this memory controller, or limit it (resctrl, where the processor has it).",
         (What((("no_event", ""),)),),
         cpus=2,
@@ -166,7 +169,7 @@ NOISES = (
         "stall",
         "One long stop",
         "The whole measuring process is stopped once for 100 ms.",
-        "Nothing is received for 100 ms, and hardly a message is late by what was received (coordinated omission).",
+        "No message arrives for 100 ms, yet hardly one counts as late once it arrives (coordinated omission).",
         "Measure from the time at which a message was due.",
         (What((("no_event", "asleep"), ("task", "idle"))),),
         by="parent",
@@ -177,7 +180,7 @@ NOISE_KINDS = tuple(noise.id for noise in NOISES)
 
 
 def noise(kind: str) -> Noise:
-    """A kind by its id. Raises KeyError."""
+    """Return a kind by its id. Raise KeyError for an unknown id."""
     for one in NOISES:
         if one.id == kind:
             return one
@@ -185,9 +188,9 @@ def noise(kind: str) -> Noise:
 
 
 class Burst(NamedTuple):
-    """``start`` and ``end`` in ticks of the benchmark's clock, ``start_ns`` on CLOCK_MONOTONIC. ``taken_ns``: of the
-    CPU's time, a thread's by its own clock readings, an interrupt's as it was measured beforehand; 0 where not known.
-    ``what``: index of ``Noise.does``."""
+    """Hold one burst: ``start`` and ``end`` in ticks of the benchmark's clock, ``start_ns`` on CLOCK_MONOTONIC.
+    ``taken_ns``: CPU time taken; a thread's by its own clock readings, an interrupt's as measured beforehand, 0 where
+    not known. ``what``: index of ``Noise.does``."""
 
     start: int
     end: int
@@ -204,8 +207,8 @@ _LARGEST = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """A noise's log. ``does``: the kind's, with its threads' name filled in; ``records``: packed; ``unlogged``: bursts
-    that found the log full; ``total_ns``: taken in all, as far as known."""
+    """Hold a noise's log. ``does``: the kind's, with its threads' name filled in. ``records``: packed. ``unlogged``:
+    bursts after the log was full. ``total_ns``: taken in all, as far as known."""
 
     kind: str
     does: tuple[What, ...]
@@ -221,14 +224,14 @@ class Bursts:
         return sum(burst.taken_ns for burst in self.list())
 
     def list(self) -> tuple[Burst, ...]:
-        """By their beginning."""
+        """Return the bursts in the order of the log, by start."""
         from struct import iter_unpack
 
         return tuple(map(Burst._make, iter_unpack(_RECORD, self.records)))
 
 
 def pack_bursts(bursts: Iterable[Burst]) -> bytes:
-    """Fixed records; what is longer than 4 s or has no CPU number of 16 bits is cut to that."""
+    """Pack bursts into fixed records. Lengths above 4 s and CPU numbers above 16 bits are cut to the largest value."""
     from struct import pack
 
     return b"".join(
@@ -238,7 +241,7 @@ def pack_bursts(bursts: Iterable[Burst]) -> bytes:
 
 
 def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts:
-    """The log of a noise whose threads were called ``name``. Raises ValueError for what no noise logs."""
+    """Return the log of a noise whose threads were called ``name``. Raise ValueError for an impossible log."""
     if len(records) % _size() or len(records) > MOST_BURSTS * _size() or unlogged < 0:
         raise ValueError(f"{len(records)} bytes are no log of a noise")
     does = named(noise(kind).does, name)
@@ -252,7 +255,7 @@ def unpack_bursts(kind: str, name: str, records: bytes, unlogged: int) -> Bursts
 
 
 def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
-    """The causes with the name of the noise's threads in them."""
+    """Return the causes with the name of the noise's threads filled in."""
     return tuple(
         What(tuple((kind, name if hint == "{name}" else hint) for kind, hint in what.causes), what.length)
         for what in does
@@ -260,7 +263,7 @@ def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
 
 
 def is_cause(expected: Cause, kind: str, name: str) -> bool:
-    """Whether a part of a stall is what a burst was to be found as."""
+    """Return True if a part of a stall is what a burst was expected to be found as."""
     wanted = expected[1]
     same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
     return kind == expected[0] and same

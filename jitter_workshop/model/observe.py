@@ -1,4 +1,4 @@
-"""How a run tells those who watch it where it is (the same for the screen, the plain walk and headless)."""
+"""Define how a run reports its progress to observers (the same for the screen, the plain walk and headless)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from jitter_workshop.model.spec import RunSpec
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The child is calibrated and about to measure. ``tids``: thread name → kernel thread id, for tracers."""
+    """Hold the facts of a calibrated child that is about to measure. ``tids``: thread name → kernel thread id, for
+    tracers."""
 
     spec: RunSpec
     clock: Clock
@@ -23,7 +24,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One more block is done. ``curve``: the main histogram's curve over all blocks so far."""
+    """Hold the state after one more block. ``curve``: the main histogram's curve over all blocks so far."""
 
     block: Block
     done: int
@@ -33,7 +34,8 @@ class Progress:
 
 
 class RunObserver(Protocol):
-    """Called on the runner's thread, never during a block. The next block begins after ``block_done`` returned."""
+    """Receive a run's progress on the runner's thread, never during a block. The next block begins after ``block_done``
+    returned."""
 
     def started(self, event: RunStarted) -> None: ...
 
@@ -41,22 +43,22 @@ class RunObserver(Protocol):
 
 
 class Witness(Protocol):
-    """Whoever records what the host does during blocks. All are called on the runner's thread, none during a block;
-    what they raise ends the run like a failure of its child, with the finished blocks kept."""
+    """Record the host's activity during blocks. All methods are called on the runner's thread, none during a block. An
+    exception from them ends the run like a failure of its child, with the finished blocks kept."""
 
     def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
-        """The child is calibrated; the first block is next."""
+        """Begin after the child is calibrated; the first block is next."""
 
     def before_block(self) -> None:
-        """A block is about to begin."""
+        """Prepare for a block that is about to begin."""
 
     def after_block(self, block: BlockTimes | None) -> None:
-        """It is done; None where it was spoiled and will be measured again."""
+        """Take a finished block; None where it was spoiled and will be measured again."""
 
 
 class BlockTimes(Protocol):
-    """What a witness needs of a block. ``start_ticks`` / ``end_ticks``: of the run's clock; stalls count in ns from the
-    block's start."""
+    """Give a witness the times of a block. ``start_ticks`` / ``end_ticks``: of the run's clock. Stalls count in ns from
+    the block's start."""
 
     @property
     def index(self) -> int: ...
@@ -75,7 +77,7 @@ class BlockTimes(Protocol):
 
 
 class SilentObserver:
-    """Watches nothing (headless)."""
+    """Ignore all events (headless)."""
 
     def started(self, event: RunStarted) -> None:
         return None

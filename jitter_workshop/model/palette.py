@@ -117,4 +117,4 @@ MONO = Palette(
 """No colours at all, for NO_COLOR."""
 
 THEMES: tuple[str, ...] = tuple(PALETTES)
-"""The themes that a person may choose."""
+"""The themes that a user may choose."""

@@ -1,7 +1,6 @@
-"""A proof: what paired rounds with and without a change said, as stored in a session's ``proofs/ID.json``.
+"""Define a proof: the result of paired rounds with and without a change, as stored in a session's ``proofs/ID.json``.
 
-The runs are ordinary runs of the session (``Run.proof`` names the proof they were made for); the arithmetic is
-``stats.verdicts``.
+The runs are ordinary runs of the session (``Run.proof`` names their proof). The arithmetic is ``stats.verdicts``.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from jitter_workshop.model.verdict import Judgement, Order
 
 FORMAT_VERSION = 1
 PLACEMENT = "placement"
-"""The subject that is no tunable: threads placed (``auto``) against the scheduler left free (``none``)."""
+"""The subject that is no tunable: threads placed (``auto``) against threads left to the scheduler (``none``)."""
 ROUNDS = 10
 MOST_ROUNDS = 1_000
 SETTLE_S = 1.0
-"""So much at the start of each run is not recorded: what a change sets off needs time to die away (DESIGN §6)."""
+"""Seconds at the start of each run that are not recorded: the effects of a change need time to die away (DESIGN §6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProofRound:
-    """Ids of a round's two runs. ``order`` AB: the run without the change was made first."""
+    """Hold the ids of a round's two runs. ``order`` AB: the run without the change was made first."""
 
     order: Order
     without: str
@@ -30,10 +29,10 @@ class ProofRound:
 
 @dataclass(frozen=True, slots=True)
 class ProofPlan:
-    """What a proof would do, said before it begins. ``subject``: ``placement``, or ``ID`` and ``ID=VALUE`` with a space
-    between. ``changes``: every write of one round's "with" side, made and given back once a round. ``workload``,
-    ``preset`` and ``hot_cpus``: what is measured, and where. Times in s: ``run_s`` a run's blocks, ``total_s`` all of
-    it by estimate. ``notices``: what a person should know before, a sentence each."""
+    """Hold what a proof would do, shown before it begins. ``subject``: ``placement``, or ``ID`` and ``ID=VALUE``
+    separated by blanks. ``changes``: every write of one round's "with" side, made and given back once a round.
+    ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs. Times in s: ``run_s`` a run's blocks,
+    ``total_s`` the estimated whole. ``notices``: what a user should know before, a sentence each."""
 
     subject: str
     rounds: int
@@ -48,13 +47,14 @@ class ProofPlan:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`. ``chapter``: where it was asked for
-    from, "" for the command line. ``seed``: of the orders (``stats.rounds.draw_orders``). ``planned``: rounds that were
-    wanted; ``rounds``: those that were finished, in order of time; ``complete``: both are the same.
+    """Hold a proof. ``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`. ``chapter``: the
+    chapter that asked for it, "" for the command line. ``seed``: of the orders (``stats.rounds.draw_orders``).
+    ``planned``: number of rounds wanted. ``rounds``: the finished ones, in order of time. ``complete``: all planned
+    rounds were finished.
 
-    ``judgement``: None where no round was finished. ``restored``: nothing of the change stands any more;
-    ``left_alone``: what could not be given back. ``stopped``: why it ended early, "" where it did not. ``notes``: one
-    sentence each (rounds left out, runs disturbed). ``disturbed``: how many of its rounds' runs somebody else's tasks
+    ``judgement``: None where no round was finished. ``restored``: no part of the change stands any more.
+    ``left_alone``: settings that could not be given back. ``stopped``: why it ended early, "" where it did not.
+    ``notes``: one sentence each (rounds left out, runs disturbed). ``disturbed``: number of its runs that other tasks
     disturbed; they count. ``duration_s``: of each run, where a length was asked for instead of a preset, else None, as
     in proofs of older versions.
     """

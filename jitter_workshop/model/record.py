@@ -1,10 +1,10 @@
-"""Dataclasses that cost their class nothing until they are used.
+"""Provide dataclasses that cost their class nothing until they are used.
 
-``@dataclass(frozen=True, slots=True)`` of the standard library writes and compiles six methods for every class: 0.5 to
-1 ms each on a small machine, and ``status``, which has 0.15 s in all, loads a hundred of them. :func:`dataclass` here
-gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr, ``dataclasses.fields`` and
-``replace``) and compiles only ``__init__``, when the first instance is made. What it does not know (inherited fields,
-other flags) it hands to the standard library. Type checkers see the standard library's own.
+``@dataclass(frozen=True, slots=True)`` of the standard library writes and compiles six methods for every class. That
+takes 0.5 to 1 ms each on a small machine, and ``status``, which has 0.15 s in all, loads a hundred of them.
+:func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
+``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, when the first instance is made. Unsupported
+cases (inherited fields, other flags) go to the standard library. Type checkers see the standard library's own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
 
     class _Field:
-        """A default that is made anew for each instance; stands in the class body until the class is built."""
+        """Hold a default that is made anew for each instance; it stands in the class body until the class is built."""
 
         __slots__ = ("default_factory",)
 
@@ -25,7 +25,7 @@ else:
             self.default_factory = default_factory
 
     def field(**options: Any) -> Any:
-        """``field(default_factory=…)``, and whatever else the standard library's takes."""
+        """Return ``field(default_factory=…)``, or the standard library's field for any other options."""
         if options.keys() == {"default_factory"}:
             return _Field(options["default_factory"])
         if options.keys() == {"default"}:
@@ -35,7 +35,7 @@ else:
         return dataclasses.field(**options)
 
     def dataclass(cls: type | None = None, /, **flags: bool) -> Any:
-        """The standard library's decorator; cheap for ``frozen=True, slots=True`` and for ``slots=True``."""
+        """Replace the standard library's decorator; fast for ``frozen=True, slots=True`` and for ``slots=True``."""
         if cls is None:
             return lambda given: dataclass(given, **flags)
         known = flags in ({"frozen": True, "slots": True}, {"slots": True})
@@ -53,8 +53,8 @@ _OWN = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr_
 
 
 def _plain(cls: type) -> bool:
-    """Whether the class has only fields whose meaning is plain, none of the methods that would be given to it, and no
-    parent that holds anything (an abstract class such as Mapping holds nothing)."""
+    """Return True if the class can be built here: it has only plain fields, none of the methods that would be added,
+    and no parent with fields or slots (an abstract class such as Mapping has none)."""
     body = vars(cls)
     if any(vars(base).get("__slots__") != () or "__dataclass_fields__" in vars(base) for base in cls.__mro__[1:-1]):
         return False
@@ -69,7 +69,8 @@ def _plain(cls: type) -> bool:
 
 
 def _build(cls: type, frozen: bool) -> type:
-    """The class again, with a slot for each field. One that can be changed has no hash."""
+    """Return the class again, with a slot for each field. A class that can be changed has no hash. Raise TypeError
+    where a field without a default follows one that has one."""
     names = tuple(vars(cls).get("__annotations__", {}))
     body = dict(cls.__dict__)
     defaults = {name: body.pop(name) for name in names if name in body}
@@ -104,14 +105,14 @@ def _build(cls: type, frozen: bool) -> type:
 
 
 def _own_closure(method: Any, old: type, new: type) -> None:
-    """``super()`` and ``__class__`` in a method mean the class as it was built, not its first draft."""
+    """Bind ``super()`` and ``__class__`` in a method to the class as it was built, not to its first draft."""
     for cell in getattr(method, "__closure__", None) or ():
         if cell.cell_contents is old:
             cell.cell_contents = new
 
 
 class _Fields:
-    """``__dataclass_fields__``, by which the standard library knows a dataclass, made when it is asked for."""
+    """Make ``__dataclass_fields__``, by which the standard library knows a dataclass, on first access."""
 
     def __get__(self, _instance: object, cls: type) -> Any:
         import dataclasses
@@ -130,7 +131,7 @@ class _Fields:
 
 
 def _first_init(self: Any, *given: Any, **named: Any) -> None:
-    """Stands in for ``__init__`` until the first instance is made: writes it, then calls it."""
+    """Stand in for ``__init__`` until the first instance is made: write it, then call it."""
     cls = type(self)
     names, defaults = cls.__slots__, vars(cls)["__record_defaults__"]
     scope: dict[str, Any] = {f"_d_{name}": value for name, value in defaults.items()}

@@ -1,8 +1,8 @@
-"""A report as plain data: built once (``flow.reporting.build``), then written as HTML, Markdown or JSON, which add
-nothing.
+"""Define a report as plain data: built once (``flow.reporting.build``), then written as HTML, Markdown or JSON, which
+add nothing.
 
-``report --format json`` is this, field by field (docs/report.md). Times are integers in ns unless named otherwise;
-unknown is None, with the reason in ``notes`` of its part.
+``report --format json`` is this, field by field (docs/report.md). Times are integers in ns unless named otherwise. An
+unknown value is None, with the reason in ``notes`` of its part.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """A run in a page. Percentiles are those of ``model.run.PERCENTILES``; ``standings`` say what each of them
-    stands on. ``applied``: ``ID=VALUE``. ``role``: what it was made for ("pinning · measure", "proof of irq-affinity,
-    round 3, without"), "" for a verb. ``curve``: of its main histogram."""
+    """Hold a run on a page. Percentiles are those of ``model.run.PERCENTILES``; ``standings`` give the samples and
+    stalls behind each. ``applied``: ``ID=VALUE``. ``role``: the purpose of the run ("pinning · measure", "proof of
+    irq-affinity, round 3, without"), "" for a verb. ``curve``: of its main histogram."""
 
     id: str
     label: str
@@ -52,8 +52,8 @@ class ReportedRun:
 
 @dataclass(frozen=True, slots=True)
 class ReportedChapter:
-    """A chapter that was begun. ``runs``: ids by slot. ``comparison``: of its first and second run, described and not
-    judged. ``setting``: None where it sets nothing."""
+    """Hold a chapter that was begun. ``runs``: ids by slot. ``comparison``: of its first and second run, described and
+    not judged. ``setting``: None where it sets nothing."""
 
     id: str
     title: str
@@ -72,7 +72,7 @@ class ReportedChapter:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """A chart: a title, which curves (keys of runs or imports), and what to look for, in a sentence."""
+    """Hold a chart: a title, its curves, and one sentence on what to look for."""
 
     title: str
     text: str
@@ -81,7 +81,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """Who stole the time of a run: a trace's report, or what counters allow in sentences, or why neither."""
+    """Hold what stole the time of a run: a trace's report, or sentences from counters, or why there is neither."""
 
     run: str
     evidence: Literal["trace", "counters", "none"]
@@ -94,13 +94,13 @@ Fate = Literal["standing", "kept", "restored", "left_alone", "refused", "gone", 
 
 @dataclass(frozen=True, slots=True)
 class ReportedChange:
-    """A write of this session and what became of it: one row for each ``applied`` and ``refused`` event.
+    """Hold a write of this session and its fate: one row for each ``applied`` and ``refused`` event.
 
     ``fate``: standing (it stands now, and is given back on leaving), kept (it stands now, until ``restore``), restored
     (at ``fate_at``), left_alone (not given back: somebody else's value stood there), refused (never written), gone (by
-    the host's journal it stands no more, though this session did not see it given back), rebooted (a reboot took it),
-    unknown (this report was not made on that host). ``text`` says it in a few words, ``chapter`` and ``proof`` as in
-    ``HostEvent``.
+    the host's journal it no longer stands, though this session did not see it given back), rebooted (a reboot removed
+    it), unknown (this report was not made on that host). ``text`` says it in a few words. ``chapter`` and ``proof``: as
+    in ``HostEvent``.
     """
 
     at: str
@@ -118,7 +118,8 @@ class ReportedChange:
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """What is still open: a check that could be better, a chapter not done, a setting that still stands."""
+    """Hold one thing that is still open: a check that could be better, a chapter not done, a setting that still
+    stands."""
 
     kind: Literal["check", "chapter", "standing", "reboot"]
     id: str
@@ -128,7 +129,7 @@ class OpenPoint:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A line of shell to get there again, and why."""
+    """Hold a line of shell that leads there again, and why."""
 
     command: str
     why: str
@@ -136,14 +137,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
-    """``summary``: the first lines, sentences that say no more than their data. ``recorded``: "" or the name of the
-    recorded host it is about. ``host_name``: the host that the session was begun on.
+    """Hold the whole report. ``summary``: the first lines, sentences that say no more than their data. ``recorded``: ""
+    or the name of the recorded host it is about. ``host_name``: the host that the session was begun on.
 
-    ``events``: oldest first, as they were written down; ``changes``: the same put together, a row for each write with
-    what became of it. What was written and given back again within proofs is in neither: a proof has its own changes.
+    ``events``: oldest first, as they were written down. ``changes``: the same events combined, a row for each write
+    with its fate. Writes that were made and given back within proofs are in neither: a proof has its own changes.
     ``before`` and ``after``: None with the reason in ``notes`` (keys are field names). ``hosts``: every host that runs
-    of this session were made on, newest first, without duplicates. ``private``: made for others
-    (``flow.reporting.anonymizer``): names are replaced, and no raw data go with it.
+    of this session were made on, newest first, without duplicates. ``private``: made for other people
+    (``flow.reporting.anonymizer``): names are replaced, and no raw data are included.
     """
 
     format_version: int

@@ -1,6 +1,8 @@
-"""What was measured. The fields are those of ``measure --json`` (DESIGN §9): renaming one breaks a contract.
+"""Define the result of a measurement. The fields are those of ``measure --json`` (DESIGN §9): renaming one breaks a
+contract.
 
-Times are integers in ns (means are floats), CPU sets integer arrays. Unknown = None with the reason in ``notes``.
+Times are integers in ns (means are floats), CPU sets integer arrays. An unknown value is None with the reason in
+``notes``.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ PERCENTILES = ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999")
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock that stamped a run. ``offset_ns``: between the hot CPUs, with ``offset_bound_ns`` either side."""
+    """Hold the clock that stamped a run. ``offset_ns``: between the hot CPUs, within ``offset_bound_ns`` on either
+    side."""
 
     source: str
     cost_ns: float
@@ -29,7 +32,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class HistogramSummary:
-    """A histogram in eleven numbers. ``max`` is the true maximum; ``overflow`` counts values beyond the range."""
+    """Hold a histogram in eleven numbers. ``max`` is the true maximum; ``overflow`` counts values beyond the range."""
 
     unit: str
     count: int
@@ -42,10 +45,11 @@ class HistogramSummary:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A time in which a measured thread did not do its work: [start_ns, end_ns) on ``cpu``, in ns since the run began.
+    """Hold a time in which a measured thread did not do its work: [start_ns, end_ns) on ``cpu``, in ns since the run
+    began.
 
-    ``thread``: producer | accumulator | journaller | sampler | sleeper | sender | receiver. ``messages``: how many were
-    made late.
+    ``thread``: producer | accumulator | journaller | sampler | sleeper | sender | receiver. ``messages``: number of
+    messages made late.
     """
 
     block: int
@@ -61,18 +65,18 @@ class Stall:
 
 
 AT = "at: since the run began, with the pauses between its blocks"
-"""What is said of when a stall was: there can be more of that than was measured."""
+"""The note beside a stall's time, which includes the pauses: it can be later than the measured time is long."""
 
 
 def made_late(thread: str, messages: int) -> str:
-    """In words, what a stall of ``thread`` made late: "12 messages late"; empty for a single one, and for ``spin``'s
-    sampler, which has none."""
+    """Return the number of late messages in words: "12 messages late". The text is empty for a single one, and for
+    ``spin``'s sampler, which has no messages."""
     return f"{messages:,} messages late" if messages > 1 and thread != "sampler" else ""
 
 
 @dataclass(frozen=True, slots=True)
 class StallRate:
-    """Distinct stalls of at least ``threshold_ns``: how many, how often, how much time they stole."""
+    """Hold the distinct stalls of at least ``threshold_ns``: their number, their rate, and the time they stole."""
 
     threshold_ns: int
     count: int
@@ -82,11 +86,12 @@ class StallRate:
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """All stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full.
+    """Hold all stalls of a run over ``threshold_ns``: the totals, the rates by decade, and the worst ones in full.
 
-    ``per_second_low`` and ``per_second_high``: between them lies the true rate, at 95 %, if stalls come independently
-    of each other (``stats.poisson``); None in runs of older versions. ``rated_s``: the time that all rates are of, that
-    in which the workload was looking; None in runs of older versions, whose rates are of ``duration_s``."""
+    ``per_second_low`` and ``per_second_high``: 95 % limits of the true rate, if stalls come independently of each other
+    (``stats.poisson``); None in runs of older versions. ``rated_s``: the time that all rates refer to, in which the
+    workload was looking; None in runs of older versions, whose rates refer to ``duration_s``.
+    """
 
     threshold_ns: int
     count: int
@@ -101,8 +106,8 @@ class Stalls:
 
 @dataclass(frozen=True, slots=True)
 class GapBucket:
-    """``spin``'s gaps of at least ``from_ns`` and below ``to_ns`` (None: no end), how many, and how many in an hour of
-    sampled time (None without any)."""
+    """Hold the count of ``spin``'s gaps of at least ``from_ns`` and below ``to_ns`` (None: no end). ``per_hour``: gaps
+    in an hour of sampled time, None where no time was sampled."""
 
     from_ns: int
     to_ns: int | None
@@ -112,12 +117,13 @@ class GapBucket:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRecord:
-    """One measured thread over a run. ``cpus``: where it ran; ``messages_by_cpu``: messages (or clock readings) handled
-    on each CPU, keys are CPU numbers as text.
+    """Hold one measured thread over a run. ``cpus``: CPUs on which it ran. ``messages_by_cpu``: messages (or clock
+    readings) handled on each CPU; keys are CPU numbers as text.
 
-    ``ran_ns``: on a CPU, by its own clock; ``waited_ns``: in the queue of one while it could have run; ``timeslices``:
-    how often it came onto one (both by the scheduler, Documentation/scheduler/sched-stats.rst). It reads them itself
-    just before and after each block. None in runs of older versions, and where the kernel does not count.
+    ``ran_ns``: time on a CPU, by the thread's own clock. ``waited_ns``: time in a run queue, runnable but not running.
+    ``timeslices``: times it came onto a CPU. The last two are the scheduler's
+    (Documentation/scheduler/sched-stats.rst). The thread reads them itself just before and after each block. None in
+    runs of older versions, and where the kernel does not count.
     """
 
     name: str
@@ -136,7 +142,7 @@ class ThreadRecord:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A per-CPU counter's growth during the measured blocks; ``per_cpu`` keys are CPU numbers as text."""
+    """Hold a per-CPU counter's growth during the measured blocks; ``per_cpu`` keys are CPU numbers as text."""
 
     name: str
     per_cpu: dict[str, int]
@@ -144,11 +150,11 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block: its headline, enough to draw drift. ``start_ns`` counts from the run's start.
+    """Hold the headline of one block, enough to draw drift. ``start_ns`` counts from the run's start.
 
     ``ping_pong_ns``: median one-way cache-line transfer between the producer's and the accumulator's CPU, just before
-    the block. ``parent_switches``: context switches of the parent while the block ran (the workshop's own thefts).
-    ``temperature_celsius``: the hottest zone, read between blocks.
+    the block. ``parent_switches``: context switches of the parent while the block ran (time that the workshop itself
+    took). ``temperature_celsius``: the hottest zone, read between blocks.
     """
 
     index: int
@@ -169,7 +175,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRecord:
-    """Where the threads ran, as asked for (null = the scheduler was free)."""
+    """Hold the requested CPUs of the threads (null = left to the scheduler)."""
 
     mode: str
     producer: int | None
@@ -183,7 +189,7 @@ class PlacementRecord:
 
 @dataclass(frozen=True, slots=True)
 class ForeignLoad:
-    """Somebody else's task that used a hot CPU around the run (never looked for during a block)."""
+    """Hold another task that used a hot CPU around the run (it is never looked for during a block)."""
 
     pid: int
     name: str
@@ -193,9 +199,9 @@ class ForeignLoad:
 
 @dataclass(frozen=True, slots=True)
 class CpuCounters:
-    """All tasks on a CPU, by the scheduler: ns that they ran, ns that they waited in its queue, how often one came onto
-    it; None where this kernel does not count that. ``steal_ns``: what the hypervisor took, a multiple of a tick (10 ms
-    on nearly every kernel); None where there is no steal clock."""
+    """Hold the scheduler's sums over all tasks on a CPU: ns that they ran, ns that they waited in its queue, and how
+    often one came onto it; None where this kernel does not count that. ``steal_ns``: time that the hypervisor took, a
+    multiple of a tick (10 ms on nearly every kernel); None where there is no steal clock."""
 
     cpu: int
     ran_ns: int | None
@@ -206,9 +212,9 @@ class CpuCounters:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What could be counted where a trace was asked for and not to be had, with the caller's own rights, from before
-    the first block until after the last, the pauses between them included (``counted_ns``). ``cpus``: those that the
-    measured threads could use. ``perf_event_paranoid``: the host's setting then."""
+    """Hold the counters of a run whose trace was not available, read with the caller's own rights. They cover the time
+    from before the first block until after the last, the pauses between them included (``counted_ns``). ``cpus``: the
+    CPUs that the measured threads could use. ``perf_event_paranoid``: the host's setting at that time."""
 
     why_no_trace: str
     counted_ns: int
@@ -217,17 +223,17 @@ class Counters:
 
 
 UNSTEADY = "applied"
-"""The key among a run's notes where settings of this tool changed while it was made."""
+"""The key in a run's notes where settings of this tool changed during the run."""
 
 HUNTED = "hunt"
-"""The key among a run's notes where it was made beside a hidden noise."""
+"""The key in a run's notes where a hidden noise ran beside it."""
 
 BESIDE = "made beside a hidden noise"
 
 
 @dataclass(frozen=True, slots=True)
 class BurstTotal:
-    """What a noise did from before the run's first block until after its last: how many bursts, and how much of CPUs'
+    """Hold a noise's activity from before the run's first block until after its last: the number of bursts, and the CPU
     time they took by the noise's own log (None where it cannot know that)."""
 
     count: int
@@ -236,16 +242,18 @@ class BurstTotal:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run, as stored in ``run.json`` and printed by ``measure --json``.
+    """Hold one run, as stored in ``run.json`` and printed by ``measure --json``.
 
-    ``buckets``: ``spin``'s gaps by length, of the ``sampled_s`` in which it was looking; ``pause``: how it spent the
+    ``buckets``: ``spin``'s gaps by length, over the ``sampled_s`` in which it was looking. ``pause``: how it spent the
     rest of its time (sleep | busy). ``missed_wakeups``: ``wakeup``'s periods that were over before its thread could
-    sleep. None for other workloads and in runs of older versions.
-    ``counted_s``: the time in which ``interrupts``, ``softirqs`` and the other counters grew: ``duration_s`` and what
-    leads into each block. None in runs of older versions, and where a block does not say.
-    ``counters``: where evidence was asked for and there is no trace of it; None for every other run.
-    ``proof``: id of the proof that it was made for (``model.proof``), None for every other run. ``settle_s``: how much
-    at its start was not recorded because a change had just been made, None where nothing was left out.
+    sleep. These are None for other workloads and in runs of older versions.
+
+    ``counted_s``: the time in which ``interrupts``, ``softirqs`` and the other counters grew: ``duration_s`` and the
+    lead-in of each block. None in runs of older versions, and where a block does not say. ``counters``: where evidence
+    was asked for and there is no trace; None for every other run.
+
+    ``proof``: id of the proof that it was made for (``model.proof``), None for every other run. ``settle_s``: time at
+    its start that was not recorded because a change had just been made, None where nothing was left out.
     """
 
     format_version: int
@@ -292,22 +300,22 @@ class Run:
 
     @property
     def main_histogram(self) -> str:
-        """The histogram that the charts and tables of this workload show first."""
+        """Return the name of the histogram that the charts and tables of this workload show first."""
         return MAIN_HISTOGRAM.get(self.workload, next(iter(self.histograms), ""))
 
     @property
     def main_thread(self) -> str:
-        """The thread whose times the main histogram holds; "" of a workload that is none of ours."""
+        """Return the thread whose times the main histogram holds; "" for a workload that is none of ours."""
         return next(iter(RATED_THREADS.get(self.workload, ())), "")
 
     @property
     def rated_s(self) -> float:
-        """The time that the rates of its stalls are of."""
+        """Return the time in s that the rates of its stalls refer to."""
         return self.duration_s if self.stalls.rated_s is None else self.stalls.rated_s
 
 
 def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """The runs that were made for themselves. A proof tells of its own, which would bury the others in any list."""
+    """Return the runs that belong to no proof. A proof lists its own runs, which would bury the others in any list."""
     return tuple(run for run in runs if run.proof is None)
 
 
@@ -318,13 +326,14 @@ RATED_THREADS = {
     "wakeup": ("sleeper",),
     "ack": ("receiver",),
 }
-"""The threads whose stalls a run's rates count, first the one that the main histogram is of. What both saw is one."""
+"""The threads whose stalls a run's rates count; the first is the main histogram's. Stalls of both threads that overlap
+are counted once."""
 COUNTED = {"ring": "messages", "spin": "readings", "wakeup": "wake-ups", "ack": "intervals"}
-"""What a workload's main histogram counts, in words."""
+"""The unit that a workload's main histogram counts, in words."""
 WORK_DONE = {
     "ring": "where their messages were handled",
     "spin": "where the clock was read",
     "wakeup": "where it woke up",
     "ack": "where their segments were handled",
 }
-"""What is counted by CPU of a workload's threads (``messages_by_cpu``), in words."""
+"""The unit that is counted by CPU for a workload's threads (``messages_by_cpu``), in words."""

@@ -1,4 +1,4 @@
-"""Sessions and progress, as stored in ``session.json`` (DESIGN §8)."""
+"""Define sessions and progress, as stored in ``session.json`` (DESIGN §8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the learner guessed, and where: ``value`` in ns at ``percentile`` for a mark, or a choice's id."""
+    """Hold a learner's guess: ``value_ns`` at ``percentile`` for a mark, or the id of a choice."""
 
     choice: str | None = None
     percentile: str | None = None
@@ -18,8 +18,9 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class HuntOutcome:
-    """How a hunt ended. ``kind``: the noise that was hidden; ``named``: by its learner, after ``wrong_answers`` others;
-    ``stopped``: they had ended it before it was named, ``cured``: they had kept it from the measured thread."""
+    """Hold the end of a hunt. ``kind``: the hidden noise. ``named``: its learner named it, after ``wrong_answers``
+    others. ``stopped``: the learner ended it before it was named. ``cured``: the learner kept it from the measured
+    thread."""
 
     kind: str
     named: bool
@@ -30,7 +31,8 @@ class HuntOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """What a hidden noise took by the traces of two runs, in ns a second: beside it, and with a cure in place."""
+    """Hold the time that a hidden noise took by the traces of two runs, in ns a second: beside it, and with a cure in
+    place."""
 
     beside_ns: float
     now_ns: float
@@ -38,11 +40,11 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class ChapterProgress:
-    """How far a chapter is. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) → run
-    id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: how many were shown. ``chosen_cpus``: thread → CPU,
-    where the learner picked them. ``seen``: steps that were left forwards. ``noise``: the kind that the learner woke
-    for this chapter. ``reboot_from``: the boot in which its boot parameters were written. ``hunts``: those that ended,
-    newest last; one that was left under way is not among them. ``weighed``: by the id of the run with a cure."""
+    """Hold the progress of a chapter. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) →
+    run id. ``marks``: ``curve`` and ``setting`` → True. ``hints``: hints shown so far. ``chosen_cpus``: thread → CPU,
+    where the learner picked them. ``seen``: steps that were left forwards. ``noise``: the kind that the learner started
+    for this chapter. ``reboot_from``: the boot in which its boot parameters were written. ``hunts``: finished ones,
+    newest last; an abandoned one is not among them. ``weighed``: by the id of the run with a cure."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -60,10 +62,10 @@ class ChapterProgress:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A learner's work on one host. ``stack``: ordered id=value that the session has applied. ``runs``: run ids, oldest
-    first. ``chapters``: by id, those of a course that is not the built-in one as COURSE/ID. ``course``: of the
-    ``current_chapter``, "" = the built-in one. ``recorded``: of a recorded host; it never becomes the session in use by
-    itself."""
+    """Hold a learner's work on one host. ``stack``: ordered id=value that the session has applied. ``runs``: run ids,
+    oldest first. ``chapters``: by id; those of a course that is not the built-in one as COURSE/ID. ``course``: of the
+    ``current_chapter``, "" = the built-in one. ``recorded``: it is about a recorded host; such a session is never
+    selected by itself."""
 
     format_version: int
     id: str

@@ -1,4 +1,4 @@
-"""What to measure: workload, pacing, blocks and placement, as the parent hands it to the child."""
+"""Define what to measure: workload, pacing, blocks and placement, as the parent hands it to the child."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Pacing = Literal["spin", "schedule"]
 DUTIES = (100, 50, 10)
 """Shares of time in percent that ``spin`` may be busy."""
 DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
-"""What a duty below 100 means: so long it samples, and so long it pauses (P. Lawrey's patterns, 2013)."""
+"""The meaning of a duty below 100: (time of sampling, time of pause) (P. Lawrey's patterns, 2013)."""
 Pause = Literal["sleep", "busy"]
-"""How ``spin`` spends what its duty leaves: asleep, or busy without sampling."""
+"""How ``spin`` spends the time outside its duty: asleep, or busy without sampling."""
 INTERVALS_NS = {"ring": 10_000, "spin": 10_000, "wakeup": 1_000_000, "ack": 100_000}
-"""The interval between messages, wake-ups, segments, where none was asked for (``spin`` has none to speak of)."""
+"""The default interval between messages, wake-ups or segments (``spin`` does not use one)."""
 PACED = ("ring", "wakeup", "ack")
 """Workloads that do something at every interval."""
 TWO_THREADS = ("ring", "ack")
 """Workloads of two threads that hand something to each other, each on a CPU of its own."""
 THRESHOLDS_NS = {"ring": 1_000, "spin": 1_000, "wakeup": 10_000, "ack": 500_000}
-"""From here on it is a stall, where nothing else was asked for: a sleeper is seldom back within a µs, and an interval
-between ACKs is never much shorter than the one between segments."""
+"""The default lengths from which on a gap is a stall. A sleeper is seldom back within a µs, and an interval between
+ACKs is never much shorter than the one between segments."""
 PlacementMode = Literal["auto", "none", "chosen"]
 PresetName = Literal["quick", "standard", "long"]
 
@@ -37,10 +37,10 @@ LISTED_WITH_EVIDENCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the measured threads run.
+    """Hold the CPUs of the measured threads.
 
-    ``mode`` none: the scheduler is free, CPU fields are None. ``spin`` and ``wakeup`` have one thread, on ``sampler``;
-    of ``ack`` the sender is on ``producer`` and the receiver on ``accumulator``. ``journaller_on`` is False where there
+    ``mode`` none: the scheduler is free, CPU fields are None. ``spin`` and ``wakeup`` have one thread, on ``sampler``.
+    The sender of ``ack`` is on ``producer`` and its receiver on ``accumulator``. ``journaller_on`` is False where there
     is no CPU for it. ``why`` says in a sentence or two how the CPUs were chosen and what that costs.
     """
 
@@ -56,14 +56,14 @@ class Placement:
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """The CPUs that measured threads are bound to; none where the scheduler is free."""
+        """Return the CPUs that measured threads are bound to; none where the scheduler is free."""
         places = (self.producer, self.accumulator, self.journaller, self.sampler)
         return tuple(cpu for cpu in places if cpu is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """How a run is cut into blocks."""
+    """Hold the division of a run into blocks."""
 
     name: str
     blocks: int
@@ -79,17 +79,16 @@ PRESETS: dict[str, Preset] = {
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """One run, complete and resolved: all that the child needs. Times in ns.
+    """Hold one run, complete and resolved: all that the child needs. Times are in ns.
 
-    ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``.
-    ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
-    ``threshold_gives_way``: nobody asked for this threshold, so where a reading of the clock takes too long for it the
-    next decade takes its place.
-    ``duty``: share of time in percent that ``spin`` samples, ``pause``: how it spends the rest. ``scratch_dir``: where
-    the ring's record and journal files are made (unlinked at once). ``listed_stalls``: how many stalls of a block the
-    child lists, the longest. ``traced``: timed by a clock that the kernel's trace has, too. ``settle_s``: how long the
-    hot threads exchange unrecorded messages before the first block, where that is more than before any block.
-    ``noise_period_ns``: about how long from burst to burst of the noise, None: as its kind has it.
+    ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``. ``sched_priority``: 0 =
+    SCHED_OTHER, 1..49 = SCHED_FIFO at that priority. ``threshold_gives_way``: the threshold is a default; where reading
+    the clock takes too long for it, the next decade takes its place. ``duty``: share of time in percent that ``spin``
+    samples. ``pause``: how it spends the rest. ``scratch_dir``: directory of the ring's record and journal files
+    (unlinked at once). ``listed_stalls``: number of stalls that the child lists for a block, the longest. ``traced``:
+    timed by a clock that the kernel's trace has, too. ``settle_s``: time for which the hot threads exchange unrecorded
+    messages before the first block, where that is more than before any block. ``noise_period_ns``: approximate time
+    from burst to burst of the noise, None: its kind's own.
     """
 
     workload: WorkloadName

@@ -1,4 +1,4 @@
-"""What the machine is made of: CPUs, cores, packages, nodes and caches (frozen, plain data)."""
+"""Define the machine's CPUs, cores, packages, nodes and caches (frozen, plain data)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NO_CPUS = CpuSet()
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """One logical CPU. ``core_type`` is ``performance``, ``efficiency`` or None where all are alike or unknown.
+    """Hold one logical CPU. ``core_type`` is ``performance``, ``efficiency``, or None where all are alike or unknown.
 
     ``smt_siblings``: the online threads of its core, itself included, as the kernel lists them. An offline CPU shows
     neither package, core nor node: they are -1.
@@ -29,7 +29,7 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """One cache: level (1..4), kind (``Data``, ``Instruction``, ``Unified``), size and the CPUs that share it."""
+    """Hold one cache: level (1..4), kind (``Data``, ``Instruction``, ``Unified``), size and the CPUs that share it."""
 
     level: int
     kind: str
@@ -39,8 +39,8 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """All CPUs of a host in number order, and its caches. ``present``: in a socket; ``possible``: as many as the kernel
-    made room for. Both are empty where the kernel does not say."""
+    """Hold all CPUs of a host in number order, and its caches. ``present``: CPUs in a socket. ``possible``: CPUs that
+    the kernel made room for. Both are empty where the kernel does not say."""
 
     cpus: tuple[Cpu, ...]
     caches: tuple[Cache, ...]
@@ -53,11 +53,11 @@ class Topology:
 
     @property
     def allowed(self) -> CpuSet:
-        """Online CPUs that this process may use (affinity mask and cgroup)."""
+        """Return the online CPUs that this process may use (affinity mask and cgroup)."""
         return CpuSet.of(c.id for c in self.cpus if c.online and c.allowed)
 
     def siblings_of(self, cpus: CpuSet) -> CpuSet:
-        """The other online threads of the cores of ``cpus``; none of ``cpus`` themselves."""
+        """Return the other online threads of the cores of ``cpus``; none of ``cpus`` themselves."""
         found = CpuSet()
         for number in cpus:
             cpu = self.cpu(number)
@@ -65,12 +65,12 @@ class Topology:
         return (found & self.online) - cpus
 
     def cpu(self, number: int) -> Cpu | None:
-        """The CPU of that number; None where there is none."""
+        """Return the CPU of that number; None where there is none."""
         if 0 <= number < len(self.cpus) and self.cpus[number].id == number:
             return self.cpus[number]
         return next((c for c in self.cpus if c.id == number), None)
 
     def last_level_cache(self, number: int) -> Cache | None:
-        """The largest-level cache that this CPU belongs to; None where the kernel shows none."""
+        """Return the cache of the highest level that this CPU belongs to; None where the kernel shows none."""
         mine = [c for c in self.caches if number in c.cpus and c.kind != "Instruction"]
         return max(mine, key=lambda c: c.level, default=None)

@@ -1,4 +1,4 @@
-"""Events of the kernel's trace, decoded, and their packed form: what the agent hands over and what is kept with a run.
+"""Define decoded events of the kernel's trace, and the packed form that the agent sends and a run keeps.
 
 Kernel addresses never occur: functions are names. Names of tasks, interrupts and functions come from outside.
 """
@@ -35,16 +35,16 @@ KINDS = (
     "fault",
     "stack",
 )
-"""What an event says, by its kind (``pid`` is always the thread in whose context it happened, 0 = idle):
+"""The fields of an event, by its kind (``pid`` is always the thread in whose context it happened, 0 = idle):
 
 ``switch``: pid leaves the CPU, a = the next thread, b = 1 where pid could go on running, name = the next one's name,
 other = pid's. ``migrate``: pid moves thread a from CPU b to c, name = its name. ``waking``: pid wakes thread a for CPU
-b, name = its name. ``ipi_send``: pid sends an interrupt to CPU a, name = the function that it is to call.
-``irq_*``: a = number, name = handler. ``softirq_*``: a = vector, name. ``vector_*``: a = vector, name = its kind.
-``nmi``: at its end, a = its length in ns, name = handler. ``work_*``: name = function. ``tick_stop``: a = 1 where the
-tick stopped, name = what kept it. ``timer_*``: name = function. ``csd_*``: name = the function that an interrupt from
-another CPU ran. ``frequency``: a = kHz, b = CPU. ``idle``: a = state, -1 = left, b = CPU. ``fault``: a = 1 for user
-mode, b = error code. ``stack``: name = functions of the kernel, innermost first, of the event before it on this CPU.
+b, name = its name. ``ipi_send``: pid sends an interrupt to CPU a, name = the function that it is to call. ``irq_*``: a
+= number, name = handler. ``softirq_*``: a = vector, name. ``vector_*``: a = vector, name = its kind. ``nmi``: at its
+end, a = its length in ns, name = handler. ``work_*``: name = function. ``tick_stop``: a = 1 where the tick stopped,
+name = what kept it. ``timer_*``: name = function. ``csd_*``: name = the function that an interrupt from another CPU
+ran. ``frequency``: a = kHz, b = CPU. ``idle``: a = state, -1 = left, b = CPU. ``fault``: a = 1 for user mode, b = error
+code. ``stack``: name = functions of the kernel, innermost first, of the event before it on this CPU.
 """
 
 IN_IRQ = 1
@@ -57,7 +57,7 @@ _KIND_INDEX = {kind: index for index, kind in enumerate(KINDS)}
 
 
 class TraceEvent(NamedTuple):
-    """One event. ``ts``: ticks of the trace's clock. See :data:`KINDS` for the rest."""
+    """Hold one event. ``ts``: ticks of the trace's clock. See :data:`KINDS` for the rest."""
 
     ts: int
     cpu: int
@@ -72,11 +72,11 @@ class TraceEvent(NamedTuple):
 
 
 EventFields = tuple[int, int, str, int, int, int, int, str, str, int]
-"""The fields of a :class:`TraceEvent`, in its order: there are millions of them, and a plain tuple is made sooner."""
+"""The fields of a :class:`TraceEvent`, in its order. There are millions of them, and a plain tuple is made faster."""
 
 
 class Strings:
-    """The names of many events, each once; number 0 is ""."""
+    """Number the names of many events, each once; number 0 is ""."""
 
     def __init__(self, known: Sequence[str] = ("",)) -> None:
         self.all = list(known)
@@ -94,8 +94,8 @@ class Strings:
 
 
 def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
-    """Events as records of RECORD_BYTES; their names go into ``strings``. Raises struct.error for a value that does not
-    fit (times are below 2^64, numbers signed 32 bits)."""
+    """Pack events as records of RECORD_BYTES; their names go into ``strings``. Raise struct.error for a value that does
+    not fit (times are below 2^64, numbers signed 32 bits)."""
     number, one = strings.number, _RECORD.pack
     return b"".join(
         one(e.ts, e.cpu, _KIND_INDEX[e.kind], e.flags, e.pid, e.a, e.b, e.c, number(e.name), number(e.other))
@@ -104,12 +104,12 @@ def pack(events: Iterable[TraceEvent], strings: Strings) -> bytes:
 
 
 def unpack(packed: bytes, strings: Sequence[str]) -> Iterator[TraceEvent]:
-    """The events of :func:`pack`. Raises ValueError for what it did not make."""
+    """Return the events of :func:`pack`. Raise ValueError for data that it did not make."""
     return map(TraceEvent._make, unpack_fields(packed, strings))
 
 
 def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields]:
-    """The same as plain tuples, in a third of the time."""
+    """Yield the same events as plain tuples, in a third of the time. Raise ValueError as :func:`unpack`."""
     if len(packed) % RECORD_BYTES:
         raise ValueError("the packed events are cut off")
     kinds = KINDS
@@ -122,10 +122,10 @@ def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields
 
 @dataclass(frozen=True, slots=True)
 class TraceInfo:
-    """What is traced. ``clock``: the trace's (``x86-tsc``: ticks of the TSC; ``mono``: ns). ``enabled``: events as
-    ``system:name``; ``missing``: those that this kernel does not have or give, with the reason. ``buffer_kb``: for each
-    CPU, of the instance for ``cpus``. ``stacks``: kernel stacks are taken where a measured thread loses its CPU and
-    does not sleep."""
+    """Hold the setup of a trace. ``clock``: the trace's (``x86-tsc``: ticks of the TSC; ``mono``: ns). ``enabled``:
+    events as ``system:name``. ``missing``: events that this kernel does not have or give, with the reason.
+    ``buffer_kb``: for each CPU, of the instance for ``cpus``. ``stacks``: kernel stacks are taken where a measured
+    thread loses its CPU and does not sleep."""
 
     clock: str
     cpus: tuple[int, ...]
@@ -137,9 +137,10 @@ class TraceInfo:
 
 @dataclass(frozen=True, slots=True)
 class TraceRead:
-    """What was recorded since the start: ``events`` packed, in order of time, of both instances; ``strings``: the whole
-    table that they refer to; ``lost``: CPU → events for which there was no room (0 is left out): all after the last one
-    of that CPU. ``lost_elsewhere``: the same for what is looked for on all CPUs (who moved, woke or interrupted)."""
+    """Hold what was recorded since the start. ``events``: packed, in order of time, of both instances. ``strings``: the
+    whole table that they refer to. ``lost``: CPU → events for which there was no room (0 is left out), all after the
+    last one of that CPU. ``lost_elsewhere``: the same for events that are traced on all CPUs (moves, wakes and
+    interrupts)."""
 
     events: bytes
     strings: tuple[str, ...]

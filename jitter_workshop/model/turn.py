@@ -1,7 +1,7 @@
-"""Whose turn a shared machine is, as root publishes it and everybody may read it.
+"""Define the turn on a shared machine, as root publishes it for all to read.
 
-Seconds count from the machine's start (CLOCK_BOOTTIME), which no user can set and suspending does not stop; a state of
-another boot is nobody's turn.
+Seconds count from the machine's start (CLOCK_BOOTTIME): no user can set this clock, and suspending does not stop it. A
+state of another boot describes no turn.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from jitter_workshop.model.record import dataclass
 
 FORMAT_VERSION = 1
 MAX_PEOPLE = 8
-"""Names of a team."""
+"""The most names of a team."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that is meant for good: a number is used again one day, with its start (in clock ticks) never."""
+    """Identify a process for good: its number can be used again one day, but never with the same start (in clock
+    ticks)."""
 
     pid: int
     start: int
@@ -23,10 +24,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Somebody in the queue. ``people``: the user names of the team, the one who is connected first. ``agent``: root's
-    process that speaks with them; when it ends they have left. ``client``: their own, which gets onto the hot CPUs with
-    all that it starts. ``limit_s``: how long their turn may be, None for an instructor, who holds the machine until
-    they give it back."""
+    """Hold an entry in the queue. ``people``: the user names of the team, the connected user first. ``agent``: root's
+    process that serves them; when it ends they have left. ``client``: their own process, which gets onto the hot CPUs
+    with all that it starts. ``limit_s``: the length of their turn, None for an instructor, who holds the machine until
+    giving it back."""
 
     uid: int
     people: tuple[str, ...]
@@ -38,10 +39,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Who has the machine. ``number``: of the turns since the machine's start. ``ends_s``: None while an instructor
-    holds it. ``doing``: in the holder's own words. ``ended_by``: which instructor ended it, "" while nobody did;
-    ``returning``: it has ended, and the machine is being given back. ``origin``: the control group that the client came
-    from, "" while it was not moved."""
+    """Hold the turn that has the machine. ``number``: count of turns since the machine's start. ``ends_s``: None while
+    an instructor holds it. ``doing``: in the holder's own words. ``ended_by``: the instructor who ended it, "" if none
+    did. ``returning``: it has ended, and the machine is being given back. ``origin``: the control group that the client
+    came from, "" while it was not moved."""
 
     number: int
     uid: int
@@ -58,8 +59,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnGranted:
-    """A turn that has begun. ``ends_in_s``: None for an instructor's. ``group``: why its processes are in no control
-    group of their own, "" where they are."""
+    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's. ``group``: why its processes are in no
+    control group of their own, "" where they are."""
 
     number: int
     ends_in_s: float | None
@@ -68,8 +69,9 @@ class TurnGranted:
 
 @dataclass(frozen=True, slots=True)
 class TurnState:
-    """``queue``: first come, first served. ``frozen_by``: the instructor who keeps new turns from beginning, "" for
-    nobody. ``trouble``: why the machine could not be given back as it was, so that no turn begins; "" for nothing."""
+    """Hold the turn and its queue. ``queue``: first come, first served. ``frozen_by``: the instructor who keeps new
+    turns from beginning, "" for none. ``trouble``: why the machine could not be given back as it was, so that no turn
+    begins; "" if all is well."""
 
     boot_id: str
     number: int = 0

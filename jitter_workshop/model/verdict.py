@@ -1,4 +1,4 @@
-"""What paired rounds say about a change: their figures, and a verdict a measure (the arithmetic is in ``stats``).
+"""Define the results of paired rounds: their figures, and a verdict for each measure (the arithmetic is in ``stats``).
 
 A round is a fresh run without the change and one with it, in an order drawn by chance. Times are ns unless named.
 """
@@ -17,19 +17,19 @@ VerdictWord = Literal["lower", "higher", "no_change", "cannot_tell"]
 ENOUGH_ROUNDS = 10
 """No verdict from fewer (DESIGN §6)."""
 SIGNIFICANCE = 0.05
-"""How often all lines together may claim a change that is not there."""
+"""The share of judgements in which any of the lines together may claim a change that is not there."""
 CONFIDENCE = 0.95
-"""Of each line's own interval."""
+"""The confidence of each line's own interval."""
 NO_CHANGE_WITHIN = 0.10
 """``no_change``: the whole interval lies between 1/(1 + this) and 1 + this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run of a round. ``duration_s``: the time in which stalls could be seen. ``stalls``: rates of distinct stalls
-    by decade; ``stolen_ns_per_second``: by all stalls over ``threshold_ns``. ``percentiles``: ns of the main histogram,
-    None where there are too few samples; ``beyond``: how many distinct stalls of the histogram's own thread are known
-    to be at least as long as each of them."""
+    """Hold one run of a round. ``duration_s``: the time in which stalls could be seen. ``stalls``: rates of distinct
+    stalls by decade. ``stolen_ns_per_second``: by all stalls over ``threshold_ns``. ``percentiles``: ns of the main
+    histogram, None where there are too few samples. ``beyond``: for each of them, the known number of distinct stalls
+    at least as long, of the histogram's own thread."""
 
     run: str
     duration_s: float
@@ -44,7 +44,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A pair of runs made one right after the other."""
+    """Hold a pair of runs made one right after the other."""
 
     order: Order
     without: Side
@@ -53,12 +53,12 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One line. ``without`` and ``with_it``: events a second, ns stolen a second, or the geometric mean in ns.
+    """Hold one line. ``without`` and ``with_it``: events a second, ns stolen a second, or the geometric mean in ns.
 
-    ``ratio`` is with/without; None where there was nothing without it, or nothing to compare. ``low`` and ``high``
-    enclose it at 95 %, this line alone; ``high`` None is without bound. ``p`` is this line's own, ``p_adjusted`` allows
-    for all lines shown (1.0 where a line can claim nothing). ``rounds_needed``: how many rounds would tell, at the
-    spread seen; None where the line tells already or no sensible number would.
+    ``ratio`` is with/without; None where there was nothing without the change, or nothing to compare. ``low`` and
+    ``high`` enclose it at 95 %, this line alone; ``high`` None is without bound. ``p`` is this line's own;
+    ``p_adjusted`` allows for all lines shown (1.0 where a line can claim nothing). ``rounds_needed``: how many rounds
+    would tell, at the spread seen; None where the line tells already or no sensible number would.
     """
 
     measure: str
@@ -76,7 +76,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The one line to say first."""
+    """Hold the one line to say first."""
 
     measure: str
     verdict: VerdictWord
@@ -85,11 +85,11 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What time and order did to a measure over the rounds: shown, never corrected for.
+    """Hold the effect of time and order on a measure over the rounds: shown, never corrected for.
 
-    ``later_ratio``: level of the last half of the rounds over that of the first; ``second_ratio``: how much the second
-    run of a round lies over its first, the change apart. None where a level is zero or unknown. The ps are exact, each
-    for itself.
+    ``later_ratio``: level of the last half of the rounds over that of the first. ``second_ratio``: level of the second
+    run of a round over its first, without the change's effect. None where a level is zero or unknown. The ps are exact,
+    each on its own.
     """
 
     measure: str
@@ -102,8 +102,8 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All that paired rounds say: ``rows`` with the primary measures first. ``worst``: the longest seen on each side,
-    in words only, because a maximum is one event and no verdict stands on it."""
+    """Hold all results of paired rounds: ``rows`` with the primary measures first. ``worst``: the longest seen on each
+    side, in words only, because a maximum is one event and supports no verdict."""
 
     rounds: int
     rows: tuple[Verdict, ...]
@@ -114,9 +114,11 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a percentile needs to stand on ten events: ``messages``, and the ``seconds`` in which they come.
+    """Hold the samples that a percentile needs to stand on ten events: ``messages``, and the ``seconds`` in which they
+    come.
 
-    ``stalls_seen``: it was reckoned from how often this host stalls, not from single messages alone."""
+    ``stalls_seen``: it was computed from how often this host stalls, not from single messages alone.
+    """
 
     percentile: str
     messages: int
@@ -126,8 +128,8 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a run's percentile stands on: samples beyond it and distinct stalls beyond it. ``solid``: ten samples, as
-    the chart draws it; ``proof``: ten distinct stalls too, as a verdict asks of what lies beyond p99."""
+    """Hold the support of a run's percentile: samples beyond it and distinct stalls beyond it. ``solid``: ten samples,
+    as the chart draws it. ``proof``: ten distinct stalls too, as a verdict needs beyond p99."""
 
     percentile: str
     value_ns: int | None

@@ -1,4 +1,4 @@
-"""The number that every JSON object of this program begins with (DESIGN §9)."""
+"""Define the number that every JSON object of this program begins with (DESIGN §9)."""
 
 FORMAT_VERSION = 1
-"""Fields may be added under the same number, not renamed or removed."""
+"""Under the same number, fields may be added, but not renamed or removed."""

@@ -1,4 +1,4 @@
-"""What a walk through a chapter shows: plain data for the screen and for the plain walk alike."""
+"""Define what a walk through a chapter shows: plain data for the screen and for the plain walk alike."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ StepState = Literal["done", "seen", "now", "open", "left_out"]
 """``seen``: gone through on a recording, where nothing is measured or written."""
 
 STEP_SIGNS: dict[StepState, str] = {"done": "✓", "seen": "◌"}
-"""What stands behind a step's name, on the screen and line by line."""
+"""The sign behind a step's name, on the screen and line by line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing seen on this host: what, its value, what it means for latency, and where it was read."""
+    """Hold one fact seen on this host: its name, its value, its meaning for latency, and its source."""
 
     title: str
     value: str
@@ -29,7 +29,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step of the loop as the header shows it."""
+    """Hold one step of the loop as the header shows it."""
 
     name: StepName
     state: StepState
@@ -37,12 +37,12 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class PathEntry:
-    """One chapter on the home screen. ``here``: can it be done on this host; if not, ``reason`` says why, and
-    ``rehearsed`` whether it is taught on a recording instead.
+    """Hold one chapter on the home screen. ``here``: it can be done on this host; if not, ``reason`` says why, and
+    ``rehearsed`` is True if it is taught on a recording instead.
 
-    ``guess``: None = nothing predicted, else whether the prediction was near (in a hunt, whether one was won).
-    ``setting`` None = chapter sets nothing. ``in_class``: False for a chapter that a class host's class leaves out.
-    ``number``: in the course, as a class's board has it, too, wherever the chapter stands in the path.
+    ``guess``: None = nothing predicted, else True if the prediction was near (in a hunt, if one was won). ``setting``
+    None: the chapter sets nothing. ``in_class``: False for a chapter that a class host's class leaves out. ``number``:
+    in the course, as also shown on a class's board, independent of the position in the path.
     """
 
     chapter_id: str
@@ -64,7 +64,7 @@ class PathEntry:
 
 @dataclass(frozen=True, slots=True)
 class RunCurve:
-    """A run of this chapter or session with its curve, ready to draw; ``run`` is None for published curves."""
+    """Hold a run of this chapter or session with its curve, ready to draw; ``run`` is None for published curves."""
 
     key: str
     label: str
@@ -74,7 +74,7 @@ class RunCurve:
 
 @dataclass(frozen=True, slots=True)
 class PredictionOutcome:
-    """What became of a prediction: the sentence, whether it was near, the explanation of the answer given."""
+    """Hold the result of a prediction: a sentence, if it was near, and the explanation of the answer given."""
 
     text: str
     near: bool | None
@@ -85,8 +85,8 @@ class PredictionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """What the step would change: nothing is written that is not listed here. ``host_files``: files of the host that
-    would be written (none for a placement). ``words``: what was asked for, as a command line says it."""
+    """Hold what the step would change: every write is listed here. ``host_files``: number of host files that would be
+    written (none for a placement). ``words``: what was asked for, as a command line says it."""
 
     changes: tuple[Change, ...]
     host_files: int
@@ -96,10 +96,10 @@ class PlanView:
 
 @dataclass(frozen=True, slots=True)
 class BootWay:
-    """How a chapter's boot parameters would be set: ``once``, for the next boot alone, or for every boot. ``why_not``:
-    why it cannot be for one boot here, "" where it can. ``this_boot``: the running kernel was booted by such an entry,
-    so that its parameters are gone with the next boot. ``root_first``: whether it can is for root to see, so that to
-    choose it asks for root's rights."""
+    """Hold how a chapter's boot parameters would be set: ``once``, for the next boot alone, or for every boot.
+    ``why_not``: why it cannot be for one boot here, "" where it can. ``this_boot``: the running kernel was booted by
+    such an entry, so its parameters are gone with the next boot. ``root_first``: only root can see if it is possible,
+    so choosing it asks for root's rights."""
 
     once: bool
     why_not: str = ""
@@ -109,8 +109,8 @@ class BootWay:
 
 @dataclass(frozen=True, slots=True)
 class ApplyView:
-    """What became of a chapter's plan. ``applied``: how many settings; ``refused``: (path or id, reason);
-    ``settled``: whether the chapter's tunables now say that nothing is to improve; ``text``: all of it in words."""
+    """Hold the outcome of a chapter's plan. ``applied``: number of settings. ``refused``: (path or id, reason).
+    ``settled``: the chapter's tunables now need no improvement. ``text``: all of it in words."""
 
     applied: int
     refused: tuple[tuple[str, str], ...]
@@ -121,7 +121,7 @@ class ApplyView:
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """A tunable before and after, for a chapter that is taught on a recording."""
+    """Hold a tunable before and after, for a chapter that is taught on a recording."""
 
     title: str
     before: str
@@ -131,7 +131,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class ThreadEvidence:
-    """Per thread: switches, migrations and where its messages were handled (CPU, messages, share 0..1)."""
+    """Hold a thread's switches, migrations and the CPUs where its messages were handled (CPU, messages, share 0..1)."""
 
     name: str
     voluntary_switches: int | None
@@ -142,8 +142,9 @@ class ThreadEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What can be said of a run without a trace: counters only, claimed as such. ``interrupts``: (name, CPU, count,
-    per second) on the CPUs that the threads used, largest first. ``knee``: sentences on which rate sits where."""
+    """Hold the explanation of a run without a trace: counters only, and named as such. ``interrupts``: (name, CPU,
+    count, per second) on the CPUs that the threads used, largest first. ``knee``: sentences on which rate sits
+    where."""
 
     run: Run
     threads: tuple[ThreadEvidence, ...]
@@ -156,7 +157,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class CureView:
-    """A hunt's three runs. ``rows``: (measure as in a comparison, quiet, beside the noise, with the cure)."""
+    """Hold a hunt's three runs. ``rows``: (measure as in a comparison, quiet, beside the noise, with the cure)."""
 
     rows: tuple[tuple[str, float | None, float | None, float | None], ...]
     text: str
@@ -164,7 +165,7 @@ class CureView:
 
 @dataclass(frozen=True, slots=True)
 class CompareView:
-    """A comparison with what it may be called. ``same_state``: both runs were made in the same way (A against A)."""
+    """Hold a comparison with its headline. ``same_state``: both runs were made in the same way (A against A)."""
 
     comparison: Comparison
     headline: str

@@ -1,10 +1,10 @@
-"""A session as one piece of bytes, to be handed on inside a report, and what such a piece says of itself.
+"""Pack a session into one piece of bytes to embed in a report, and read the index of such a piece.
 
-A line that names the form, the length of an index, the index (JSON, deflated), then its parts one after another, each
-compressed. All that makes a session goes in: progress, runs, whole histograms, imports, proofs, history. Histograms of
-single blocks and kernel traces are most of the bytes; they go in while there is ``room``, those of the newest runs
-first, and what does not is named in the index. Locks, unfinished files and such as were set aside are no part of it.
-The same session gives the same bytes. :mod:`jitter_workshop.session.unpack` is the way back.
+The form: a line that names it, the length of an index, the index (JSON, deflated), then its parts one after another,
+each compressed. A session's progress, runs, whole histograms, imports, proofs and history are all packed. Histograms of
+single blocks and kernel traces are most of the bytes. They are packed while there is ``room``, those of the newest runs
+first; the others are named in the index. Locks, unfinished files and files that were set aside are not packed. The same
+session gives the same bytes. :mod:`jitter_workshop.session.unpack` reads them back.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SESSION_FILE = "session.json"
 
 MOST_FILES = 100_000
 MOST_BYTES = 512 << 20
-"""Of all files together, unpacked."""
+"""The limit for all files together, unpacked."""
 _RATIO, _AT_LEAST = 60, 1 << 20
-"""Real sessions unpack to four to seven times their length."""
+"""An archive of n bytes may unpack to 60 n + 1 MiB. Real sessions unpack to four to seven times their length."""
 MOST_INDEX = 32 << 20
 DEEPEST = 3
 """``runs/ID/FILE``: no session has a file further down."""
@@ -52,9 +52,9 @@ _LENGTH = struct.Struct("<I")
 _OF_SESSION = {SESSION_FILE, history.FILE, history.FIRST_STATUS, history.LAST_STATUS}
 _OF_RUN = {"run.json", BLOCKS_FILE, MERGED_FILE, TRACE_FILE, "explained.json"}
 _LARGE = 8 << 20
-"""From here on what must go in is packed quickly and not well: a report is made while somebody waits."""
+"""From this size on, required files are packed fast instead of small: the user waits for the report."""
 _INDEX_BYTES = 150
-"""About what a file takes of the index."""
+"""About the size of one file's entry in the index."""
 
 NO_ROOM = "left out to keep the file small"
 
@@ -67,7 +67,7 @@ _SUMS: Form = "sums"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One compressed piece: its bytes as they are here, and unpacked."""
+    """Hold the sizes in bytes of one compressed piece: as it is here, and unpacked."""
 
     method: Method
     packed: int
@@ -76,9 +76,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the session, in the order of the parts' bytes. ``size`` and ``sha256``: as it lay on disk. ``packed``:
-    how many bytes of its ``part`` it takes, and ``form`` how they are made a file again (``hlog`` and ``sums``, of the
-    log right before it: :mod:`jitter_workshop.session.packedlog`; ``holds`` is the digest of the packed log)."""
+    """Hold a file of the session, in the order of the parts' bytes. ``size`` and ``sha256``: of the file on disk.
+    ``packed``: the bytes of its ``part`` that it takes. ``form``: how they become a file again (``hlog``, and ``sums``
+    of the log right before it: :mod:`jitter_workshop.session.packedlog`). ``holds``: the digest of the packed log."""
 
     path: str
     size: int
@@ -91,7 +91,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file that is not in it, and why."""
+    """Hold a file that is not in the archive, and why."""
 
     path: str
     size: int
@@ -100,7 +100,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What an archive holds."""
+    """Hold the contents of an archive."""
 
     format_version: int
     session: str
@@ -116,8 +116,8 @@ class _Found:
 
 
 def pack(folder: Path, *, room: int | None = None) -> bytes:
-    """The session in a folder. ``room``: how many bytes it should take at most, None = everything goes in. What a
-    session cannot do without goes in all the same. Raises SessionError."""
+    """Pack the session in a folder. ``room``: the most bytes it should take, None = everything is packed. Required
+    files are packed even beyond that. Raise SessionError."""
     every, left_out = _files_of(folder)
     if SESSION_FILE not in {f.path for f in every}:
         raise SessionError(f"there is no session in {clean(folder, 200)}", "see 'jitter-workshop sessions'")
@@ -150,8 +150,8 @@ def pack(folder: Path, *, room: int | None = None) -> bytes:
 def _add_logs(
     packer: _Packer, merged: Iterable[_Found], blocks: Iterable[_Found], left: int | None
 ) -> tuple[int | None, list[LeftOut]]:
-    """The whole histograms of every run, and those of its blocks while there is room, the newest run's first. Once a
-    run's did not fit those of older ones are not tried: packing takes time."""
+    """Add the whole histograms of every run, and those of its blocks while there is room, the newest run's first. After
+    the first run whose blocks do not fit, no older one is tried: packing takes time."""
     missing: list[LeftOut] = []
     whole = {_run_of(one): one for one in merged}
     by_block = {_run_of(one): one for one in blocks}
@@ -166,7 +166,7 @@ def _add_logs(
             if both is not None and (left is None or more <= left):
                 piece, left = both, None if left is None else left - more
             else:
-                # What is left is too little for any other, too: nothing more is tried.
+                # The remaining room is too small for any other run, so nothing more is tried.
                 left = min(left or 0, 0)
                 missing.append(LeftOut(by_block[run].path, by_block[run].size, NO_ROOM))
         if piece is not None:
@@ -176,7 +176,7 @@ def _add_logs(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part that may be taken or not. ``files``: their ``part`` is not known yet."""
+    """Hold a part that may be taken or not. The ``part`` of its ``files`` is not known yet."""
 
     method: Method
     plain: int
@@ -185,7 +185,7 @@ class _Piece:
 
 
 class _Packer:
-    """Parts as they come."""
+    """Collect the parts in order."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -195,7 +195,7 @@ class _Packer:
         self.size = 0
 
     def add(self, found: Iterable[_Found], method: Method) -> int:
-        """Some files as one part; how many bytes it takes."""
+        """Add some files as one part; return its size in bytes."""
         piece = self.piece(found, method)
         self.take(piece)
         return len(piece.packed)
@@ -207,7 +207,7 @@ class _Packer:
         self.size += len(piece.packed)
 
     def piece(self, found: Iterable[_Found], method: Method) -> _Piece:
-        """Some files packed, of which nothing is taken yet."""
+        """Pack some files without adding them yet."""
         bodies: list[bytes] = []
         files: list[File] = []
         blocks: bytes | None = None
@@ -235,7 +235,7 @@ def _digest(content: bytes) -> str:
 
 
 _PACK: dict[Method, Callable[[bytes], bytes]] = {
-    # Of counts a fifth less than bz2 makes, in four times the time; of JSON bz2 makes less.
+    # For counts, xz gives a fifth less than bz2 in four times the time; for JSON, bz2 gives less.
     "xz": lambda plain: lzma.compress(plain, check=lzma.CHECK_NONE),
     "bz2": bz2.compress,
     "zlib": lambda plain: zlib.compress(plain, 1),
@@ -260,7 +260,7 @@ def _is_trace(one: _Found) -> bool:
 
 
 def _files_of(folder: Path) -> tuple[list[_Found], list[LeftOut]]:
-    """The session's files by path, and what lies among them and is none."""
+    """Return the session's files by path, and the other entries found among them."""
     found: list[_Found] = []
     others: list[LeftOut] = []
     with explained("read the session in", folder):
@@ -274,7 +274,7 @@ def _files_of(folder: Path) -> tuple[list[_Found], list[LeftOut]]:
 
 
 def walk(folder: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """What lies in a session's folder and is a part of it, by path. Raises OSError."""
+    """Yield the entries of a session's folder that are part of it, by path. Raise OSError."""
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda e: e.name):
             path = f"{above}{entry.name}"
@@ -287,7 +287,7 @@ def walk(folder: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]
 
 
 def is_known(path: str) -> bool:
-    """Whether a session has files of this path, such as ``runs/ID/run.json``."""
+    """Return True if a session has files of this path, such as ``runs/ID/run.json``."""
     match path.split("/"):
         case [name]:
             return name in _OF_SESSION
@@ -299,13 +299,13 @@ def is_known(path: str) -> bool:
 
 
 def most_unpacked(length: int) -> int:
-    """How many bytes an archive of this length may unpack to."""
+    """Return the most bytes that an archive of this length may unpack to."""
     return min(MOST_BYTES, _RATIO * length + _AT_LEAST)
 
 
 def read_index(data: bytes) -> tuple[Index, int]:
-    """What an archive holds, and where its first part begins. Raises SessionError for anything that no :func:`pack`
-    made; all sizes and paths have been looked at."""
+    """Return an archive's index, and the position of its first part. Raise SessionError for bytes that :func:`pack` did
+    not make. All sizes and paths in the result have been checked."""
     if not data.startswith(_MAGIC):
         version = _ANY_VERSION.match(data)
         if version:
@@ -320,7 +320,7 @@ def read_index(data: bytes) -> tuple[Index, int]:
         inflate = zlib.decompressobj()
         plain = inflate.decompress(data[start : start + length], min(MOST_INDEX, most_unpacked(len(data))))
         if not inflate.eof:
-            raise ValueError("its index is cut off or larger than any")
+            raise ValueError("its index is cut off or too large")
         index = from_plain(Index, json.loads(plain))
         _check(index, len(data) - start - length, most_unpacked(len(data)))
     except (ValueError, zlib.error, struct.error, RecursionError) as error:
@@ -329,22 +329,22 @@ def read_index(data: bytes) -> tuple[Index, int]:
 
 
 def damaged(what: str) -> SessionError:
-    """The session in a report is not as it was written."""
+    """Return the error for a session in a report that is not as it was written."""
     return SessionError(f"the session in it is damaged ({what})", "get the report again from where it was written")
 
 
 def _check(index: Index, body: int, most: int) -> None:
-    """Raises ValueError."""
+    """Raise ValueError for an index whose sizes, paths or order are wrong."""
     if index.format_version != FORMAT_VERSION:
         raise ValueError(f"it says version {index.format_version}")
     if not ids.is_id(index.session):
-        raise ValueError("its name is none of a session")
+        raise ValueError("its name is not that of a session")
     if max(len(index.files), len(index.left_out)) > MOST_FILES or sum(f.size for f in index.files) > most:
         raise ValueError("more than a session may hold")
     if any(min(p.packed, p.plain) < 0 for p in index.parts):
         raise ValueError("its parts have no size")
     if sum(p.plain for p in index.parts) > most or sum(p.packed for p in index.parts) != body:
-        raise ValueError("its parts are not as long as it says")
+        raise ValueError("its parts do not have the stated length")
     lengths = [0] * len(index.parts)
     order = [f.part for f in index.files]
     if order != sorted(order) or (order and not 0 <= order[0] <= order[-1] < len(lengths)):
@@ -354,8 +354,8 @@ def _check(index: Index, body: int, most: int) -> None:
         if not is_known(one.path):
             raise ValueError(f"it names a file that no session has: {clean(one.path, 40)}")
         if min(one.size, one.packed) < 0 or (one.form == "plain" and one.size != one.packed):
-            raise ValueError("its files are not as long as it says")
-        # A file system that knows no upper case would put two of them into one place.
+            raise ValueError("its files do not have the stated length")
+        # A file system that ignores case would store two such files as one.
         ways = one.path.casefold().split("/")
         if "/".join(ways) in seen:
             raise ValueError("it names a file twice")

@@ -1,4 +1,5 @@
-"""Files that are either whole or not there: temporary name, sync of file and folder, rename. Errors in one sentence."""
+"""Write files that are either whole or absent: temporary name, sync of file and folder, rename. Errors are one
+sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from jitter_workshop.model.text import clean
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
 TEMPORARY_PREFIX = ".new-"
-"""What starts so is unfinished work of a process that died; the next writer removes it."""
+"""The prefix of unfinished work of a process that died; the next writer removes it."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space",
@@ -27,7 +28,7 @@ _ADVICE = {
     errno.EACCES: "no right to write there: set XDG_STATE_HOME to a folder of your own",
     errno.EPERM: "no right to write there: set XDG_STATE_HOME to a folder of your own",
     errno.ENOTDIR: "a file is in the way: set XDG_STATE_HOME to a folder of your own",
-    errno.ENOENT: "nothing can be made there: set XDG_STATE_HOME to a folder of your own",
+    errno.ENOENT: "no file can be made there: set XDG_STATE_HOME to a folder of your own",
     errno.EEXIST: "a file is in the way: set XDG_STATE_HOME to a folder of your own",
 }
 
@@ -40,24 +41,25 @@ def explained(what: str, path: Path) -> Iterator[None]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SessionError(
-            f"cannot {what} {clean(path, 200)}: {reason}", _ADVICE.get(error.errno or 0, "look at that path")
+            f"cannot {what} {clean(path, 200)}: {reason}", _ADVICE.get(error.errno or 0, "check that path")
         ) from error
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, for this user only."""
+    """Make a folder and those above it, for this user only. Raise SessionError."""
     with explained("make the folder", path):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file: readers see the old content or the new one, also after a power cut. Raises SessionError."""
+    """Replace a file: readers see the old content or the new one, also after a power cut. Raise SessionError."""
     with explained("write", path):
         replace(path, content, 0o600)
 
 
 def replace(path: Path, content: bytes, mode: int) -> None:
-    """The same for a file anywhere, with these rights as far as the process gives such. Raises OSError."""
+    """Replace a file anywhere in the same way, with the rights ``mode`` as far as the process can set them. Raise
+    OSError."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:200]}-{secrets.token_hex(4)}")
     try:
         with _create(temporary, mode) as file:
@@ -72,14 +74,15 @@ def replace(path: Path, content: bytes, mode: int) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """A file that is not there yet, its content synced. Raises OSError."""
+    """Write a file that does not exist yet, with its content synced. Raise OSError."""
     with _create(path) as file:
         file.write(content)
         _sync(file)
 
 
 def write_folder(folder: Path, files: dict[str, Callable[[BinaryIO], None]]) -> None:
-    """Make a folder with all its files, or nothing. ``files``: name → what writes its content. Raises SessionError."""
+    """Make a folder with all its files, or nothing. ``files``: name → function that writes its content. Raise
+    SessionError."""
     temporary = folder.with_name(f"{TEMPORARY_PREFIX}{folder.name}")
     with explained("write", folder):
         try:
@@ -98,17 +101,17 @@ def write_folder(folder: Path, files: dict[str, Callable[[BinaryIO], None]]) -> 
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a file by an object in JSON. Raises SessionError."""
+    """Replace a file by an object in JSON. Raise SessionError."""
     write_whole(path, json_bytes(value))
 
 
 def json_bytes(value: Any) -> bytes:
-    """Readable JSON with a final newline."""
+    """Return readable JSON with a final newline."""
     return json.dumps(value, indent=1, allow_nan=False).encode("ascii") + b"\n"
 
 
 def json_line(value: Any) -> bytes:
-    """JSON on one line, for much data."""
+    """Return JSON on one line, for much data."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
@@ -118,7 +121,7 @@ def put(file: BinaryIO, value: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file. Raises OSError where it cannot be read, ValueError where it is no JSON object."""
+    """Return the object in a file. Raise OSError where it cannot be read, ValueError where it is no JSON object."""
     with path.open("rb") as file:
         raw = file.read(MAX_JSON_BYTES + 1)
     if len(raw) > MAX_JSON_BYTES:
@@ -133,7 +136,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A file to read. Opening a pipe or a device that stands in its place would wait without end. Raises OSError."""
+    """Open a file to read. Opening a pipe or a device in its place would wait forever, so those are refused. Raise
+    OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -155,7 +159,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what a process that died left under a temporary name. Call with the session's lock held."""
+    """Remove files that a process that died left under a temporary name. Call with the session's lock held."""
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             if entry.name.startswith(TEMPORARY_PREFIX):
@@ -166,7 +170,7 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder last. A file system that cannot sync folders is left alone."""
+    """Make renames in a folder durable. A file system that cannot sync folders is accepted."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -1,9 +1,9 @@
-"""Files of other tools, as labelled runs to overlay: which format a file has, and reading it.
+"""Import files of other tools as labelled runs to overlay: detect a file's format, and read it.
 
-One module a format (``foreign_hlog``, ``foreign_hgrm``, ``foreign_cyclictest``, ``foreign_oslat``); each has
-``detect(data)`` and ``parse(data, name, unit)``, pure functions. Whatever a file holds, they give runs or raise
-SessionError naming the file (and the line where there is one), within bounded time and memory: its size is limited
-before it is read, and what it unpacks to while it is unpacked.
+There is one module per format (``foreign_hlog``, ``foreign_hgrm``, ``foreign_cyclictest``, ``foreign_oslat``). Each has
+``detect(data)`` and ``parse(data, name, unit)``, pure functions. For any file they return runs or raise SessionError
+naming the file (and the line where there is one), within bounded time and memory. The size of a file is limited before
+it is read, and its unpacked size while it is unpacked.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from jitter_workshop.session import foreign_cyclictest, foreign_hgrm, foreign_hl
 from jitter_workshop.session.foreign_text import UNITS
 
 MAX_BYTES = 64 * 1024 * 1024
-"""No file that is larger is read: a day of one histogram a second has less."""
+"""No larger file is read: a day of one histogram a second has less."""
 
 LABEL_LIMIT = 60
 
 FORMATS = (foreign_hlog, foreign_oslat, foreign_cyclictest, foreign_hgrm)
-"""In this order: the more certain a format's marks, the earlier."""
+"""In order of certainty: formats with more certain marks come first."""
 
 _ENDINGS = (".hlog", ".hgrm", ".hist", ".json", ".txt", ".log", ".out", ".csv", ".enc", ".report")
 
@@ -37,13 +37,13 @@ KNOWN = (
 
 
 def read_file(path: Path, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
-    """The runs in a file: one, or one for each tag of a log. ``unit``: what its values are in, where the user knows
-    better than the file (ns | us | ms | s). ``label``: instead of the file's name. Raises SessionError."""
+    """Return the runs in a file: one, or one for each tag of a log. ``unit``: the unit of its values, where the user
+    knows better than the file (ns | us | ms | s). ``label``: replaces the file's name. Raise SessionError."""
     return parse(content(path), path.name, unit=unit, label=label)
 
 
 def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
-    """The runs in the bytes of a file called ``name``; see :func:`read_file`."""
+    """Return the runs in the bytes of a file called ``name``; see :func:`read_file`. Raise SessionError."""
     if unit is not None and unit not in UNITS:
         raise SessionError(f"there is no unit {clean(unit, 20)}", f"choose one of {', '.join(UNITS)}")
     shown = clean(name, 100) or "the file"
@@ -56,8 +56,8 @@ def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -
 
 
 def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[ImportedRun, ...]:
-    """Every run has a label: what the user said, what the file says, or the file's name; with the tag where several
-    came out of one file."""
+    """Give every run a label: the user's, the file's own, or the file's name; with the tag where several came from one
+    file."""
     stem = clean(_stem(name), LABEL_LIMIT)
     named = []
     for run in runs:
@@ -75,17 +75,17 @@ def _stem(name: str) -> str:
 
 
 def content(path: Path) -> bytes:
-    """A file that is to be imported. Raises SessionError where it cannot be read or is larger than any of them."""
+    """Return the bytes of a file to import. Raise SessionError where it cannot be read or is too large."""
     shown = clean(path, 200)
     try:
-        # A pipe or a device must neither block nor be read for ever.
+        # A pipe or a device must neither block nor be read forever.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SessionError(f"{shown} is no file", "give the file that the other tool wrote")
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise SessionError(
-            f"cannot read {shown}: {(error.strerror or str(error)).lower()}", "look at that path"
+            f"cannot read {shown}: {(error.strerror or str(error)).lower()}", "check that path"
         ) from error
     except ValueError as error:
         raise SessionError(f"cannot read {shown}: that is no path", "give a file") from error

@@ -1,8 +1,8 @@
-"""cyclictest (rt-tests): its histogram as text (``-h``, ``-H``, ``--histfile``) and its JSON (``--json``).
+"""Read cyclictest's (rt-tests) histogram as text (``-h``, ``-H``, ``--histfile``) and its JSON (``--json``).
 
-It measures how late a timer wakes a sleeping thread. A bucket N holds latencies from N up to N+1 (they are cut to whole
-µs, or whole ns with ``-N``); what is beyond the histogram is counted in the text's footer, and in the JSON only as the
-difference between cycles and buckets. The text says nothing of its unit. Threads are added up.
+cyclictest measures how late a timer wakes a sleeping thread. A bucket N holds latencies from N up to N+1 (they are cut
+to whole µs, or whole ns with ``-N``). Samples beyond the histogram are counted in the text's footer, and in the JSON
+only as the difference between cycles and buckets. The text does not state its unit. Threads are added up.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class _Table:
 
 
 def detect(data: bytes) -> bool:
-    """By the command line in the JSON, by the comments in the text."""
+    """Detect it by the command line in the JSON, by the comments in the text."""
     if is_json(data):
         return _JSON.search(data[:65536]) is not None
     return _TEXT.search(data) is not None
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """One run, all threads added up. Raises SessionError."""
+    """Return one run, all threads added up. Raise SessionError."""
     if is_json(data):
         return (_of_json(load_json(data, name), name, unit),)
     return (_of_text(data, name, unit),)
@@ -81,7 +81,7 @@ def _of_json(value: dict[str, Any], name: str, unit: str | None) -> ImportedRun:
         for text, samples in thread["histogram"].items():
             at, many = whole(text), number(samples)
             if at is None or many is None:
-                broken(name, f"{where} has a bucket that is none")
+                broken(name, f"{where} has an invalid bucket")
             bounds = (at * scale, at * scale + scale - 1)
             bins[bounds] = bins.get(bounds, 0) + many
     counted = sum(bins.values())
@@ -146,11 +146,11 @@ def _read(data: bytes, name: str) -> _Table:
                 table.footer[found[1]] = _numbers(found[2], name, line)
             continue
         if not text or text[0] not in _DIGITS or not text.partition(" ")[2].strip("0 \t"):
-            # Rows of zeros, which most are, say nothing.
+            # Most rows are zeros and carry no information.
             continue
         at, *row = _numbers(text, name, line)
         if not row or len(row) != (table.columns or len(row)) or table.footer:
-            broken(name, "this row has not the columns of those before it", line=line)
+            broken(name, "this row has other columns than the rows before it", line=line)
         if at <= last:
             broken(name, "the buckets do not ascend", line=line)
         last, table.columns = at, len(row)
@@ -169,10 +169,11 @@ def _numbers(text: str, name: str, line: int) -> tuple[int, ...]:
 
 
 def _threads(table: _Table, name: str) -> int:
-    """How many columns are threads: ``-H`` adds their sum as a last one, which the footer's minima do not have."""
+    """Return how many columns are threads: ``-H`` adds their sum as a last one, which the footer's minima do not
+    have."""
     threads = len(table.footer["Min Latencies"])
     if threads not in (table.columns, (table.columns or 0) - 1) or not threads:
-        broken(name, "its footer has not the columns of its rows")
+        broken(name, "its footer does not have the columns of its rows")
     if any(not threads <= len(table.footer[key]) <= threads + 1 for key in _NEEDED):
         broken(name, "the lines of its footer have different columns")
     return threads
@@ -181,7 +182,7 @@ def _threads(table: _Table, name: str) -> int:
 def _notes(threads: int, cpus: tuple[int, ...], said: str | None, beyond: int, count: int) -> tuple[str, ...]:
     notes = []
     if said is None:
-        notes.append("the file does not say what its values are in: us was assumed (with cyclictest -N: --unit ns)")
+        notes.append("the file does not state its unit: us was assumed (with cyclictest -N: --unit ns)")
     if threads > 1:
         on = f" of the CPUs {', '.join(map(str, sorted(cpus)[:16]))}" if cpus else ""
         notes.append(f"{threads} threads{on} added up")
@@ -191,7 +192,8 @@ def _notes(threads: int, cpus: tuple[int, ...], said: str | None, beyond: int, c
 
 
 def _unit_of(value: dict[str, Any]) -> str | None:
-    """``resolution_in_ns`` is 1 with ``-N`` and 0 without; older ones only have the command line."""
+    """Return the unit of a JSON file: ``resolution_in_ns`` is 1 with ``-N`` and 0 without; older files only have the
+    command line. None where neither tells."""
     resolution = value.get("resolution_in_ns")
     if resolution in (0, 1) and not isinstance(resolution, bool):
         return "ns" if resolution else "us"
@@ -212,6 +214,6 @@ def _asked(thread: dict[str, Any], key: str, name: str, where: str) -> int:
 
 
 def _text_of(value: dict[str, Any], key: str) -> str:
-    """rt-tests up to 2.x write some keys with a colon in them."""
+    """Return a text; rt-tests up to 2.x write some keys with a colon in them."""
     found = value.get(key, value.get(f"{key}:", ""))
     return found if isinstance(found, str) else ""

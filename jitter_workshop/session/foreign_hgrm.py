@@ -1,8 +1,8 @@
-"""Percentile distributions of HdrHistogram's tools (``.hgrm``), as text or CSV, with header and footer or without.
+"""Read percentile distributions of HdrHistogram's tools (``.hgrm``), as text or CSV, with or without header and footer.
 
 A row is value, percentile (0..1), samples up to it and 1/(1-percentile), as ``outputPercentileDistribution`` prints
-them; wrk2 prints the same with fewer decimals. The footer has mean, maximum and count. Nothing in it says what the
-values are in: the writer divided them as it liked. HdrHistogram's log processor and wrk2 print ms.
+them; wrk2 prints the same with fewer decimals. The footer has mean, maximum and count. The unit is not stated: the
+writer chose its own divisor. HdrHistogram's log processor and wrk2 print ms.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class _Read:
 
 
 def detect(data: bytes) -> bool:
-    """Its header, or a first line of numbers that could only be a row of it."""
+    """Detect its header, or a first line of numbers that could only be a row of it."""
     head = data[:65536]
     return _HEADER.search(head.decode("utf-8", "replace")) is not None or _LOOKS.match(head) is not None
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """One run, of percentiles only. Raises SessionError."""
+    """Return one run, of percentiles only. Raise SessionError."""
     read = _Read()
     for number, text in lines(data, name, 65536):
         _line(read, name, number, text.strip())
@@ -50,7 +50,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     _check(read, name)
     said = unit or read.unit or ("ms" if read.tool == "wrk2" else None)
     used = said or "ms"
-    notes = [] if said else ["the file does not say what its values are in: ms was assumed (--unit says otherwise)"]
+    notes = [] if said else ["the file does not state its unit: ms was assumed (--unit overrides it)"]
     scale, last = UNITS[used], read.rows[-1]
     count = read.footer[1] if read.footer else last[2]
     if not read.footer and last[1] != 1:
@@ -60,7 +60,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
         broken(name, "it holds no samples", advice="record for longer")
     top = max(last[0], greatest) * scale
     if top > MAX_NS:
-        broken(name, "a value is longer than thirty days", advice="say what its values are in: --unit ns, us, ms or s")
+        broken(name, "a value is longer than thirty days", advice="give its unit: --unit ns, us, ms or s")
     maximum = round(greatest * scale)
     points = tuple((float(p * 100), min(round(v * scale), maximum)) for v, p, _, _ in read.rows if p < 1)
     return (
@@ -71,7 +71,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
             origin="by wrk2" if read.tool == "wrk2" else "imported percentiles",
             tool=read.tool,
             tool_version=None,
-            measures="how long requests took" if read.tool == "wrk2" else "unknown",
+            measures="duration of requests" if read.tool == "wrk2" else "unknown",
             unit=used,
             unit_stated=said is not None,
             count=count,
@@ -124,7 +124,7 @@ def _row(text: str) -> tuple[Fraction, Fraction, int] | None:
 
 
 def _check(read: _Read, name: str) -> None:
-    """Percentiles, values and counts never fall, and the footer agrees with the last row."""
+    """Raise SessionError where percentiles, values or counts fall, or the footer disagrees with the last row."""
     for before, row in itertools.pairwise(read.rows):
         if row[0] < before[0] or row[1] < before[1] or row[2] < before[2]:
             broken(name, "values, percentiles or counts fall from the line before", line=row[3])

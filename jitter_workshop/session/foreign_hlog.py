@@ -1,10 +1,11 @@
-"""Histogram logs of HdrHistogram's tools (``.hlog``; versions 1.00 to 1.3 of the format), and encoded histograms alone.
+"""Read histogram logs of HdrHistogram's tools (``.hlog``; versions 1.00 to 1.3 of the format), and single encoded
+histograms.
 
-A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``; ``#`` begins a comment, of which ``#[StartTime: …]`` and
-``#[BaseTime: …]`` say what the times count from (HdrHistogram's HistogramLogReader). The intervals of a tag are added
-up to one run. MAX is the greatest value in another unit, which the writer chose; where it is a millionth of the
-histogram's own maximum the values are ns, as the format's writers do by default. The perf-workshop writes one line
-without any header into ``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
+A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``. ``#`` begins a comment; ``#[StartTime: …]`` and ``#[BaseTime: …]``
+are the origin of the times (HdrHistogram's HistogramLogReader). The intervals of a tag are added up to one run. MAX is
+the greatest value in another unit, which the writer chose. Where it is a millionth of the histogram's own maximum the
+values are ns, as the format's writers do by default. The perf-workshop writes one line without any header into
+``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from jitter_workshop.stats.encoded import Budget, counts
 
 MAX_TAGS = 32
 MAX_PACKED_BYTES = 48 * 1024 * 1024
-"""What all histograms of a log may unpack to together: some seconds of reading."""
+"""The most that all histograms of a log may unpack to together: some seconds of reading."""
 
 MAX_INTERVALS = 200_000
 
@@ -38,12 +39,12 @@ _YEAR_S = 365 * 24 * 3600.0
 
 @dataclass(slots=True)
 class _Tag:
-    """What one tag's intervals add up to."""
+    """Hold the sum of one tag's intervals."""
 
     bins: dict[tuple[int, int], int] = field(default_factory=dict)
     intervals: int = 0
     greatest: tuple[float, int, int] = (-1.0, 0, 0)
-    """MAX as it is printed, and the bounds of that interval's last counter, of the interval where it was greatest."""
+    """MAX as printed, and the bounds of the last counter, for the interval with the greatest MAX."""
     first_s: float | None = None
     last_s: float = 0.0
 
@@ -58,7 +59,7 @@ class _Header:
 
 
 def detect(data: bytes) -> bool:
-    """A log says so in its header, or has a line of one; a histogram alone is nothing but base64."""
+    """Detect a log by its header or by one of its lines, and a single histogram by being base64 alone."""
     head = data[: 1 << 20]
     if b"#[Histogram log format version" in head[:65536] or _ALONE.fullmatch(data[:_LONGEST]):
         return True
@@ -66,7 +67,7 @@ def detect(data: bytes) -> bool:
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """One run a tag, in the order of their first lines; ``label`` is the tag. Raises SessionError."""
+    """Return one run per tag, in the order of their first lines; ``label`` is the tag. Raise SessionError."""
     budget = Budget(MAX_PACKED_BYTES)
     if _ALONE.fullmatch(data):
         tag = _Tag()
@@ -94,7 +95,7 @@ def _read(data: bytes, name: str, budget: Budget) -> tuple[_Header, dict[str, _T
             _interval(tags, name, number, text.strip(), budget)
         except SessionError:
             if number == unended and any(tag.intervals for tag in tags.values()):
-                # Whoever wrote the log was stopped in the middle of a line.
+                # The log's writer was stopped in the middle of a line.
                 return header, {label: tag for label, tag in tags.items() if tag.intervals}, True
             raise
     return header, tags, False
@@ -145,9 +146,7 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
     said = unit or header.unit or ("ns" if workshop or header.tool == "jHiccup" else None)
     used = said or ("us" if _ratio(tag) == 1_000 else "ns")
     scale = UNITS[used]
-    notes = (
-        [] if said else [f"the file does not say what its values are in: {used} was assumed (--unit says otherwise)"]
-    )
+    notes = [] if said else [f"the file does not state its unit: {used} was assumed (--unit overrides it)"]
     if cut:
         notes.append("its last line is cut off and was left out")
     if tag.intervals > 1:
@@ -162,7 +161,7 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
     elif header.own:
         tool, measures = "jitter-workshop", clean(label.replace("_", " "), 60) or "unknown"
     elif header.tool == "jHiccup":
-        tool, measures = "jHiccup", "how late a sleeping thread of Java wakes"
+        tool, measures = "jHiccup", "wake-up latency of a Java thread"
     else:
         tool = clean(header.tool, 30) or "HdrHistogram log"
     timed = tag.first_s is not None and not workshop
@@ -184,7 +183,7 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
 
 
 def _ratio(tag: _Tag) -> int | None:
-    """How many of the values' units MAX is printed in: 1,000,000 (ns and ms), 1,000 or 1; None for anything else."""
+    """Return the ratio of MAX's unit to the values' unit: 1,000,000 (ns and ms), 1,000 or 1; None for anything else."""
     printed, low, high = tag.greatest
     if printed <= 0:
         return None
@@ -195,7 +194,7 @@ def _ratio(tag: _Tag) -> int | None:
 
 
 def _maximum_ns(tag: _Tag, scale: int) -> int | None:
-    """The true maximum where MAX tells it more exactly than the counter; None where it does not."""
+    """Return the true maximum in ns where MAX is more exact than the counter; None where it is not."""
     printed, low, high = tag.greatest
     ratio = _ratio(tag)
     if ratio is None or not tag.bins or (low, high) != max(tag.bins):
@@ -204,8 +203,8 @@ def _maximum_ns(tag: _Tag, scale: int) -> int | None:
 
 
 def _started(tag: _Tag, header: _Header) -> str | None:
-    """Times count from BaseTime; where there is none they are absolute, or count from StartTime if they lie more than a
-    year before it (the rule of HdrHistogram's reader)."""
+    """Return the start of a run. Times count from BaseTime. Without one they are absolute, or count from StartTime if
+    they lie more than a year before it (the rule of HdrHistogram's reader)."""
     first = tag.first_s or 0.0
     start = header.times.get("StartTime", first)
     base = header.times.get("BaseTime", start if first < start - _YEAR_S else 0.0)

@@ -1,7 +1,7 @@
-"""oslat (rt-tests): its table of buckets as text, and its JSON (``--json``).
+"""Read oslat's (rt-tests) table of buckets as text, and its JSON (``--json``).
 
-It measures the gaps of a busy loop that reads the clock, as our ``spin`` does. A bucket named N holds gaps up to N µs
-and above the bucket before it; the last one holds everything beyond, too. Names with decimals (``-W``) come with a
+oslat measures the gaps of a busy loop that reads the clock, as our ``spin`` does. A bucket named N holds gaps up to N
+µs and above the bucket before it; the last one also holds everything beyond. Names with decimals (``-W``) come with a
 minimum and maximum in ns in the JSON, in µs in the text. Threads are added up.
 """
 
@@ -41,14 +41,15 @@ _OVERFLOWS = "(including overflows)"
 
 
 def detect(data: bytes) -> bool:
-    """By the command line in the JSON, by its rows in the text."""
+    """Detect it by the command line in the JSON, by its rows in the text."""
     if is_json(data):
         return _JSON.search(data[:65536]) is not None
     return _TEXT.search(data) is not None
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """One run, all threads added up; ``unit`` is of no use, because oslat's buckets say theirs. Raises SessionError."""
+    """Return one run, all threads added up. ``unit`` may only be "us" or None, because oslat's buckets state theirs.
+    Raise SessionError."""
     if unit not in (None, "us"):
         broken(name, "oslat's buckets are in µs", advice="leave out --unit")
     if is_json(data):
@@ -78,7 +79,7 @@ def _of_json(value: dict[str, Any], name: str) -> ImportedRun:
         for text, samples in thread["histogram"].items():
             upto, many = decimal(text), number(samples)
             if upto is None or many is None:
-                broken(name, f"{where} has a bucket that is none")
+                broken(name, f"{where} has an invalid bucket")
             fine = fine or "." in text
             buckets[upto] = buckets.get(upto, 0) + many
     scale = 1 if fine else _US
@@ -104,7 +105,7 @@ def _of_text(data: bytes, name: str) -> ImportedRun:
         if found := _VERSION.match(text):
             version = found[1]
             continue
-        # No expression takes whole lines apart: a crafted one could keep it busy for hours.
+        # No regular expression matches whole lines: a crafted line could keep it busy for hours.
         key, colon, rest = text.partition(":")
         key, rest = key.strip(), rest.strip()
         if colon and key.endswith(" (us)"):
@@ -160,10 +161,10 @@ def _run(
     beyond = 0
     for label, upper in zip(names, uppers, strict=True):
         if upper == uppers[-1] and high_ns > upper:
-            # Its last bucket: what fits in and what is beyond are counted together.
+            # The last bucket also counts the samples beyond it.
             beyond = buckets[label]
         else:
-            # With a bias (-B) the first bucket holds everything that is shorter.
+            # With a bias (-B) the first bucket also holds all shorter gaps.
             lower = min(max(upper - width, 0) + 1, upper)
             bins[min(lower, low_ns) if upper == uppers[0] else lower, upper] = buckets[label]
     count = sum(buckets.values())

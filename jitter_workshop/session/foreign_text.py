@@ -1,4 +1,4 @@
-"""What the readers of other tools' files share: lines, numbers and JSON with limits, units, and their errors."""
+"""Share code between the readers of other tools' files: lines, numbers and JSON with limits, units, and errors."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Nanoseconds in each unit that a file's values may have."""
 
 MAX_NS = 30 * 24 * 3600 * 10**9
-"""Nobody measured a latency of thirty days: such a value has another unit than was thought, or is made up."""
+"""No real latency is thirty days: such a value has another unit, or is made up."""
 
 MAX_COUNT = (1 << 63) - 1
 MAX_BINS = 200_000
 MAX_JSON_BYTES = 8 * 1024 * 1024
 MAX_COLUMNS = 4_096
-"""Threads of one run: Linux' own limit of CPUs on x86 is 8,192, of tools' tables half of it."""
+"""Threads of one run: Linux' own limit of CPUs on x86 is 8,192, and tools' tables have half of it."""
 
 MAX_LINES = 1_500_000
-"""The longest is a table of cyclictest: a million buckets."""
+"""The longest file is a table of cyclictest: a million buckets."""
 
 _MAX_LINE = 1024 * 1024
 _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -43,8 +43,8 @@ def broken(name: str, what: str, *, line: int | None = None, advice: str = _ADVI
 
 
 def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
-    """The lines of a text with their numbers from 1, without the ends of lines. A line that is too long is an error,
-    and so are too many."""
+    """Yield the lines of a text with their numbers from 1, without line ends. Raise SessionError for a line that is too
+    long, and for too many lines."""
     start, number, end = 0, 0, len(data)
     while start < end:
         number += 1
@@ -59,7 +59,7 @@ def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[in
 
 
 def whole(text: str) -> int | None:
-    """A number of digits only, at most 2^63 - 1; None for anything else."""
+    """Return a number of digits only, at most 2^63 - 1; None for anything else."""
     if not _WHOLE.fullmatch(text):
         return None
     value = int(text)
@@ -67,15 +67,15 @@ def whole(text: str) -> int | None:
 
 
 def decimal(text: str) -> Fraction | None:
-    """An exact number such as ``12.345``; None for anything else (signs, exponents, NaN, infinity)."""
+    """Return an exact number such as ``12.345``; None for anything else (signs, exponents, NaN, infinity)."""
     return Fraction(text) if _DECIMAL.fullmatch(text) else None
 
 
 def load_json(data: bytes, name: str) -> dict[str, Any]:
-    """The object in a JSON file of limited size. Raises SessionError, with the line where the syntax ends."""
+    """Return the object in a JSON file of limited size. Raise SessionError, with the line of the syntax error."""
 
     def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is no number of JSON")
+        raise ValueError(f"{constant} is not a JSON number")
 
     if len(data) > MAX_JSON_BYTES:
         broken(name, f"the JSON is larger than {MAX_JSON_BYTES >> 20} MiB", advice="measure with fewer buckets")
@@ -95,25 +95,25 @@ def load_json(data: bytes, name: str) -> dict[str, Any]:
 
 
 def is_json(data: bytes) -> bool:
-    """Whether a file can only be JSON: it begins with an object."""
+    """Return True if a file can only be JSON: it begins with an object."""
     return data[:4096].lstrip().startswith(b"{")
 
 
 def number(value: Any) -> int | None:
-    """A count or a time of a JSON file: a whole number from 0 to 2^63 - 1; None for anything else."""
+    """Return a count or a time of a JSON file: a whole number from 0 to 2^63 - 1; None for anything else."""
     if isinstance(value, float) and value.is_integer() and 0 <= value < 2**53:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT else None
 
 
 def stated_unit(text: str) -> str | None:
-    """The unit that a comment such as ``values in ns`` names."""
+    """Return the unit that a comment such as ``values in ns`` names, else None."""
     found = _STATED.search(text)
     return {"µs": "us"}.get(found[1], found[1]) if found else None
 
 
 def moment(text: Any) -> str | None:
-    """ISO 8601 in UTC of a time as rt-tests writes it (``Sat, 21 Nov 2026 22:17:51 +0000``); None where it is none."""
+    """Convert a time of rt-tests (``Sat, 21 Nov 2026 22:17:51 +0000``) to ISO 8601 in UTC; None for any other text."""
     try:
         found = datetime.datetime.strptime(str(text)[:40], "%a, %d %b %Y %H:%M:%S %z")
         return f"{found.astimezone(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -122,7 +122,7 @@ def moment(text: Any) -> str | None:
 
 
 def epoch(seconds: float) -> str | None:
-    """ISO 8601 in UTC of Unix time; None for what is no time of our days."""
+    """Convert Unix time to ISO 8601 in UTC; None for an implausible time."""
     if not math.isfinite(seconds) or not 0 < seconds < 2**33:
         return None
     return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -147,7 +147,7 @@ def run_of(
     host: Any = "",
     notes: tuple[str, ...] = (),
 ) -> ImportedRun:
-    """A run of a histogram, (lowest ns, highest ns) → samples; what cannot be is a SessionError."""
+    """Build a run from a histogram, (lowest ns, highest ns) → samples. Raise SessionError for impossible figures."""
     found = sorted((low, high, samples) for (low, high), samples in bins.items() if samples)
     count = sum(samples for _, _, samples in found) + beyond
     if not found:
@@ -156,14 +156,14 @@ def run_of(
     if len(found) > MAX_BINS:
         broken(name, f"its histogram has more than {MAX_BINS} buckets in use", advice="measure in fewer buckets")
     if count > MAX_COUNT:
-        broken(name, "it counts more samples than can be")
+        broken(name, "it counts more samples than are possible")
     top = max(found[-1][1], max_ns or 0)
     if top > MAX_NS:
-        broken(name, "a value is longer than thirty days", advice="say what its values are in: --unit ns, us, ms or s")
+        broken(name, "a value is longer than thirty days", advice="give its unit: --unit ns, us, ms or s")
     if beyond and max_ns is None:
         broken(name, "it does not say the greatest of the samples beyond its histogram")
     if max_ns is not None and not beyond:
-        # The maximum lies in the last bucket, whatever rounding made of it in print.
+        # The maximum lies in the last bucket, even if its printed value was rounded out of it.
         max_ns = min(max(max_ns, found[-1][0]), found[-1][1])
     elif max_ns is not None and max_ns < found[-1][0]:
         broken(name, "its maximum is below its last bucket")
@@ -192,6 +192,6 @@ def run_of(
 
 
 def beyond_note(beyond: int, count: int) -> str:
-    """What is known of samples beyond a histogram."""
+    """Describe the samples beyond a histogram."""
     which = "lies" if beyond == 1 else "lie"
     return f"{beyond:,} of {count:,} samples {which} beyond its histogram: of them only the greatest is known"

@@ -1,8 +1,9 @@
-"""What happened to the host during a session: ``history.jsonl``, only ever appended to, and its status at two moments.
+"""Keep the host's changes during a session in ``history.jsonl``, which is only appended to, and its status at two
+moments.
 
-One line an event. Lines are written whole in one call to a file opened for appending, so that another terminal's
+Each event is one line. A line is written in one call to a file opened for appending, so that another terminal's
 ``apply`` may add its own while a workshop has the session's lock. The file is its user's own and may be torn or edited:
-what cannot be read is left out, and that is said.
+unreadable lines are left out, and the user is told.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ FIRST_STATUS = "status-first.json"
 LAST_STATUS = "status-last.json"
 MAX_BYTES = 64 << 20
 MAX_LINE = 1 << 18
-"""A write has at most this many bytes in the agent's journal, too."""
+"""The limit that a write has in the agent's journal, too."""
 
 
 def append(session: Path, events: Sequence[HostEvent]) -> None:
-    """Add events to a session's history; they are on the disk when this returns. Raises SessionError."""
+    """Add events to a session's history; they are on the disk when this returns. Raise SessionError."""
     if not events:
         return
     path = session / FILE
@@ -49,7 +50,7 @@ def append(session: Path, events: Sequence[HostEvent]) -> None:
 
 
 def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
-    """A session's events, oldest first, and what the user should be told of lines that cannot be read."""
+    """Return a session's events, oldest first, and notices for the user about unreadable lines."""
     try:
         with files.open_regular(session / FILE) as file:
             data = file.read(MAX_BYTES + 1)
@@ -59,7 +60,7 @@ def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
         return (), (f"{FILE} cannot be read: {(error.strerror or 'unreadable').lower()}",)
     notices = [] if len(data) <= MAX_BYTES else [f"{FILE} is too large: only its first {MAX_BYTES >> 20} MiB are read"]
     lines = data[:MAX_BYTES].split(b"\n")
-    torn = lines.pop()  # what has no newline was being written when its process died
+    torn = lines.pop()  # a line without a newline was cut off when its process died
     found, damaged, newer = list[HostEvent](), 0, 0
     for line in lines:
         if not line:
@@ -75,42 +76,42 @@ def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
         notices.append(f"{_lines(damaged)} of {FILE} cannot be read: left out")
     if newer:
         notices.append(f"{_lines(newer)} of {FILE} by a newer version: left out")
-    # A clock that was set back must not tear what was written down apart: the order is the file's.
+    # The order is the file's, not that of the times: the clock may have been set back.
     return tuple(found), tuple(notices)
 
 
 def keep_first(session: Path, snapshot: Snapshot) -> None:
-    """Store the status that a session began with, once: a later one changes nothing. Raises SessionError."""
+    """Store the status that a session began with; a later call changes nothing. Raise SessionError."""
     if not has_first(session):
         files.write_json(session / FIRST_STATUS, to_plain(snapshot))
 
 
 def has_first(session: Path) -> bool:
-    """Whether there is a first status; whether it can be read is not looked at."""
+    """Return True if there is a first status, readable or not."""
     return os.path.lexists(session / FIRST_STATUS)
 
 
 def keep_last(session: Path, snapshot: Snapshot) -> None:
-    """Store the newest status, in the place of the one before. Raises SessionError."""
+    """Store the newest status, in place of the one before. Raise SessionError."""
     files.write_json(session / LAST_STATUS, to_plain(snapshot))
 
 
 def first(session: Path) -> tuple[Snapshot | None, str]:
-    """The status that a session began with, or None and why."""
+    """Return the status that a session began with, or None and the reason."""
     return _snapshot(session / FIRST_STATUS, "no status was kept when this session began")
 
 
 def last(session: Path) -> tuple[Snapshot | None, str]:
-    """The newest status that was kept, or None and why."""
+    """Return the newest status that was kept, or None and the reason."""
     return _snapshot(session / LAST_STATUS, "no later status was kept")
 
 
 class _Newer(Exception):
-    """Written by a newer version."""
+    """Report that a newer version wrote it."""
 
 
 def _event(line: bytes) -> HostEvent:
-    """Raises ValueError for a damaged line, _Newer."""
+    """Parse one line. Raise ValueError for a damaged line, _Newer for one of a newer version."""
     if len(line) > MAX_LINE:
         raise ValueError("the line is too long")
     try:
@@ -143,7 +144,7 @@ def _refuse_newer(value: Any) -> None:
 
 
 def _torn(handle: int) -> bool:
-    """Whether the file ends within a line."""
+    """Return True if the file ends within a line."""
     size = os.fstat(handle).st_size
     return size > 0 and os.pread(handle, 1, size - 1) != b"\n"
 

@@ -1,4 +1,4 @@
-"""Names of sessions and runs: time-sortable, short, safe as names of folders."""
+"""Make names of sessions and runs: time-sortable, short, safe as names of folders."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ _SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,63}")
 
 
 def now() -> datetime.datetime:
-    """This moment, in UTC."""
+    """Return the current time in UTC."""
     return datetime.datetime.now(datetime.UTC)
 
 
 def timestamp(moment: datetime.datetime | None = None) -> str:
-    """ISO 8601 in UTC with microseconds, as in ``created_at``: fine enough to say which of two came first."""
+    """Return ISO 8601 in UTC with microseconds, as in ``created_at``: fine enough to order two sessions."""
     return (moment or now()).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def new_id(moment: datetime.datetime | None = None) -> str:
-    """Such as ``20261121-093012-ab3f``: second in UTC, then four random hex digits."""
+    """Return an id such as ``20261121-093012-ab3f``: second in UTC, then four random hex digits."""
     return f"{moment or now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def is_id(text: str) -> bool:
-    """Whether a text may be the name of a session's or a run's folder."""
+    """Return True if a text may be the name of a session's or a run's folder."""
     return _SAFE.fullmatch(text) is not None and ".damaged-" not in text
 
 
 def checked_name(name: str) -> str:
-    """A name that a person gave, on one line and short. Raises UsageError where nothing readable is left of it."""
+    """Return a user's name on one line and short. Raise UsageError where no visible character is left, or for a first
+    ``@`` or ``-``."""
     found = clean(name, NAME_LIMIT)
     if not found:
         raise UsageError("a session needs a name of visible characters")
@@ -46,8 +47,8 @@ def checked_name(name: str) -> str:
 
 
 def lookup(kind: str, wanted: str, known: Iterable[tuple[str, str]], advice: str) -> str:
-    """The id meant by ``wanted``: an id, the unique beginning of one, a name (the newest that has it), or ``@1`` for
-    the newest. ``known``: (id, name) from oldest to newest. Raises SessionError, naming the candidates."""
+    """Return the id meant by ``wanted``: an id, the unique beginning of one, a name (the newest that has it), or ``@1``
+    for the newest. ``known``: (id, name) from oldest to newest. Raise SessionError, naming the candidates."""
     entries = list(known)
     ids = [ident for ident, _ in entries]
     shown = clean(wanted)
@@ -65,5 +66,7 @@ def lookup(kind: str, wanted: str, known: Iterable[tuple[str, str]], advice: str
     if named:
         return named[-1]
     if begun:
-        raise SessionError(f"{shown} begins {len(begun)} {kind} ids, from {begun[0]} to {begun[-1]}", "type more of it")
+        raise SessionError(
+            f"{shown} matches {len(begun)} {kind} ids, from {begun[0]} to {begun[-1]}", "type more of it"
+        )
     raise SessionError(f"there is no {kind} {shown or 'without a name'}", advice)

@@ -1,6 +1,6 @@
-"""One folder of a session with a JSON file for each thing of a kind (``imports/``, ``proofs/``): reading them all.
+"""Read a folder of a session that has a JSON file for each item of a kind (``imports/``, ``proofs/``).
 
-A damaged file is set aside under another name and told, and what a newer version wrote is left alone and told.
+A damaged file is set aside under another name, and a file of a newer version is left alone; the user is told of both.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ T = TypeVar("T")
 def read_all(
     folder: Path, kind: type[T], what: str, newest: int, check: Callable[[T, str], object], *, set_aside: bool
 ) -> tuple[list[tuple[Path, T]], list[str]]:
-    """The things by file name, with their files, and what the user should be told. ``newest``: the latest version of
-    their form that is known here. ``check``: given a thing and the id that its file has, raises ValueError for what
-    cannot be; ``set_aside``: whether a damaged file may be renamed."""
+    """Return the items by file name, with their files, and notices for the user. ``newest``: the latest version of
+    their form that is known here. ``check``: takes an item and its file's id, and raises ValueError for an impossible
+    item. ``set_aside``: a damaged file may be renamed."""
     found, notices = list[tuple[Path, T]](), list[str]()
     try:
         paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
@@ -46,6 +46,6 @@ def read_all(
 
 
 def put_aside(path: Path, may: bool) -> str:
-    """Rename a damaged file where that is allowed; what became of it, in words."""
+    """Rename a damaged file where that is allowed; return the outcome in words."""
     target = files.set_aside(path) if may else None
     return f"set aside as {clean(target.name)}" if target else "left where it is"

@@ -1,7 +1,7 @@
-"""Curves of other tools, kept in a session beside its runs: ``imports/ID.json``, one file a curve.
+"""Keep curves of other tools in a session beside its runs: ``imports/ID.json``, one file a curve.
 
-They are no runs: nothing counts them, no verdict sees them. A damaged file is set aside under another name, and what a
-newer version wrote is left alone.
+They are not runs: they are in no count and in no verdict. A damaged file is set aside under another name, and a file of
+a newer version is left alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = "imports"
 
 
 def add(session: Path, run: ImportedRun) -> ImportedRun:
-    """Store a curve in a session's folder; the curve as it is stored, with its id. Raises SessionError."""
+    """Store a curve in a session's folder; return the stored curve with its id. Raise SessionError."""
     folder = session / FOLDER
     files.make_folder(folder)
     for _ in range(16):
@@ -33,7 +33,7 @@ def add(session: Path, run: ImportedRun) -> ImportedRun:
 
 
 def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRun, ...], tuple[str, ...]]:
-    """A session's curves, oldest first, and what the user should be told of those that cannot be read."""
+    """Return a session's curves, oldest first, and notices for the user about unreadable ones."""
     found, notices = import_folder.read_all(
         session / FOLDER, ImportedRun, "import", FORMAT_VERSION, _check, set_aside=set_aside
     )
@@ -41,16 +41,17 @@ def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRu
 
 
 def find(runs: tuple[ImportedRun, ...], wanted: str) -> ImportedRun:
-    """The one meant by an id, the unique beginning of one, or a label (the newest that has it). Raises SessionError."""
+    """Return the curve meant by an id, the unique beginning of one, or a label (the newest that has it). Raise
+    SessionError."""
     if wanted.startswith("@"):
-        # @1 is the newest run that was measured here; what others measured has no such number.
+        # @1 is the newest run that was measured here; imported curves have no such number.
         raise SessionError(f"there is no import {clean(wanted)}", "name it by its label")
     ident = ids.lookup("import", wanted, [(r.id, r.label) for r in runs], "see 'jitter-workshop sessions show'")
     return next(r for r in runs if r.id == ident)
 
 
 def remove(session: Path, run: ImportedRun) -> None:
-    """Take a curve out of a session's folder. Raises SessionError."""
+    """Remove a curve from a session's folder. Raise SessionError."""
     path = session / FOLDER / f"{run.id}.json"
     with files.explained("remove", path):
         path.unlink(missing_ok=True)
@@ -58,7 +59,7 @@ def remove(session: Path, run: ImportedRun) -> None:
 
 
 def _check(run: ImportedRun, ident: str) -> None:
-    """What curves and charts rely on; the file is the user's own, and may have been edited. Raises ValueError."""
+    """Check what curves and charts rely on; the file is the user's own, and may have been edited. Raise ValueError."""
     if run.id != ident or not run.origin:
         raise ValueError("the file belongs to another import")
     before = -1

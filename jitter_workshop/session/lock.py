@@ -1,4 +1,4 @@
-"""One writer a session: an flock that dies with its holder, so there are no stale locks to break."""
+"""Allow one writer per session, by an flock that ends with its holder, so there are no stale locks to break."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOCK_NAME = "lock"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who has the session open for writing; ``pid`` None where the lock file does not say."""
+    """Hold the process that has the session open for writing; ``pid`` None where the lock file does not say."""
 
     pid: int | None
 
@@ -23,7 +23,8 @@ class Holder:
 
 
 class SessionLock:
-    """An exclusive flock on a session's ``lock`` file. ``holder`` is who has it instead of us, or None."""
+    """Hold an exclusive flock on a session's ``lock`` file. ``holder``: the process that has it instead of us, or
+    None."""
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None
@@ -31,7 +32,8 @@ class SessionLock:
         self._path = folder / LOCK_NAME
 
     def take(self) -> bool:
-        """Take the lock without waiting; False (and ``holder`` set) where somebody else has it. Raises OSError."""
+        """Take the lock without waiting; return False (and set ``holder``) where another process has it. Raise
+        OSError."""
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -42,7 +44,7 @@ class SessionLock:
         except BaseException:
             os.close(handle)
             raise
-        # The lock holds even where a full disk leaves no room to say who we are.
+        # The lock is held even if a full disk leaves no room to write our pid.
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
             os.pwrite(handle, json.dumps({"pid": os.getpid()}).encode(), 0)
@@ -50,7 +52,7 @@ class SessionLock:
         return True
 
     def release(self) -> None:
-        """Let go; harmless when not held."""
+        """Release the lock; harmless when not held."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

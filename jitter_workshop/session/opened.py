@@ -1,7 +1,7 @@
-"""A session that is open: its progress, its runs and their histograms.
+"""Give access to an open session: its progress, its runs and their histograms.
 
-Below the session's folder: ``session.json``, ``lock``, and ``runs/ID/`` with ``run.json`` (what ``measure --json``
-prints), ``histograms.hlog`` (every block) and ``merged.hlog`` (the whole run, one line a histogram, so that a chart
+Below the session's folder are ``session.json``, ``lock``, and ``runs/ID/`` with ``run.json`` (the output of ``measure
+--json``), ``histograms.hlog`` (every block) and ``merged.hlog`` (the whole run, one line a histogram, so that a chart
 need not add up thousands of blocks). A run's folder appears whole or not at all, and before it is named in
 ``session.json``: the folders are the truth, the list is their order.
 """
@@ -42,10 +42,10 @@ _READ_ONLY_ADVICE = "close the other workshop, or work in another session"
 
 
 class OpenSession:
-    """A session under way. Opened and made by ``SessionStore``; close it, or use it in a ``with`` statement.
+    """Hold a session under way. ``SessionStore`` opens and makes it; close it, or use it in a ``with`` statement.
 
-    ``read_only`` is "" or the sentence that says why nothing can be written. ``notices`` is what the user should be
-    told: damaged files that were set aside, runs of a newer version, another workshop on this session.
+    ``read_only``: "" or the sentence that says why writing is impossible. ``notices``: sentences for the user about
+    damaged files that were set aside, runs of a newer version, or another workshop on this session.
     """
 
     def __init__(self, folder: Path, session: Session, lock: SessionLock | None, read_only: str = "") -> None:
@@ -81,11 +81,11 @@ class OpenSession:
 
     @property
     def session(self) -> Session:
-        """The session as it is stored, its ``runs`` being those that are on disk."""
+        """Return the session as it is stored, its ``runs`` being those that are on disk."""
         return dataclasses.replace(self._session, runs=self._run_ids())
 
     def save(self, session: Session) -> None:
-        """Store progress. Raises SessionError where that is impossible; what was stored before stays as it was."""
+        """Store progress. Raise SessionError where that is impossible; the stored progress then stays as it was."""
         self._writable()
         known = [r for r in session.runs if r not in self._session.runs]
         stored = dataclasses.replace(
@@ -105,10 +105,10 @@ class OpenSession:
         merged: Mapping[str, HdrHistogram] | None = None,
         trace: RunTrace | None = None,
     ) -> None:
-        """Store a run with the histograms of its blocks. Raises SessionError; then nothing of the run is on disk.
+        """Store a run with the histograms of its blocks. Raise SessionError; then nothing of the run is on disk.
 
         ``merged``: the histograms of the whole run where the caller has them (else they are added up here). ``trace``:
-        what the kernel did meanwhile, where that was recorded.
+        the kernel's trace of the run, if one was recorded.
         """
         self._writable()
         if not ids.is_id(run.id) or (self.folder / "runs" / run.id).exists():
@@ -132,24 +132,24 @@ class OpenSession:
         self.save(dataclasses.replace(self._session, runs=(*self._session.runs, run.id)))
 
     def runs(self) -> tuple[Run, ...]:
-        """All runs that can be read, oldest first. Damaged ones are set aside, and ``notices`` says so."""
+        """Return all readable runs, oldest first. Damaged ones are set aside, and ``notices`` says so."""
         return tuple(run for ident in self._run_ids() if (run := self._run(ident)) is not None)
 
     def find(self, wanted: str) -> Run:
-        """The run meant by an id, the unique beginning of one, a label (the newest that has it) or ``@1`` (the newest).
-        Raises SessionError."""
+        """Return the run meant by an id, the unique beginning of one, a label (the newest that has it) or ``@1`` (the
+        newest). Raise SessionError."""
         ident = ids.lookup("run", wanted, [(r.id, r.label) for r in self.runs()], "see 'jitter-workshop sessions show'")
         return self._runs[ident]
 
     def add_import(self, run: ImportedRun) -> ImportedRun:
-        """Keep a curve of another tool beside the runs; the curve as it is stored. Raises SessionError."""
+        """Keep a curve of another tool beside the runs; return the stored curve. Raise SessionError."""
         self._writable()
         stored = imports.add(self.folder, run)
         self._imports = (*self.imports(), stored) if self._imports is not None else None
         return stored
 
     def imports(self) -> tuple[ImportedRun, ...]:
-        """Curves of other tools, oldest first. Damaged ones are set aside, and ``notices`` says so."""
+        """Return curves of other tools, oldest first. Damaged ones are set aside, and ``notices`` says so."""
         if self._imports is None:
             self._imports, notices = imports.read_all(self.folder, set_aside=not self.read_only)
             for notice in notices:
@@ -157,17 +157,17 @@ class OpenSession:
         return self._imports
 
     def remove_import(self, run: ImportedRun) -> None:
-        """Take a curve of another tool out of the session. Raises SessionError."""
+        """Remove a curve of another tool from the session. Raise SessionError."""
         self._writable()
         imports.remove(self.folder, run)
         self._imports = tuple(one for one in self.imports() if one.id != run.id)
 
     def find_import(self, wanted: str) -> ImportedRun:
-        """The imported curve of an id, the unique beginning of one, or a label. Raises SessionError."""
+        """Return the imported curve of an id, the unique beginning of one, or a label. Raise SessionError."""
         return imports.find(self.imports(), wanted)
 
     def find_any(self, wanted: str) -> Run | ImportedRun:
-        """:meth:`find`, and where no run is meant the imported curve of this id or label. Raises SessionError."""
+        """Return the run as :meth:`find` does, else the imported curve of this id or label. Raise SessionError."""
         try:
             return self.find(wanted)
         except SessionError:
@@ -178,29 +178,28 @@ class OpenSession:
             raise
 
     def add_proof(self, proof: Proof) -> None:
-        """Store a proof, or what there is of one under way, in place of what was stored of it. Raises SessionError."""
+        """Store a proof, finished or under way, in place of its stored state. Raise SessionError."""
         self._writable()
         proofs.keep(self.folder, proof)
         self._proving = "" if proof.ended_at else proof.id
 
     def proofs(self) -> tuple[Proof, ...]:
-        """All proofs, oldest first. Damaged ones are set aside, and ``notices`` says so, and which were cut off."""
+        """Return all proofs, oldest first. ``notices`` names those that were damaged (set aside) or cut off."""
         found, notices = proofs.read_all(self.folder, self._judge, ours=not self.read_only, own=self._proving)
         for notice in notices:
             self._notice(notice)
         return found
 
     def find_proof(self, wanted: str) -> Proof:
-        """The proof meant by an id, the unique beginning of one, its subject (the newest) or ``@1``. Raises
-        SessionError."""
+        """Return the proof meant by an id, the unique beginning of one, its subject or ``@1``. Raise SessionError."""
         return proofs.find(self.proofs(), wanted)
 
     def has_trace(self, run_id: str) -> bool:
-        """Whether a run was traced; whether the trace can be read is not looked at."""
+        """Return True if a run was traced, its trace readable or not."""
         return (self._run_folder(run_id) / TRACE_FILE).is_file()
 
     def trace(self, run_id: str) -> RunTrace | None:
-        """What the kernel did during a run; None where it was not recorded. Raises SessionError where it is damaged."""
+        """Return the kernel's trace of a run; None where none was recorded. Raise SessionError where it is damaged."""
         path = self._run_folder(run_id) / TRACE_FILE
         try:
             with files.open_regular(path) as file:
@@ -211,7 +210,8 @@ class OpenSession:
             raise SessionError(f"the trace of run {clean(run_id)} cannot be read: {error.strerror}") from error
 
     def histogram(self, run_id: str, name: str) -> HdrHistogram:
-        """A histogram of a whole run. Raises SessionError where it is missing or damaged (which is then set aside)."""
+        """Return a histogram of a whole run. Raise SessionError where it is missing or damaged (then it is set
+        aside)."""
         folder = self._run_folder(run_id)
         merged = self._first(folder / MERGED_FILE, name)
         if merged is not None:
@@ -222,8 +222,8 @@ class OpenSession:
         return found
 
     def curve(self, run: Run, name: str | None = None) -> PercentileCurve:
-        """The curve of a run's histogram (``name`` None: the one its workload is about). Where the histogram cannot be
-        read the run's table stands in, coarsely. Raises SessionError where the run has no such histogram."""
+        """Return the curve of a run's histogram (``name`` None: its workload's main one). Where the histogram cannot be
+        read, a coarse curve is made from the run's table. Raise SessionError where the run has no such histogram."""
         from jitter_workshop.stats.curve import curve_from_summary, percentile_curve
 
         wanted = name or run.main_histogram
@@ -240,11 +240,11 @@ class OpenSession:
         return percentile_curve(histogram, label, min_ns=summary.min, max_ns=summary.max)
 
     def blocks_file(self, run_id: str) -> Path:
-        """The run's ``.hlog`` of all blocks, for HdrHistogram's own tools."""
+        """Return the run's ``.hlog`` of all blocks, for HdrHistogram's own tools."""
         return self._run_folder(run_id) / BLOCKS_FILE
 
     def read_only_error(self) -> SessionError | None:
-        """What writing would raise, where it is known beforehand."""
+        """Return the error that writing would raise, None where it is possible."""
         return SessionError(self.read_only, _READ_ONLY_ADVICE) if self.read_only else None
 
     def _writable(self) -> None:
@@ -267,7 +267,7 @@ class OpenSession:
         return (*listed, *sorted(here - set(listed)))
 
     def _folders(self) -> set[str]:
-        """:func:`run_folders`, worked out anew only where another listing is there: this is asked for all the time."""
+        """Return :func:`run_folders`, computed again only after the listing changed: it is called very often."""
         try:
             with os.scandir(self.folder / "runs") as entries:
                 names = [entry.name for entry in entries]
@@ -301,7 +301,7 @@ class OpenSession:
         self._notice(f"{what}; {where}")
 
     def _first(self, path: Path, name: str) -> HdrHistogram | None:
-        """All intervals of a tag added up; None where there are none or the file is damaged."""
+        """Return all intervals of a tag added up; None where there are none or the file is damaged."""
         from jitter_workshop.stats.histogram import add, decode
 
         total: HdrHistogram | None = None
@@ -324,11 +324,11 @@ class OpenSession:
 
 
 class NewerVersion(Exception):
-    """A file says a ``format_version`` above ours."""
+    """Report a ``format_version`` above ours in a file."""
 
 
 def read_run(path: Path, ident: str) -> Run:
-    """A run from its file. Raises OSError, ValueError for a damaged file, NewerVersion."""
+    """Return a run from its file. Raise OSError, ValueError for a damaged file, NewerVersion."""
     try:
         value = files.read_json(path)
     except FileNotFoundError as error:
@@ -344,7 +344,7 @@ def read_run(path: Path, ident: str) -> Run:
 
 
 def what_is_wrong(path: Path, ident: str) -> str:
-    """A quick look at a run's file: "" where it is whole, else what is damaged. An unreadable file is left alone."""
+    """Check a run's file quickly: return "" where it is whole or unreadable, else what is damaged."""
     try:
         value = files.read_json(path)
     except FileNotFoundError:
@@ -357,15 +357,15 @@ def what_is_wrong(path: Path, ident: str) -> str:
 
 
 def is_newer(value: dict[str, Any], known: int) -> bool:
-    """Whether an object was written by a later version of the workshop."""
+    """Return True if a later version of the workshop wrote an object."""
     version = value.get("format_version")
     return isinstance(version, int) and version > known
 
 
 def run_folders(folder: Path) -> set[str]:
-    """The ids of the runs that have a folder."""
+    """Return the ids of the runs that have a folder."""
     try:
-        # The listing says of each entry what it is: asking for that one by one takes ten times as long.
+        # The listing includes each entry's type: one call per entry would take ten times as long.
         with os.scandir(folder / "runs") as entries:
             return {e.name for e in entries if ids.is_id(e.name) and e.is_dir()}
     except OSError:

@@ -1,13 +1,13 @@
-"""A histogram log without its own compression, so that a compressor sees its counts: half is left of it.
+"""Store a histogram log without its own compression, so that a compressor sees its counts: this halves its size.
 
-The text of the log with a NUL for each histogram, its length before it; then the histograms as they are inside their
-zlib streams, each with its length. The way back compresses them anew, which gives the very same bytes with every zlib
-of the same kind, and the same histograms with any (zlib-ng finds other matches).
+The form is the text of the log with a NUL for each histogram, its length before it; then the histograms as they are
+inside their zlib streams, each with its length. Unpacking compresses them again, which gives the very same bytes with
+every zlib of the same kind, and the same histograms with any (zlib-ng finds other matches).
 
-Of a log of whole runs only the text need be kept where its histograms are the sums of another log's (:func:`summed`).
+For a log of whole runs, only the text is kept where its histograms are the sums of another log's (:func:`summed`).
 
-Whatever the bytes of a packed log are, making a log of it takes a few times their own length and that of the log that
-is asked for: nothing is copied as often as a text names it, and writing stops at the length that the caller states.
+For any packed bytes, making a log takes a few times their own length and that of the requested log. A text cannot make
+a histogram be copied many times, and writing stops at the length that the caller states.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from jitter_workshop.stats.geometry import MAX_COUNTERS
 
 MOST_HISTOGRAM = 1 << 20
-"""Bytes of one histogram's counts: every one of this tool's has less than a quarter of it."""
+"""Bytes of one histogram's counts: this tool's own all have less than a quarter of it."""
 
 MOST_HISTOGRAMS = 1 << 18
-"""Of one log: those of hours. A longer one is kept as it is."""
+"""The limit for one log: enough for hours. A longer one is kept as it is."""
 
 _HISTOGRAM = re.compile(rb"(?m)^(Tag=[^,\n]*,[^,\n]*,[^,\n]*,[^,\n]*,)([A-Za-z0-9+/]+=*)$")
 _LENGTH = struct.Struct("<I")
@@ -38,22 +38,22 @@ _INNER = 40
 """The head of a histogram inside its stream; counters follow."""
 _MOST_TO_SUM = 64 << 20
 _MOST_COUNTERS = 1 << 19
-"""In use, of all sums of a log together: a run has half a dozen of at most 27,648."""
+"""Counters in use, in all sums of a log together: a run has half a dozen histograms of at most 27,648."""
 _LONGEST = 8
-"""Bytes of a number that is still read; no run counts as far."""
+"""The longest number in bytes that is still read; no run counts so high."""
 _TAGS = re.compile(rb"(?m)^Tag=([^,\n]*),[^,\n]*,[^,\n]*,[^,\n]*,\0$")
 _TOKEN = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A packed log taken apart: its text with a NUL for each histogram, and the histograms."""
+    """Hold a packed log in parts: its text with a NUL for each histogram, and the histograms."""
 
     text: bytes
     plain: list[bytes]
 
     def form(self) -> Iterator[bytes]:
-        """The packed log, piece by piece."""
+        """Yield the packed log, piece by piece."""
         yield _LENGTH.pack(len(self.text))
         yield self.text
         for one in self.plain:
@@ -61,7 +61,7 @@ class Log:
             yield one
 
     def digest(self) -> str:
-        """SHA-256 of the packed log, in hex."""
+        """Return SHA-256 of the packed log, in hex."""
         found = hashlib.sha256()
         for piece in self.form():
             found.update(piece)
@@ -69,7 +69,7 @@ class Log:
 
 
 def packed(log: bytes) -> bytes | None:
-    """A log in this form; None where the way back would not give the same bytes."""
+    """Return a log in this form; None where unpacking would not give the same bytes."""
     if b"\0" in log:
         return None
     plain: list[bytes] = []
@@ -87,7 +87,7 @@ def packed(log: bytes) -> bytes | None:
 
 
 def unpacked(log: Log, most: int) -> bytes:
-    """The log as a file. Raises ValueError as soon as it would be longer than ``most`` bytes."""
+    """Return the log as a file. Raise ValueError as soon as it would be longer than ``most`` bytes."""
     pieces, left = list[bytes](), most - len(log.text) + len(log.plain)
     texts = iter(log.text.split(b"\0"))
     pieces.append(next(texts))
@@ -103,8 +103,8 @@ def unpacked(log: Log, most: int) -> bytes:
 
 
 def summed(form: bytes, blocks: bytes) -> bytes | None:
-    """The text of a packed log whose histograms are the sums, by tag, of those of another packed log; None where they
-    are not."""
+    """Return the text of a packed log whose histograms are the sums, by tag, of those of another packed log; None where
+    they are not."""
     log = split(form)
     try:
         made = from_sums(log.text, split(blocks))
@@ -114,8 +114,8 @@ def summed(form: bytes, blocks: bytes) -> bytes | None:
 
 
 def from_sums(text: bytes, blocks: Log) -> Log:
-    """The log of which :func:`summed` gave the text: each tag of ``blocks`` once at most. Raises ValueError for any
-    other."""
+    """Return the log of which :func:`summed` gave the text, with each tag of ``blocks`` at most once. Raise ValueError
+    for any other text."""
     number = text.count(b"\0")
     if number > len(blocks.plain):
         raise ValueError("a histogram log sums up more than there is")
@@ -127,7 +127,7 @@ def from_sums(text: bytes, blocks: Log) -> Log:
 
 
 def split(form: bytes) -> Log:
-    """A packed log taken apart. Raises ValueError for what :func:`packed` did not give."""
+    """Return a packed log in parts. Raise ValueError for bytes that :func:`packed` did not give."""
     (length,) = _LENGTH.unpack(_taken(form, 0, _LENGTH.size))
     text = _taken(form, _LENGTH.size, length)
     place = _LENGTH.size + length
@@ -147,14 +147,14 @@ def split(form: bytes) -> Log:
 
 
 def _sums(log: Log) -> dict[bytes, bytes]:
-    """Tag → the histograms of a log added up, in the same form. Raises ValueError."""
+    """Return tag → sum of a log's histograms, in the same form. Raise ValueError."""
     if len(log.text) + sum(map(len, log.plain)) > _MOST_TO_SUM:
         raise ValueError("a histogram log is too long to be added up")
     heads: dict[bytes, bytes] = {}
     totals: dict[bytes, dict[int, int]] = {}
     used = 0
     for tag, one in zip(_TAGS.findall(log.text), log.plain, strict=True):
-        # Behind the cookie and the length: how values map to counters, the same for all of a tag.
+        # After the cookie and the length comes the mapping of values to counters, the same for all of a tag.
         head = one[:4] + one[8:_INNER]
         if heads.setdefault(tag, head) != head:
             raise ValueError("the histograms of a tag do not add up")
@@ -220,7 +220,7 @@ def _taken(form: bytes, place: int, size: int) -> bytes:
     return taken
 
 
-# Most counters are small, and looked up faster than read.
+# Most counters are small, and looking them up is faster than decoding them.
 _KNOWN = {_token(number): number for number in range(-8_192, 8_192)}
 
 

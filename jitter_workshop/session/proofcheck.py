@@ -1,4 +1,5 @@
-"""Whether a stored proof claims no more than its rounds say: its file is the user's own, and may have been edited."""
+"""Check that a stored proof claims no more than its rounds support: its file is the user's own, and may have been
+edited."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement
 
 _ALIKE = 1e-9
-"""Relative: logarithms differ in their last digit from one C library to the next."""
+"""The relative tolerance: logarithms differ in their last digit from one C library to the next."""
 
 
 class Judge:
-    """Judges stored proofs anew from their runs, each once (20 ms). ``run``: one of the session's by id, or None;
-    ``here``: the ids of those that are there."""
+    """Judge stored proofs again from their runs, each once (20 ms). ``run``: returns a run of the session by id, or
+    None. ``here``: returns the ids of the runs that exist."""
 
     def __init__(self, run: Callable[[str], Run | None], here: Callable[[], Collection[str]]) -> None:
         self._run = run
@@ -25,8 +26,8 @@ class Judge:
         self._known: dict[str, tuple[Proof, Judgement | None]] = {}
 
     def __call__(self, proof: Proof) -> Judgement | None:
-        """What the runs of a proof say where that is not what its file says, else None; None also where not all of its
-        runs are there. Raises ValueError where they cannot be its rounds."""
+        """Return the judgement of a proof's runs where it differs from the file's, else None; None also where not all
+        of its runs exist. Raise ValueError where they cannot be its rounds."""
         stored, other = self._known.get(proof.id, (None, None))
         if stored != proof:
             other = self._judged(proof)
@@ -51,7 +52,7 @@ class Judge:
 
 
 def check_claims(said: Judgement) -> None:
-    """Raises ValueError where a judgement claims something from too few rounds, or its headline is none of its rows."""
+    """Raise ValueError where a judgement claims a change from too few rounds, or its headline is none of its rows."""
     claims = (*(row.verdict for row in said.rows), said.headline.verdict)
     if said.rounds < ENOUGH_ROUNDS and any(word != "cannot_tell" for word in claims):
         raise ValueError(f"it claims something, and a verdict needs {ENOUGH_ROUNDS} rounds")

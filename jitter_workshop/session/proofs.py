@@ -1,8 +1,8 @@
-"""Proofs kept in a session: ``proofs/ID.json``, written anew after each round, so that a kill loses at most one.
+"""Keep proofs in a session: ``proofs/ID.json``, written again after each round, so that a kill loses at most one.
 
-A damaged file is set aside under another name, and what a newer version wrote is left alone. A proof without an end
-(``ended_at`` "") is under way, or its process was killed. Where the runs of its rounds are there, what they say counts,
-and not what the file says of them.
+A damaged file is set aside under another name, and a file of a newer version is left alone. A proof without an end
+(``ended_at`` "") is under way, or its process was killed. Where the runs of its rounds exist, the judgement is computed
+from them, and the file's own is not trusted.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from jitter_workshop.session.proofcheck import Judge, check_claims
 
 FOLDER = "proofs"
 CUT_OFF = "the process that made it was killed"
-"""Why a proof ended whose last rounds nobody wrote down."""
+"""Why a proof ended whose last rounds were never written down."""
 
 
 def keep(session: Path, proof: Proof) -> None:
-    """Store a proof, in place of what is stored of it. Raises SessionError; then what was stored before is still
-    there."""
+    """Store a proof, in place of its stored state. Raise SessionError; then the stored state is unchanged."""
     if not ids.is_id(proof.id):
         raise SessionError(f"a proof cannot be stored as {clean(proof.id)}", "prove it again")
     folder = session / FOLDER
@@ -36,12 +35,12 @@ def keep(session: Path, proof: Proof) -> None:
 
 
 def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
-    """A session's proofs, oldest first, and what the user should be told of those that cannot be read.
+    """Return a session's proofs, oldest first, and notices for the user about unreadable ones.
 
-    ``ours``: this process may write, and no other can be at work on a proof, so that one without an end was cut off; it
-    is given back as such, ``stopped`` being :data:`CUT_OFF` and its end that of its last round, and told. ``own``: the
-    one that this process is making. A proof that says something else than its runs is judged anew by ``judge``; its old
-    file is set aside.
+    ``ours``: this process may write, and no other can be at work on a proof. So a proof without an end was cut off: it
+    is returned with ``stopped`` = :data:`CUT_OFF` and the end of its last round, and the user is told. ``own``: the
+    proof that this process is making. A proof that disagrees with its runs is judged again by ``judge``; its old file
+    is set aside.
     """
 
     def check(proof: Proof, ident: str) -> None:
@@ -58,12 +57,12 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
             proof = dataclasses.replace(proof, judgement=other)
             where = import_folder.put_aside(path, ours)
             if ours:
-                # On a full disk it is judged and told again at the next look.
+                # On a full disk it is judged and reported again at the next read.
                 with contextlib.suppress(SessionError):
                     keep(session, proof)
             notices.append(
-                f"proof {shown} says something else than its runs (it was edited, or judged by another version): it is "
-                f"judged anew from them; the old file is {where}"
+                f"proof {shown} disagrees with its runs (it was edited, or judged by another version): it is "
+                f"judged again from them; the old file is {where}"
             )
         if not proof.ended_at and ours and proof.id != own:
             proof = dataclasses.replace(proof, stopped=CUT_OFF, complete=False, ended_at=_written_at(path))
@@ -74,29 +73,29 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
 
 
 def find(proofs: tuple[Proof, ...], wanted: str) -> Proof:
-    """The one meant by an id, the unique beginning of one, what was proven (the newest of it), or ``@1`` for the
-    newest. Raises SessionError."""
+    """Return the proof meant by an id, the unique beginning of one, its subject (the newest proof of it), or ``@1`` for
+    the newest. Raise SessionError."""
     listed = [(proof.id, proof.subject) for proof in proofs]
     ident = ids.lookup("proof", wanted, listed, "see 'jitter-workshop prove --list'")
     return next(proof for proof in proofs if proof.id == ident)
 
 
 def _written_at(path: Path) -> str:
-    """When a file was written last; now where it has gone meanwhile."""
+    """Return when a file was last written; the current time if the file has gone meanwhile."""
     with contextlib.suppress(OSError):
         return ids.timestamp(datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC))
     return ids.timestamp()
 
 
 def _check(proof: Proof, ident: str) -> None:
-    """What pages and reports rely on; the file is the user's own, and may have been edited. Raises ValueError."""
+    """Check what pages and reports rely on; the file is the user's own, and may have been edited. Raise ValueError."""
     if proof.id != ident:
         raise ValueError("the file belongs to another proof")
     if not proof.subject or not 0 <= len(proof.rounds) <= proof.planned:
         raise ValueError("its rounds do not add up")
     said = proof.judgement
     if (said is None) != (not proof.rounds) or (said is not None and said.rounds != len(proof.rounds)):
-        raise ValueError("its verdict is not of its rounds")
+        raise ValueError("its verdict does not belong to its rounds")
     for row in said.rows if said is not None else ():
         numbers = (row.ratio, row.low, row.high, row.p, row.p_adjusted, row.without, row.with_it)
         if any(n is not None and not math.isfinite(n) for n in numbers) or row.low < 0:

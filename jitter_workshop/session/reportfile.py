@@ -1,7 +1,7 @@
-"""A session's archive inside an HTML report: written as a comment, which every browser leaves alone, and found again.
+"""Embed a session's archive in an HTML report as a comment, which browsers ignore, and find it again.
 
-The comment says how long the archive is and its digest, and the digest of the page around it. Nobody signed either: who
-edits data and digest alike is not found out by this, who edits one of them is.
+The comment has the archive's length and digest, and the digest of the page around it. Neither is signed: a change of
+the data alone, or of the digest alone, is found; a change of both is not.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _AGAIN = "get the report again from where it was written"
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """An archive that was found in a page. ``page_as_written``: what is around it was not changed since."""
+    """Hold an archive that was found in a page. ``page_as_written``: the page around it was not changed since."""
 
     archive: bytes
     page_as_written: bool
 
 
 def embed(page: str, archive: bytes) -> str:
-    """The page with an archive before the end of its body."""
+    """Return the page with an archive before the end of its body. Raise ValueError for a page without a body."""
     head, end, tail = page.rpartition("</body>")
     if not end:
         raise ValueError("a page has a body")
@@ -51,13 +51,13 @@ def embed(page: str, archive: bytes) -> str:
 
 
 def is_page(data: bytes) -> bool:
-    """Whether a file is a web page, whoever wrote it."""
+    """Return True if a file is a web page of any origin."""
     start = data[:1_000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     return start.startswith((b"<!doctype html", b"<html", b"<!-- saved from url"))
 
 
 def archive_in(data: bytes) -> Embedded:
-    """The archive in a page. Raises SessionError where there is none, or none that is whole."""
+    """Return the archive in a page. Raise SessionError where there is none, or none that is whole."""
     if data.count(_OPENING) > 1:
         raise SessionError("it holds more than one session: it was edited", _AGAIN)
     match = _COMMENT.search(data)
@@ -70,7 +70,7 @@ def archive_in(data: bytes) -> Embedded:
     except binascii.Error as error:
         raise SessionError("the session in it is damaged (its base64 is broken)", _AGAIN) from error
     if len(archive) != int(match["bytes"]) or hashlib.sha256(archive).hexdigest().encode() != match["archive"]:
-        raise SessionError("the session in it was edited or cut: it is not what its digest says", _AGAIN)
+        raise SessionError("the session in it was edited or cut: it does not match its digest", _AGAIN)
     around = data[: match.start()] + data[match.end() :]
     return Embedded(archive, _page_digest(around).encode() == match["page"])
 
@@ -87,7 +87,7 @@ def _why_none(data: bytes) -> SessionError:
 
 
 def _page_digest(page: bytes) -> str:
-    # A mailer or a checkout may have changed the ends of lines; an editor puts a mark of UTF-8 in front, a browser that
-    # saves the page a comment that says from where. Nobody sees either of them.
+    # A mailer or a checkout may change line ends, an editor may add a UTF-8 mark in front, and a browser that saves the
+    # page adds a comment with its address. All of these are invisible on the page, so the digest ignores them.
     page = _UNSEEN.sub(b"", page, count=1)
     return hashlib.sha256(b"\n".join(page.splitlines()).strip()).hexdigest()

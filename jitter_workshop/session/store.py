@@ -1,4 +1,4 @@
-"""All sessions of a user: list, make, open, choose, remove (DESIGN §8)."""
+"""List, make, open, choose and remove the sessions of a user (DESIGN §8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _ADVICE = "see 'jitter-workshop sessions'"
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """A damaged file: where it was, where it is now (None where it could not be renamed), what is wrong with it."""
+    """Hold a damaged file: where it was, where it is now (None where it could not be renamed), what is wrong with
+    it."""
 
     file: str
     set_aside_as: str | None
@@ -32,7 +33,7 @@ class Damaged:
 
 
 class SessionStore:
-    """Sessions below one folder, ``$XDG_STATE_HOME/jitter-workshop/sessions`` unless another is given.
+    """Manage the sessions below one folder, ``$XDG_STATE_HOME/jitter-workshop/sessions`` unless another is given.
 
     Reading makes no folders. All errors are SessionErrors of one sentence.
     """
@@ -41,8 +42,9 @@ class SessionStore:
         self.folder = paths.sessions_dir() if sessions_dir is None else sessions_dir
 
     def list(self, check_runs: bool = False) -> tuple[tuple[Session, ...], tuple[Damaged, ...]]:
-        """All sessions, oldest first, and what was damaged. A damaged ``session.json`` is set aside and made anew from
-        the session's runs: only its name and progress are lost. ``check_runs``: look at every ``run.json`` as well."""
+        """Return all sessions, oldest first, and the damaged files. A damaged ``session.json`` is set aside and made
+        again from the session's runs: only its name and progress are lost. ``check_runs``: check every ``run.json`` as
+        well."""
         sessions: tuple[Session, ...] = ()
         damaged: tuple[Damaged, ...] = ()
         for ident in self._ids():
@@ -56,7 +58,7 @@ class SessionStore:
                 sessions += (dataclasses.replace(session, runs=runs),)
             if problem is not None:
                 damaged += (problem,)
-        # Ids tell seconds apart only; a text that is no time sorts somewhere, which does no harm.
+        # Ids only have seconds, so created_at comes first; a text that is not a time sorts anywhere, without harm.
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
     def create(self, name: str, host: str, *, recorded: bool = False) -> OpenSession:
@@ -79,7 +81,8 @@ class SessionStore:
     def open(self, wanted: str) -> OpenSession:
         """Open a session by id, the unique beginning of one, name (the newest) or ``@1`` (the newest).
 
-        Where another workshop has it, or the folder cannot be written, it is open for reading only, and says so.
+        Where another workshop has it, or the folder cannot be written, it is open for reading only, and its ``notices``
+        say so.
         """
         sessions, damaged = self.list()
         ident = ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
@@ -88,7 +91,8 @@ class SessionStore:
         )
 
     def current_id(self) -> str | None:
-        """The session in use: the one last chosen or made, else the newest of a live host; None where there is none."""
+        """Return the session in use: the one last chosen or made, else the newest of a live host; None where there is
+        none."""
         try:
             chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:80]
         except OSError:
@@ -100,21 +104,21 @@ class SessionStore:
         return next((ident for ident in reversed(known) if ident not in rehearsals), None)
 
     def current(self) -> OpenSession | None:
-        """The session in use, opened; None where there is none."""
+        """Open the session in use; return None where there is none."""
         ident = self.current_id()
         return None if ident is None else self.open(ident)
 
     def current_or_create(self, name: str, host: str) -> OpenSession:
-        """The session in use, or a first one of this name."""
+        """Open the session in use, or make a first one of this name."""
         return self.current() or self.create(name, host)
 
     def open_or_create(self, wanted: str, host: str, *, recorded: bool = False) -> OpenSession:
-        """For ``--session NAME``: the session of this id or name, or a new one of this name (see :meth:`create`)."""
+        """Open the session of this id or name for ``--session NAME``, or make one of this name (see :meth:`create`)."""
         return self.open(wanted) if self.has(wanted) else self.create(wanted, host, recorded=recorded)
 
     def has(self, wanted: str) -> bool:
-        """Whether ``--session NAME`` means a session that is there, else one of that name can be made. Raises
-        SessionError, UsageError where neither is so."""
+        """Return True if ``--session NAME`` means an existing session, False if one of that name can be made. Raise
+        SessionError or UsageError where neither is possible."""
         sessions, _ = self.list()
         try:
             ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
@@ -126,7 +130,7 @@ class SessionStore:
         return True
 
     def find(self, wanted: str) -> Session:
-        """A session by id, the unique beginning of one, name or ``@1``, without opening it."""
+        """Return a session by id, the unique beginning of one, name or ``@1``, without opening it."""
         sessions, _ = self.list()
         ident = ids.lookup("session", wanted, [(s.id, s.name) for s in sessions], _ADVICE)
         return next(s for s in sessions if s.id == ident)
@@ -138,7 +142,7 @@ class SessionStore:
         return session
 
     def remove(self, wanted: str) -> Session:
-        """Remove a session with all its runs. Refused while a workshop has it open."""
+        """Remove a session with all its runs. Raise SessionError while a workshop has it open."""
         session = self.find(wanted)
         folder = self.folder / session.id
         lock = SessionLock(folder)
@@ -146,7 +150,7 @@ class SessionStore:
             if not lock.take():
                 raise SessionError(f"{lock.holder} has session {session.id} open", "close it first")
             try:
-                # Out of sight first: a removal that is interrupted must not leave half a session in the list.
+                # Rename first: an interrupted removal must not leave half a session in the list.
                 hidden = folder.with_name(f"{files.TEMPORARY_PREFIX}removed-{session.id}")
                 folder.rename(hidden)
                 shutil.rmtree(hidden)

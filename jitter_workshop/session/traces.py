@@ -1,6 +1,8 @@
-"""A run's trace on disk: one file beside the run, written whole, read with limits (a session may come from a stranger).
+"""Keep a run's trace on disk: one file beside the run, written whole, read with limits (a session may come from a
+stranger).
 
-A line that names the form, a JSON header with its length before it, then the packed events of each block, compressed.
+The form: a line that names it, a JSON header with its length before it, then the packed events of each block,
+compressed.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from jitter_workshop.model.trace import RECORD_BYTES, TraceInfo
 
 TRACE_FILE = "trace.bin"
 MOST_BYTES = 256 << 20
-"""Of packed events in one run: seven million of them."""
+"""The limit for packed events in one run: seven million of them."""
 
 _MAGIC = b"jitter-workshop trace 1\n"
 _LENGTH = struct.Struct("<I")
@@ -27,9 +29,10 @@ _MOST_HEADER = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class TracedBlock:
-    """One block. ``start_ns``: since the run began; ``start_ticks`` / ``end_ticks``: of the trace's clock. ``stalls``
-    count from the run's start, too. ``lost``: CPU → events for which there was no room; ``lost_elsewhere``: among those
-    that are looked for on all CPUs. ``events``: packed. ``unlisted``: stalls that are not in ``stalls``."""
+    """Hold one block. ``start_ns``: since the run began. ``start_ticks`` / ``end_ticks``: of the trace's clock.
+    ``stalls`` also count from the run's start. ``lost``: CPU → events for which there was no room. ``lost_elsewhere``:
+    the same number for events that are traced on all CPUs. ``events``: packed. ``unlisted``: stalls that are not in
+    ``stalls``."""
 
     index: int
     start_ns: int
@@ -45,7 +48,7 @@ class TracedBlock:
 
 @dataclass(frozen=True, slots=True)
 class RunTrace:
-    """All that was recorded of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names."""
+    """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names."""
 
     info: TraceInfo
     tids: dict[str, int]
@@ -76,7 +79,7 @@ class _BlockHeader:
 
 
 def write(file: BinaryIO, trace: RunTrace) -> None:
-    """Write a run's trace. Raises what writing raises."""
+    """Write a run's trace. Errors of the file are passed on."""
     header = _Header(
         trace.info,
         trace.tids,
@@ -107,7 +110,7 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
 
 
 def read(file: BinaryIO) -> RunTrace:
-    """A run's trace. Raises SessionError for anything that :func:`write` did not write."""
+    """Return a run's trace. Raise SessionError for anything that :func:`write` did not write."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise SessionError("this is no trace, or one of another version")
     source = _Unpacked(file)
@@ -143,7 +146,7 @@ def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:
 
 
 class _Unpacked:
-    """Decompressed bytes of a file, at most MOST_BYTES and a header of them in all."""
+    """Decompress a file, up to MOST_BYTES and a header in all."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -151,7 +154,7 @@ class _Unpacked:
         self._left = MOST_BYTES + _MOST_HEADER
 
     def take(self, size: int) -> bytes:
-        """Exactly ``size`` bytes. Raises ValueError where they are not there."""
+        """Return exactly ``size`` bytes. Raise ValueError where there are fewer."""
         if size > self._left:
             raise ValueError("more than a trace may hold")
         self._left -= size

@@ -1,8 +1,8 @@
-"""A session out of a report, back among the others: bit for bit, or not at all.
+"""Restore a session from a report among the others: bit for bit, or not at all.
 
-Whatever the bytes are, nothing is unpacked or built beyond what their index says, which may say no more than
-:func:`~jitter_workshop.session.archive.most_unpacked` of their length; nothing lands outside the sessions' folder, or
-under a name that no session has; and the folder appears whole or not at all.
+For any input, no more is unpacked or built than its index states, and the index may state no more than
+:func:`~jitter_workshop.session.archive.most_unpacked` of the input's length. No file lands outside the sessions'
+folder, or under a name that no session has. The folder appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from jitter_workshop.session import archive, files, ids, packedlog
 from jitter_workshop.session.archive import SESSION_FILE, File, Index, LeftOut, Method, damaged
 
 _OTHER_ZLIB = 1.5
-"""A log that this host's zlib compresses worse than the one that wrote it is at most so many times as long."""
+"""The most that a log can grow if this host's zlib compresses worse than the one that wrote it."""
 
 _MOST_MEMORY = 32 << 20
-"""Of xz's decoder: what this tool packs asks for a third of it, a crafted piece for gigabytes."""
+"""The limit for xz's decoder: this tool's archives need a third of it, a crafted piece could ask for gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """A session's files by path. ``anew``: logs whose histograms are the same, count for count, and whose bytes are
-    not, because another kind of zlib compressed them; their digests are those of what they hold."""
+    """Hold a session's files by path. ``anew``: logs with the same histograms, count for count, but other bytes,
+    because another kind of zlib compressed them; their digests are those of their contents."""
 
     index: Index
     files: dict[str, bytes]
@@ -49,8 +49,8 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class BroughtBack:
-    """What became of a session. ``already``: it was here, with the same content, and nothing was written.
-    ``old_id``: the id it had, where another session has that here; "" where it kept it."""
+    """Hold the outcome for a session. ``already``: it existed with the same content, and nothing was written.
+    ``old_id``: its former id, where another session has that id here; "" where it was kept."""
 
     session: str
     name: str
@@ -64,7 +64,7 @@ class BroughtBack:
 
 
 def unpack(data: bytes) -> Unpacked:
-    """All files of an archive, each compared with its digest. Raises SessionError."""
+    """Return all files of an archive, each compared with its digest. Raise SessionError."""
     index, place = archive.read_index(data)
     found: dict[str, bytes] = {}
     anew: list[str] = []
@@ -76,7 +76,7 @@ def unpack(data: bytes) -> Unpacked:
                 log = packedlog.from_sums(body, log) if one.form == "sums" else packedlog.split(body)
                 content = packedlog.unpacked(log, int(one.size * _OTHER_ZLIB) + 1_000)
             if hashlib.sha256(content).hexdigest() != one.sha256:
-                # No damage where only this host's zlib is another: what a log holds has a digest of its own.
+                # Not damaged if only this host's zlib differs: a log's contents have their own digest.
                 if one.form == "plain" or log.digest() != one.holds:
                     raise ValueError(f"{one.path} is not what was packed")
                 anew.append(one.path)
@@ -87,7 +87,7 @@ def unpack(data: bytes) -> Unpacked:
 
 
 def _bodies(data: bytes, index: Index, place: int) -> Iterator[tuple[File, bytes]]:
-    """Each file with what its part has of it; one part at a time is unpacked."""
+    """Yield each file with its bytes of its part; one part at a time is unpacked."""
     number, at, plain = -1, 0, b""
     for one in index.files:
         while number < one.part:
@@ -100,7 +100,8 @@ def _bodies(data: bytes, index: Index, place: int) -> Iterator[tuple[File, bytes
 
 
 def _plain(method: Method, packed: bytes, size: int) -> bytes:
-    """Raises ValueError where a part is not as long as the index says; never unpacks more than one byte beyond it."""
+    """Unpack a part, at most one byte beyond the stated size. Raise ValueError where it is not as long as the index
+    states."""
     if method == "stored":
         plain, whole = packed, True
     elif method == "zlib":
@@ -118,7 +119,7 @@ def _plain(method: Method, packed: bytes, size: int) -> bytes:
 
 def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
     """Put a session among those in ``sessions_dir``: under its own id, or a new one where another session has that.
-    Raises SessionError; then nothing was written."""
+    Raise SessionError; then nothing was written."""
     session = _session(unpacked)
     wanted = sessions_dir / session.id
     content = unpacked.files
@@ -130,7 +131,7 @@ def bring_back(sessions_dir: Path, unpacked: Unpacked) -> BroughtBack:
         session = dataclasses.replace(
             session, id=_free_id(sessions_dir), name=clean(f"{session.name} (imported)", ids.NAME_LIMIT)
         )
-        # The plain object, so that what a later version added to it stays in it.
+        # The plain object, so that fields of a later version stay in it.
         plain = json.loads(content[SESSION_FILE]) | {"id": session.id, "name": session.name}
         content = content | {SESSION_FILE: files.json_bytes(plain)}
     files.make_folder(sessions_dir)
@@ -163,7 +164,8 @@ def _free_id(sessions_dir: Path) -> str:
 
 
 def _is_same(folder: Path, content: dict[str, bytes], left_out: Iterable[LeftOut]) -> bool:
-    """Whether a session's folder holds these files, and no other than those that were left out of the report."""
+    """Return True if a session's folder holds these files, and no others except those that were left out of the
+    report."""
     if folder.is_symlink() or not folder.is_dir():
         return False
     try:
@@ -174,7 +176,7 @@ def _is_same(folder: Path, content: dict[str, bytes], left_out: Iterable[LeftOut
 
 
 def _write(folder: Path, content: dict[str, bytes]) -> None:
-    """The folder with all its files under a temporary name, then renamed."""
+    """Write the folder with all its files under a temporary name, then rename it."""
     temporary = folder.with_name(f"{files.TEMPORARY_PREFIX}{folder.name}")
     with files.explained("write", folder):
         try:
@@ -195,6 +197,6 @@ def _write(folder: Path, content: dict[str, bytes]) -> None:
 
 
 def _folders(content: dict[str, bytes]) -> Iterator[str]:
-    """Those to be made, the outer before the inner."""
+    """Yield the folders to make, the outer before the inner."""
     names = {"/".join(path.split("/")[:depth]) for path in content for depth in range(1, path.count("/") + 1)}
     yield from sorted(names)

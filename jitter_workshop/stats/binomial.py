@@ -1,4 +1,4 @@
-"""How rare a share of counted events is: the binomial distribution, exact, and for counts between whole ones too."""
+"""Compute the binomial distribution: exact, and for counts between whole ones too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TERMS = 100_000
 
 
 def at_least(count: float, total: float, share: float) -> float:
-    """The probability of ``count`` or more of ``total`` events where each falls with probability ``share``: the
+    """Return the probability of ``count`` or more of ``total`` events where each falls with probability ``share``: the
     regularised incomplete beta function I(share; count, total - count + 1)."""
     if count <= 0:
         return 1.0
@@ -20,7 +20,7 @@ def at_least(count: float, total: float, share: float) -> float:
 
 
 def two_sided(count: float, total: float, share: float) -> float:
-    """Twice the smaller tail (Clopper and Pearson, Biometrika 1934), at most 1."""
+    """Return twice the smaller tail (Clopper and Pearson, Biometrika 1934), at most 1."""
     return min(1.0, 2 * at_least(count, total, share), 2 * at_least(total - count, total, 1 - share))
 
 
@@ -28,14 +28,14 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     if x <= 0 or x >= 1:
         return float(x >= 1)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
-    # The fraction converges fast on its own side of the mean only; the other side is what is left of 1.
+    # The fraction converges fast only on its own side of the mean; the other side is 1 minus it.
     if x < (a + 1) / (a + b + 2):
         return min(1.0, front * _fraction(a, b, x) / a)
     return max(0.0, 1 - front * _fraction(b, a, 1 - x) / b)
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
+    """Return the continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
     c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _TERMS):

@@ -1,4 +1,4 @@
-"""Sample budget: what a percentile needs before a run, and what it stands on after it."""
+"""Compute the sample budget: the samples that a percentile needs before a run, and those it has after it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from jitter_workshop.stats.rounds import main_stalls, stalls_beyond
 
 
 def budget(percentile: str, per_second: float, messages_per_stall: float | Fraction = 1) -> Budget:
-    """Messages, and seconds at ``per_second`` of them, until :data:`SOLID_BEYOND` events lie beyond a percentile.
+    """Return messages, and seconds at ``per_second`` of them, until :data:`SOLID_BEYOND` events lie beyond a
+    percentile.
 
-    ``messages_per_stall``: how many one stall makes late; a stall's messages are one event. Raises ValueError for a
+    ``messages_per_stall``: messages that one stall makes late; they count as one event. Raise ValueError for a
     percentile outside 0..100 (both excluded), a rate that is not positive, or a stall of less than one message.
     """
     if not 0 < Fraction(percentile) < 100 or not per_second > 0 or not messages_per_stall >= 1:
@@ -25,8 +26,9 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
 
 
 def budget_from(run: Run, percentile: str) -> Budget | None:
-    """The same from a run like the one planned: its own rate of messages, and stalls of its own size. Where the run
-    knows the percentile, how often stalls went beyond it decides, if that asks for more; None of an empty run."""
+    """Return the budget from a run like the planned one: its own rate of messages, and stalls of its own size. Where
+    the run knows the percentile, the rate of stalls beyond it decides, if that needs more messages. Return None for an
+    empty run."""
     summary = run.histograms.get(run.main_histogram)
     if summary is None or not summary.count or run.duration_s <= 0:
         return None
@@ -40,7 +42,7 @@ def budget_from(run: Run, percentile: str) -> Budget | None:
 
 
 def standings(run: Run) -> tuple[Standing, ...]:
-    """What each percentile of a run's main histogram stands on."""
+    """Return the support of each percentile of a run's main histogram; () without that histogram."""
     summary = run.histograms.get(run.main_histogram)
     if summary is None:
         return ()

@@ -1,4 +1,4 @@
-"""What differs between two single runs: it describes, and claims no cause (DESIGN §6).
+"""Describe the differences of two single runs; it claims no cause (DESIGN §6).
 
 Two runs of the same thing differ by luck alone, so nothing here is a verdict: that takes repeated rounds.
 """
@@ -31,15 +31,15 @@ _PAYLOAD = {"ring": "64-byte record", "spin": "", "wakeup": "", "ack": "TCP segm
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side's figure in a comparison, with the number of events behind it."""
+    """Hold one side's figure in a comparison, with the number of events behind it."""
 
     rate: float
     count: int
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
-    """In words, what keeps two runs from being compared: workload, pacing, interval, clock, payload, duty. Empty where
-    they may be. Pacing means something of the ring only, an interval of all but spin."""
+    """Return in words why two runs cannot be compared: workload, pacing, interval, clock, payload, duty. Empty where
+    they can. Only the ring has a pacing; all workloads but spin have an interval."""
     found: list[str] = []
     alike = a.workload == b.workload
     pacing = ("pacing", a.pacing, b.pacing)
@@ -59,11 +59,11 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
 
 
 def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
-    """``b`` against the baseline ``a``. Rows: stall rates and stolen time first, then mean, the percentiles known on
-    both sides, the maximum (the worst seen, no more). ``ratio`` is b/a; values closer than the coarser clock's
-    resolution count as equal (ratio 1). ``metric``: a histogram's name, None = the one the workload is about.
+    """Compare ``b`` with the baseline ``a``. Rows: stall rates and stolen time first, then mean, the percentiles known
+    on both sides, and the maximum (only the worst seen). ``ratio`` is b/a; values closer than the coarser clock's
+    resolution count as equal (ratio 1). ``metric``: a histogram's name, None = the workload's main one.
 
-    Raises KeyError where a comparable pair lacks the histogram.
+    Raise KeyError where a comparable pair lacks the histogram.
     """
     name = metric or a.main_histogram
     unlike = differences(a, b)
@@ -77,8 +77,8 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
 
 
 def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> bool | None:
-    """Whether B is higher at a measure (``p99.9``, ``mean``, …) by more than a share of A (0.1 = 10 %); None where the
-    comparison has no such row."""
+    """Return True if B is higher at a measure (``p99.9``, ``mean``, …) by more than a share of A (0.1 = 10 %); None
+    where the comparison has no such row."""
     row = next((r for r in comparison.rows if r.measure == measure), None)
     if row is None or row.a is None or row.b is None:
         return None
@@ -86,9 +86,9 @@ def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> b
 
 
 def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | None = None) -> tuple[str, ...]:
-    """The five rows to show where there is room for no more: stalls (over 100 µs, or over the rarest length near it
-    at which something happened), stolen time, the median, a tail percentile, the maximum. ``wanted``: a measure that
-    takes the place of its like."""
+    """Return the five rows to show where there is no room for more: stalls (over 100 µs, or over the rarest length near
+    it that occurred), stolen time, the median, a tail percentile, the maximum. ``wanted``: a measure that replaces the
+    one of its kind."""
     rows = {row.measure: row for one in found for row in one.rows}
     seen = {r.measure for one in found for r in one.rows if r.measure.startswith(STALLS_PREFIX) and (r.a or r.b)}
     lengths = sorted(int(m.removeprefix(STALLS_PREFIX).removesuffix("_ns")) for m in seen)
@@ -102,7 +102,7 @@ def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | 
 
 
 def stall_measure(threshold_ns: int) -> str:
-    """The row's name for stalls of at least a threshold."""
+    """Return the row's name for stalls of at least a threshold."""
     return f"{STALLS_PREFIX}{threshold_ns}_ns"
 
 
@@ -143,7 +143,7 @@ def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> 
     short_proof = NO_PROOF.partition(":")[0] + "."
     endings = [NO_PROOF, short_proof]
     if worst is not None:
-        # One value each, and a row of its own: it is left out where there is no room.
+        # The maximum is one value and has its own row, so it is left out where there is no room.
         x, y = nice_ns(worst.a), nice_ns(worst.b)
         extremes = f"Worst seen: {x} in {_seconds(a.duration_s)}, then {y} in {_seconds(b.duration_s)}."
         endings = [f"{extremes} {NO_PROOF}", f"{extremes} {short_proof}", *endings]
@@ -152,7 +152,7 @@ def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int) -> 
 
 
 def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, unit: str = "") -> str:
-    """Both values of a row whose values lie further apart than ``worth_saying``, or ""."""
+    """Return both values of a row whose values lie further apart than ``worth_saying``, else ""."""
     if row is None or (row.ratio is not None and 1 / worth_saying <= row.ratio <= worth_saying):
         return ""
     x, y = (nice_ns(v) + unit if v else "nothing" for v in (row.a, row.b))
@@ -160,7 +160,7 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
-    """The rarest threshold near 100 µs at which something happened, in words."""
+    """Describe the rarest threshold near 100 µs at which a stall occurred."""
     mine = {r.threshold_ns: Side(r.per_second, r.count) for r in a.stalls.rates}
     theirs = {r.threshold_ns: Side(r.per_second, r.count) for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))
@@ -185,7 +185,7 @@ def _rate_in_words(x: Side, y: Side, a_s: float, b_s: float) -> str:
 
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:
-    """p99.9; of ``spin``, which reads the clock tens of millions of times a second, the last one that is known."""
+    """Return p99.9; for ``spin``, which reads the clock tens of millions of times a second, the last known one."""
     first = () if workload == "spin" else ("p99.9",)
     return next((p for p in (*first, *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
 

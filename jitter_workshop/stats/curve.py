@@ -1,4 +1,4 @@
-"""Percentile curves: few points, even on the chart's axis, honest about where samples run out."""
+"""Build percentile curves: few points, evenly spaced on the chart's axis, marked where samples run out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
 
 MAX_POINTS = 150
-"""More cannot be told apart on a screen, and drawing time grows with them."""
+"""More points cannot be told apart on a screen, and drawing time grows with them."""
 
 SOLID_BEYOND = 10
 """A point is solid where at least this many samples lie beyond it (DESIGN §6)."""
@@ -28,11 +28,11 @@ def percentile_curve(
     min_ns: int | None = None,
     origin: str = "",
 ) -> PercentileCurve:
-    """The curve of a histogram, from the smallest value (0 %) to the last sample at 1-1/count, which is the maximum.
+    """Return the curve of a histogram, from the smallest value (0 %) to the last sample at 1-1/count, which is the
+    maximum.
 
-    At most :data:`MAX_POINTS` points, even in log10(1/(1-p)), and the table's percentiles among them, so that chart and
-    table say the same. ``max_ns`` and ``min_ns`` are the true extremes; the
-    counters' bounds stand in where they are not given.
+    It has at most :data:`MAX_POINTS` points, even in log10(1/(1-p)). The table's percentiles are among them, so that
+    chart and table agree. ``max_ns`` and ``min_ns`` are the true extremes; without them the counters' bounds are used.
     """
     return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns, origin=origin)
 
@@ -46,8 +46,8 @@ def curve_from_bins(
     origin: str = "",
     beyond: int = 0,
 ) -> PercentileCurve:
-    """:func:`percentile_curve` of counters that are not zero. ``beyond``: samples above all of them, of which only the
-    greatest (``max_ns``) is known: the curve goes from the last known percentile straight to it."""
+    """Return the :func:`percentile_curve` of counters that are not zero. ``beyond``: samples above all of them, of
+    which only the greatest (``max_ns``) is known. The curve goes from the last known percentile straight to it."""
     within = sum(b.samples for b in bins)
     count = within + beyond
     if not within:
@@ -71,7 +71,7 @@ def curve_from_bins(
 
 
 def imported_curve(run: ImportedRun) -> PercentileCurve:
-    """The curve of what another tool measured, marked with its origin."""
+    """Return the curve of another tool's measurement, marked with its origin."""
     if run.bins:
         bins = [Bin(*one) for one in run.bins]
         return curve_from_bins(
@@ -85,7 +85,7 @@ def imported_curve(run: ImportedRun) -> PercentileCurve:
 
 
 def _thinned(points: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]:
-    """No more points than can be told apart, the first and the last among them."""
+    """Return at most MAX_POINTS points, the first and the last among them."""
     if len(points) <= MAX_POINTS:
         return points
     step = (len(points) - 1) / (MAX_POINTS - 1)
@@ -95,9 +95,10 @@ def _thinned(points: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]
 def curve_from_percentiles(
     label: str, values: Mapping[str, float | None], count: int, origin: str = ""
 ) -> PercentileCurve:
-    """A curve from a table of percentiles: keys ``min``, ``50`` or ``p50``, …, ``max``; others are left alone.
+    """Return a curve from a table of percentiles: keys ``min``, ``50`` or ``p50``, …, ``max``. ``mean`` and ``count``
+    are ignored.
 
-    Percentiles that ``count`` samples cannot know are left out. Raises ValueError for a key such as ``p100``.
+    Percentiles that ``count`` samples cannot know are left out. Raise ValueError for a key such as ``p100``.
     """
     points: list[CurvePoint] = []
     for key, value in values.items():
@@ -113,7 +114,7 @@ def curve_from_percentiles(
             if count < samples_needed(text):
                 continue
         points.append(CurvePoint(percentile, round(value), key != "max" and _beyond(count, percentile)))
-    # A percentile is its counter's upper bound, a hair above the true maximum at times; a curve must not turn back.
+    # A percentile is its counter's upper bound and can lie slightly above the true maximum; a curve must not fall.
     highest = values.get("max")
     if highest is not None:
         points = [CurvePoint(p.percentile, min(p.value_ns, round(highest)), p.solid) for p in points]
@@ -122,14 +123,14 @@ def curve_from_percentiles(
 
 
 def curve_from_summary(label: str, summary: HistogramSummary, origin: str = "") -> PercentileCurve:
-    """A coarse curve from a run's table, for when its histogram cannot be read."""
+    """Return a coarse curve from a run's table, for when its histogram cannot be read."""
     return curve_from_percentiles(
         label, {"min": summary.min, **summary.percentiles, "max": summary.max}, summary.count, origin
     )
 
 
 def _percentiles(count: int) -> list[float]:
-    """Where a curve of ``count`` samples has points between its first and its last: even steps and the table's rows."""
+    """Return the percentiles of a curve's points between its first and its last: even steps and the table's rows."""
     if count < 2:
         return []
     steps = MAX_POINTS - 1 - len(PERCENTILES)
@@ -139,7 +140,7 @@ def _percentiles(count: int) -> list[float]:
 
 
 def value_at(curve: PercentileCurve, percentile: float) -> int | None:
-    """The curve's value at a percentile; None beyond its last sample, and where it is not known."""
+    """Return the curve's value in ns at a percentile; None beyond its last sample, and where it is not known."""
     if not curve.points or percentile > curve.points[-1].percentile:
         return None
     if curve.known_to is not None and curve.known_to < percentile < curve.points[-1].percentile:
@@ -148,5 +149,5 @@ def value_at(curve: PercentileCurve, percentile: float) -> int | None:
 
 
 def _beyond(count: int, percentile: float) -> bool:
-    # A hair of tolerance: 10,000 samples have ten beyond p99.9, whatever binary fractions say.
+    # A small tolerance: 10,000 samples have ten beyond p99.9, in spite of binary rounding.
     return count * (1 - percentile / 100) >= SOLID_BEYOND * (1 - 1e-9)

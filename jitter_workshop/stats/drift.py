@@ -1,4 +1,4 @@
-"""What time and order did over the rounds: shown beside a verdict, never corrected for.
+"""Compute the effect of time and order over the rounds: shown beside a verdict, never corrected for.
 
 Random orders keep both from making a change where there is none; they only blur it.
 """
@@ -14,14 +14,14 @@ from jitter_workshop.stats.measures import Line
 from jitter_workshop.stats.paired import Pairs, estimate
 
 _LISTED = 40
-"""So many rounds have their orders counted; of more, the normal distribution gives ps within 0.005."""
+"""Up to this many rounds all orders are counted; above, the normal distribution gives ps within 0.005."""
 _FEWEST = 5
-"""Fewer rounds cannot show a trend: of four, even a perfect one comes up by luck in one case of twelve."""
+"""Fewer rounds cannot show a trend: with four, even a perfect one comes by luck in one case of twelve."""
 
 
 def drift(line: Line, orders: Sequence[Order]) -> Drift:
-    """Trend of the rounds' level by Kendall's test, and first run against second by the rank sum of the log ratios of
-    AB rounds against those of BA rounds."""
+    """Compute the trend of the rounds' level by Kendall's test, and the first run against the second by the rank sum of
+    the log ratios of AB rounds against those of BA rounds."""
     pairs = line.pairs
     if len(pairs.x) != len(orders):
         return Drift(line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known in every round.")
@@ -42,8 +42,8 @@ def drift(line: Line, orders: Sequence[Order]) -> Drift:
 
 
 def kendall_p(values: Sequence[float]) -> float:
-    """Two-sided p of Kendall's rank correlation with time (Mann, Econometrica 13, 1945), exact up to forty values; of
-    values with ties rather too large."""
+    """Return the two-sided p of Kendall's rank correlation with time (Mann, Econometrica 13, 1945). It is exact up to
+    forty values; with ties it is rather too large."""
     n = len(values)
     rises = sum((b > a) - (b < a) for i, a in enumerate(values) for b in values[i + 1 :])
     if n > _LISTED:
@@ -58,11 +58,12 @@ def kendall_p(values: Sequence[float]) -> float:
 
 
 def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
-    """Two-sided p of Wilcoxon's rank sum with mid-ranks, exact up to forty values; 1.0 where a side is empty."""
+    """Return the two-sided p of Wilcoxon's rank sum with mid-ranks, exact up to forty values; 1.0 where a side is
+    empty."""
     if not a or not b:
         return 1.0
     everything = sorted([*a, *b])
-    # Twice the mid-rank, a whole number: ties share the mean of their places.
+    # Twice the mid-rank is a whole number: ties share the mean of their places.
     twice = {v: everything.index(v) + (len(everything) - everything[::-1].index(v)) + 1 for v in set(everything)}
     ranks = [twice[v] for v in everything]
     expected = len(a) * (len(everything) + 1)
@@ -79,12 +80,13 @@ def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _normal_p(distance: float, variance: float) -> float:
-    """Both tails beyond a distance that half a step was taken from already."""
+    """Return both tails beyond a distance that is already corrected by half a step."""
     return min(1.0, 2 * NormalDist().cdf(-max(0.0, distance) / math.sqrt(variance)))
 
 
 def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
-    """Of AB rounds with/without is change × order, of BA rounds change / order: the square root of their ratio."""
+    """Return the ratio of a round's second run to its first, None where not known. In AB rounds with/without is change
+    × order, in BA rounds change / order: the result is the square root of their ratio."""
     ratios: list[float] = []
     for which in ("AB", "BA"):
         chosen = [i for i, order in enumerate(orders) if order == which]

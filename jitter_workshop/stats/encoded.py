@@ -1,8 +1,8 @@
-"""Encoded histograms, read without the library: bounds first, and nothing is allocated that the file only asks for.
+"""Read encoded histograms without the library: bounds are checked before any memory that a file asks for is allocated.
 
-Three generations of HdrHistogram's format are in use (the methods ``encodeIntoCompressedByteBuffer`` of its versions):
-V0 (``HISTiQAA…``) and V1 (``HISTIgAA…`` and the like) hold plain counters of 2, 4 or 8 bytes, V2 (``HISTFAAA…``) holds
-ZigZag LEB128 numbers in which a negative one is a run of zero counters. All are zlib in base64.
+Three generations of HdrHistogram's format are in use (the methods ``encodeIntoCompressedByteBuffer`` of its versions).
+V0 (``HISTiQAA…``) and V1 (``HISTIgAA…`` and the like) hold plain counters of 2, 4 or 8 bytes. V2 (``HISTFAAA…``) holds
+ZigZag LEB128 numbers, in which a negative one is a run of zero counters. All are zlib in base64.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from jitter_workshop.stats.geometry import MAX_COUNTERS, Geometry, layout
 
 MAX_TOTAL = (1 << 63) - 1
-"""No histogram counts further than Java's long."""
+"""The largest count that a histogram can hold: Java's long."""
 
 _V0, _V1, _V2 = 0x1C849309, 0x1C849302, 0x1C849304
 _INNER_OF = {_V0: 0x1C849308, _V1: 0x1C849301, _V2: 0x1C849303}
@@ -30,17 +30,17 @@ _INNER = struct.Struct(">IIIIQQd")
 _INNER_V0 = struct.Struct(">IIQQQ")
 _LAST_VARINT_BYTE = 8
 _PLAIN_CHEAPER = 8
-"""Plain counters are read about that many times faster than packed ones."""
+"""Plain counters are read about this many times faster than packed ones."""
 
 
 class Budget:
-    """How many bytes of counters one file may unpack to; a file of thousands of histograms shares one."""
+    """Limit the bytes of counters that one file may unpack to; a file of thousands of histograms shares one."""
 
     def __init__(self, packed_bytes: int) -> None:
         self.left = packed_bytes
 
     def spend(self, packed_bytes: int) -> None:
-        """Raises ValueError once everything is used up."""
+        """Subtract bytes from the budget. Raise ValueError once it is used up."""
         self.left -= packed_bytes
         if self.left < 0:
             raise ValueError("the histograms unpack to more than can be read in reasonable time")
@@ -48,7 +48,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """An encoded histogram's header and its counters, still packed."""
+    """Hold an encoded histogram's header and its counters, still packed."""
 
     version: int
     word_bytes: int
@@ -59,8 +59,8 @@ class Inner:
 
 
 def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]:
-    """The geometry, and index → count of the counters that are not zero. Raises ValueError for what is damaged, too
-    large, no histogram, or beyond the budget."""
+    """Return the geometry, and index → count of the counters that are not zero. Raise ValueError for a text that is
+    damaged, too large, no histogram, or beyond the budget."""
     inner = unwrap(text, budget)
     space = layout(inner.lowest, inner.highest, inner.digits)
     values = _packed(inner.body, space) if inner.version == 2 else _plain(inner.body, inner.word_bytes)
@@ -73,7 +73,7 @@ def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]
 
 
 def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
-    """The header, and the counters decompressed to no more than the limit. Raises ValueError."""
+    """Return the header, and the counters decompressed up to the limit. Raise ValueError for anything else."""
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -83,7 +83,7 @@ def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
     cookie, length = _OUTER.unpack_from(raw)
     version = cookie & ~_WORD_SIZE
     if version not in _INNER_OF:
-        raise ValueError("not a compressed histogram in the V2 format or one of those before it")
+        raise ValueError("not a compressed histogram in the V0, V1 or V2 format")
     if length != len(raw) - _OUTER.size:
         raise ValueError("the histogram is cut off")
     header = _INNER_V0 if version == _V0 else _INNER
@@ -94,7 +94,8 @@ def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
 
 
 def varints(body: bytes) -> Iterator[int]:
-    """ZigZag LEB128 numbers, at most nine bytes each: counts, or negative runs of zero counters."""
+    """Yield ZigZag LEB128 numbers, at most nine bytes each: counts, or negative runs of zero counters. Raise ValueError
+    where the last one is cut off."""
     number, shift = 0, 0
     for byte in body:
         if shift == 7 * _LAST_VARINT_BYTE:
@@ -111,7 +112,7 @@ def varints(body: bytes) -> Iterator[int]:
 
 
 def _decompressed(raw: bytes, header: struct.Struct, version: int) -> bytes:
-    """The header and what follows it, as far as the counters that the header asks for can go."""
+    """Return the header and the bytes after it, up to the size that the header's counters can have."""
     unpacker = zlib.decompressobj()
     try:
         head = unpacker.decompress(raw, header.size)
@@ -131,14 +132,14 @@ def _decompressed(raw: bytes, header: struct.Struct, version: int) -> bytes:
 def _inner(version: int, body: bytes, header: struct.Struct) -> Inner:
     fields = header.unpack_from(body)
     if fields[0] & ~_WORD_SIZE != _INNER_OF[version]:
-        raise ValueError("not a histogram in the V2 format or one of those before it")
+        raise ValueError("not a histogram in the V0, V1 or V2 format")
     word_bytes = (fields[0] & _WORD_SIZE) >> 4
     if version == _V0:
         _, digits, lowest, highest, _ = fields
         return Inner(0, word_bytes, lowest, highest, digits, body[header.size :])
     _, length, offset, digits, lowest, highest, _ = fields
     counted = body[header.size :]
-    # V1's writers compress their whole buffer at times: what follows the stated length is not part of it.
+    # V1's writers sometimes compress their whole buffer: bytes after the stated length are not part of it.
     if offset != 0 or length > len(counted) or (version == _V2 and length != len(counted)):
         raise ValueError("the histogram is cut off or shifted")
     return Inner(2 if version == _V2 else 1, word_bytes, lowest, highest, digits, counted[:length])
@@ -160,7 +161,7 @@ def _packed(body: bytes, space: Geometry) -> Iterator[tuple[int, int]]:
 def _plain(body: bytes, word_bytes: int) -> Iterator[tuple[int, int]]:
     kind = {2: "h", 4: "i", 8: "q"}.get(word_bytes)
     if kind is None or len(body) % word_bytes:
-        raise ValueError("the histogram's counters have no size that there is")
+        raise ValueError("the histogram's counters have an unknown size")
     words = array.array(kind)
     used = len(body.rstrip(b"\0"))
     words.frombytes(body[: used + -used % word_bytes])

@@ -1,4 +1,4 @@
-"""How an HdrHistogram maps values to counters: plain arithmetic, nothing is allocated and no library loaded."""
+"""Map values to counters as an HdrHistogram does: plain arithmetic, nothing is allocated and no library loaded."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MAX_COUNTERS = 500_000
-"""A histogram that is allocated may ask for no more counters than this (4 MB)."""
+"""The most counters of a histogram that is allocated (4 MB)."""
 
 MOST_COUNTERS = 4_800_000
-"""Of a histogram that is read and not allocated: five digits from 1 ns to thirty days."""
+"""The most counters of a histogram that is read and not allocated: five digits from 1 ns to thirty days."""
 
 
 class Bin(NamedTuple):
-    """A counter that is not zero: the lowest and highest value that it stands for, and how many there were."""
+    """Hold a counter that is not zero: its lowest and highest value in ns, and its number of samples."""
 
     low: int
     high: int
@@ -23,7 +23,7 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How values map to counters: what native code needs in order to count (names as in HdrHistogram)."""
+    """Hold the mapping of values to counters, as native code needs it to count (names as in HdrHistogram)."""
 
     lowest_ns: int
     highest_ns: int
@@ -35,7 +35,7 @@ class Geometry:
     counts_len: int
 
     def index(self, value_ns: int) -> int:
-        """The counter of a value; values above the range belong to ``index(highest_ns)``."""
+        """Return the index of a value's counter; values above the range belong to ``index(highest_ns)``."""
         value = min(value_ns, self.highest_ns)
         top = (value | self.sub_bucket_mask).bit_length()
         bucket = top - self.unit_magnitude - (self.sub_bucket_half_count_magnitude + 1)
@@ -43,11 +43,11 @@ class Geometry:
         return ((bucket + 1) << self.sub_bucket_half_count_magnitude) + sub_bucket - self.sub_bucket_half_count
 
     def bins(self, counted: Iterable[tuple[int, int]]) -> list[Bin]:
-        """(counter, samples) as bins: :meth:`bounds` of many at once."""
+        """Return (counter, samples) pairs as bins: :meth:`bounds` for many at once."""
         magnitude, half, unit = self.sub_bucket_half_count_magnitude, self.sub_bucket_half_count, self.unit_magnitude
         found: list[Bin] = []
         for index, samples in counted:
-            # Below two halves a counter is one unit wide; above, twice as wide with each half.
+            # In the first two halves a counter is one unit wide; the width doubles with each further half.
             wide = (index >> magnitude) - 1
             if wide <= 0:
                 shift, low = unit, index << unit
@@ -58,7 +58,7 @@ class Geometry:
         return found
 
     def bounds(self, index: int) -> tuple[int, int]:
-        """The lowest and the highest value that share a counter."""
+        """Return the lowest and the highest value that share a counter."""
         bucket = (index >> self.sub_bucket_half_count_magnitude) - 1
         sub_bucket = (index & (self.sub_bucket_half_count - 1)) + self.sub_bucket_half_count
         if bucket < 0:
@@ -69,7 +69,8 @@ class Geometry:
 
 
 def counters_needed(lowest: int, highest: int, digits: int) -> int:
-    """How many counters HdrHistogram gives to values from ``lowest`` to ``highest`` with that many digits."""
+    """Return the number of counters that HdrHistogram gives to values from ``lowest`` to ``highest`` with that many
+    digits."""
     half: int = 1 << ((2 * 10**digits - 1).bit_length() - 1)
     limit, buckets = (2 * half) << (lowest.bit_length() - 1), 1
     while limit <= highest:
@@ -78,8 +79,8 @@ def counters_needed(lowest: int, highest: int, digits: int) -> int:
 
 
 def layout(lowest: int, highest: int, digits: int) -> Geometry:
-    """The geometry of a histogram by its three settings, as Java's HdrHistogram has it. Raises ValueError for settings
-    that make no sense or ask for more than :data:`MOST_COUNTERS` counters."""
+    """Return the geometry of a histogram from its three settings, as Java's HdrHistogram has it. Raise ValueError for
+    settings that make no sense or need more than :data:`MOST_COUNTERS` counters."""
     if not 0 <= digits <= 5 or lowest < 1 or not 2 * lowest <= highest < 1 << 63:
         raise ValueError(f"no such histogram: {lowest} to {highest}, {digits} digits")
     length = counters_needed(lowest, highest, digits)

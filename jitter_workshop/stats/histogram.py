@@ -1,8 +1,8 @@
-"""HdrHistogram, and the only place that imports it (lazily: most verbs never need what its import costs).
+"""Wrap HdrHistogram; this is the only module that imports it (lazily, because most verbs do not need it).
 
 All times are whole nanoseconds. Python owns the geometry and the counts array; native code only counts into it, at the
 index that :class:`Geometry` describes. Encoding is the V2 compressed format of HdrHistogram (``HISTFAAAA…``), which its
-readers in every language open. What comes from a file or a pipe is decoded here in Python, bounds first: the library's
+readers in every language open. Histograms from a file or a pipe are decoded here in Python, bounds first: the library's
 own decoder trusts the header it is given.
 """
 
@@ -29,13 +29,13 @@ DIGITS = 3
 """The workshop's geometry: 1 ns to 60 s with three significant digits (27,648 counters)."""
 
 MAX_CORRECTIONS = 10_000_000
-"""Steps of a correction: seconds of work."""
+"""The most steps of a correction: seconds of work."""
 
 _HIGHEST_LIMIT = 1 << 62
 
 
 def new_histogram(lowest_ns: int = LOWEST_NS, highest_ns: int = HIGHEST_NS, digits: int = DIGITS) -> HdrHistogram:
-    """An empty histogram with 64-bit counters. Raises ValueError for a geometry that makes no sense."""
+    """Return an empty histogram with 64-bit counters. Raise ValueError for a geometry that makes no sense."""
     if not 1 <= digits <= 5 or lowest_ns < 1 or not 2 * lowest_ns <= highest_ns < _HIGHEST_LIMIT:
         raise ValueError(f"no such histogram: {lowest_ns} to {highest_ns}, {digits} digits")
     if _counters(lowest_ns, highest_ns, digits) > MAX_COUNTERS:
@@ -44,7 +44,7 @@ def new_histogram(lowest_ns: int = LOWEST_NS, highest_ns: int = HIGHEST_NS, digi
 
 
 def geometry(histogram: HdrHistogram) -> Geometry:
-    """The geometry of a histogram, for those who count into it."""
+    """Return the geometry of a histogram, for code that counts into it."""
     return Geometry(
         lowest_ns=histogram.lowest_trackable_value,
         highest_ns=histogram.highest_trackable_value,
@@ -58,12 +58,12 @@ def geometry(histogram: HdrHistogram) -> Geometry:
 
 
 def counters(histogram: HdrHistogram) -> memoryview:
-    """The counts array itself (unsigned 64 bits each, writable). Call :func:`settle` after writing to it."""
+    """Return the counts array itself (unsigned 64 bits each, writable). Call :func:`settle` after writing to it."""
     return memoryview(histogram.counts).cast("B").cast("Q")
 
 
 def settle(histogram: HdrHistogram) -> None:
-    """Make the histogram's total, minimum and maximum agree with its counters, after somebody counted into them."""
+    """Make the histogram's total, minimum and maximum agree with its counters, after code wrote into them directly."""
     view = counters(histogram)
     used = list(itertools.compress(range(len(view)), view))
     if used:
@@ -73,14 +73,14 @@ def settle(histogram: HdrHistogram) -> None:
 
 
 def record(histogram: HdrHistogram, value_ns: int, count: int = 1) -> bool:
-    """Record a value ``count`` times; True if it was above the range, and so went to the highest counter."""
+    """Record a value ``count`` times. Return True if it was above the range and went to the highest counter."""
     highest: int = histogram.highest_trackable_value
     histogram.record_value(min(value_ns, highest), count)
     return value_ns > highest
 
 
 def add(into: HdrHistogram, other: HdrHistogram) -> None:
-    """Add all counts of ``other``. Raises ValueError where its values do not fit."""
+    """Add all counts of ``other``. Raise ValueError where its values do not fit."""
     if geometry(into) == geometry(other):
         into.encoder.add(other.encoder)
     else:
@@ -94,9 +94,9 @@ def add(into: HdrHistogram, other: HdrHistogram) -> None:
 
 
 def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
-    """A copy in which each value above ``interval_ns`` is joined by value - interval, value - 2 intervals, … down to
-    the interval (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raises ValueError for an interval below 1 ns
-    and where that would be more than ten million steps."""
+    """Return a copy in which each value above ``interval_ns`` is joined by value - interval, value - 2 intervals, …
+    down to the interval (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise ValueError for an interval
+    below 1 ns, and where more than ten million steps were needed."""
     if interval_ns < 1:
         raise ValueError("the expected interval is at least 1 ns")
     found = non_zero(histogram)
@@ -116,14 +116,15 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
 
 
 def encode(histogram: HdrHistogram) -> str:
-    """The histogram in base64 (V2, compressed)."""
-    # The library sizes its buffer by the recorded maximum, and one beyond the counters makes it write past the end.
+    """Return the histogram in base64 (V2, compressed)."""
+    # The library sizes its buffer by the recorded maximum; a maximum beyond the counters makes it write past the end.
     settle(histogram)
     return str(histogram.encode().decode("ascii"))
 
 
 def decode(text: str | bytes) -> HdrHistogram:
-    """A histogram from base64 (V2, compressed). Raises ValueError for what is damaged, too large or another format."""
+    """Return a histogram from base64 (V2, compressed). Raise ValueError for a text that is damaged, too large or in
+    another format."""
     inner = unwrap(text)
     if inner.version != 2:
         raise ValueError("not a histogram in the V2 format")
@@ -148,26 +149,26 @@ def decode(text: str | bytes) -> HdrHistogram:
 
 
 def non_zero(histogram: HdrHistogram) -> list[Bin]:
-    """All counters that are not zero, from the lowest value to the highest, in one pass."""
+    """Return all counters that are not zero, from the lowest value to the highest, in one pass."""
     view = counters(histogram)
     return geometry(histogram).bins(zip(itertools.compress(range(len(view)), view), filter(None, view), strict=True))
 
 
 def samples_needed(percentile: str) -> int:
-    """How many samples a percentile asks for: 1/(1-p), so 1,000 for ``99.9``."""
+    """Return the number of samples that a percentile needs: 1/(1-p), so 1,000 for ``99.9``."""
     beyond = 1 - Fraction(percentile) / 100
     return -(-beyond.denominator // beyond.numerator)
 
 
 def rank_of(percentile: float, total: int) -> int:
-    """Which sample, counted from 1, a percentile (0..100) of ``total`` samples means."""
-    # The library's own arithmetic, kept so that every percentile equals the one its readers print.
+    """Return the rank, counted from 1, of a percentile (0..100) among ``total`` samples."""
+    # The library's own arithmetic, so that every percentile equals the one that its readers print.
     return max(int(percentile * total / 100 + 0.5), 1)
 
 
 def percentile_values(bins: list[Bin], wanted: tuple[str, ...] = PERCENTILES) -> dict[str, int | None]:
-    """The value at each percentile as HdrHistogram defines it: the highest value that shares a counter with the sample
-    at that rank. None where there are fewer samples than 1/(1-p)."""
+    """Return the value at each percentile as HdrHistogram defines it: the highest value that shares a counter with the
+    sample at that rank. None where there are fewer samples than 1/(1-p)."""
     total = sum(b.samples for b in bins)
     ranks = {p: rank_of(float(p), total) for p in wanted}
     values: dict[str, int | None] = dict.fromkeys(wanted)
@@ -188,9 +189,9 @@ def summary(
     total_ns: int | None = None,
     overflow: int = 0,
 ) -> HistogramSummary:
-    """The histogram in eleven numbers. Pass the true ``min_ns`` and ``max_ns`` and the exact sum ``total_ns`` where
-    they are known; without them the counters' bounds and middles are used. ``overflow`` values are part of the count
-    (they sit in the highest counter)."""
+    """Return the histogram in eleven numbers. Pass the true ``min_ns`` and ``max_ns`` and the exact sum ``total_ns``
+    where they are known; without them the counters' bounds and middles are used. ``overflow`` values are part of the
+    count (they sit in the highest counter)."""
     bins = non_zero(histogram)
     count = sum(b.samples for b in bins)
     percentiles = percentile_values(bins)

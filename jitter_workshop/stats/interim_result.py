@@ -1,4 +1,4 @@
-"""What the rounds of a proof look like while more of them are made: figures of one measure, and no verdict."""
+"""Describe the rounds of a proof while more of them are made: figures of one measure, and no verdict."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from jitter_workshop.stats.multiple_comparisons import usual
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """One measure over all rounds so far. ``ratios``: with ÷ without of each round in order of time: 0.0 where there
-    was nothing with the change, inf where there was nothing without it, None where there was nothing on either side."""
+    """Hold one measure over all rounds so far. ``ratios``: with ÷ without of each round in order of time: 0.0 where
+    there was nothing with the change, inf where there was nothing without it, None where there was nothing on either
+    side."""
 
     measure: str
     name: str
@@ -22,8 +23,8 @@ class SoFar:
 
 
 def so_far(rounds: Sequence[Round], workload: str = "ring") -> SoFar | None:
-    """The measure that a judgement would speak of first, round by round; None where the rounds have none in common.
-    Which one that is may change with the next round: it goes by how often stalls came."""
+    """Return the measure that a judgement would report first, round by round; None where the rounds have none in
+    common. The choice may change with the next round: it depends on how often stalls came."""
     shown = lines(rounds, workload)
     if not shown:
         return None

@@ -1,6 +1,6 @@
-"""The small picture of a verdict: its interval on a logarithmic axis that all lines share, 1 in the middle.
+"""Draw a verdict's interval as a small picture: a logarithmic axis that all lines share, 1 in the middle.
 
-Positions go from 0 (left end) to 1 (right end); what lies beyond an end sits on it and says so.
+Positions go from 0 (left end) to 1 (right end); a value beyond an end is drawn on that end and marked.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from jitter_workshop.model.verdict import NO_CHANGE_WITHIN, Verdict
 from jitter_workshop.stats.scale import times
 
 REACHES = (2.0, 5.0, 10.0, 30.0, 100.0, 1_000.0)
-"""How many times more or less an axis can show: no axis is narrower than the first, nor wider than the last."""
+"""Factors that an axis can show: no axis is narrower than the first, nor wider than the last."""
 _SHARE = 0.8
-"""So much of all ends of intervals must have room on the axis: one wild line must not squeeze the others."""
+"""The share of all ends of intervals that must fit on the axis: one wild line must not squeeze the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From 1/``reach`` to ``reach``."""
+    """Hold an axis from 1/``reach`` to ``reach``."""
 
     reach: float
 
     def position(self, ratio: float) -> float:
-        """Where a ratio lies, 0 to 1."""
+        """Return the position of a ratio, 0 to 1."""
         if ratio <= 0:
             return 0.0
         if math.isinf(ratio):
@@ -34,20 +34,20 @@ class Axis:
 
     @property
     def band(self) -> tuple[float, float]:
-        """The ends of what counts as no change, ±10 %."""
+        """Return the ends of the band of no change, ±10 %."""
         return self.position(1 / (1 + NO_CHANGE_WITHIN)), self.position(1 + NO_CHANGE_WITHIN)
 
     @property
     def ticks(self) -> tuple[tuple[float, str], ...]:
-        """Left end, middle and right end with their labels: ``1/10``, ``1``, ``10×``."""
+        """Return left end, middle and right end with their labels: ``1/10``, ``1``, ``10×``."""
         reach = times(self.reach).replace(".00", "")
         return (0.0, f"1/{reach.rstrip('×')}"), (0.5, "1"), (1.0, reach)
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A line's place on an axis. ``ratio`` None: it has none. ``below`` and ``above``: the interval goes on beyond the
-    left, the right end."""
+    """Hold a line's place on an axis. ``ratio`` None: it has none. ``below`` and ``above``: the interval goes on beyond
+    the left, the right end."""
 
     low: float
     ratio: float | None
@@ -57,7 +57,7 @@ class Strip:
 
 
 def axis_of(rows: Iterable[Verdict]) -> Axis:
-    """The narrowest axis that has room for nearly all ends of the intervals."""
+    """Return the narrowest axis that has room for nearly all ends of the intervals."""
     wanted = [abs(math.log(end)) for row in rows for end in (row.low, row.high) if end is not None and end > 0]
     wanted.sort()
     far = wanted[max(math.ceil(len(wanted) * _SHARE) - 1, 0)] if wanted else 0.0
@@ -65,7 +65,7 @@ def axis_of(rows: Iterable[Verdict]) -> Axis:
 
 
 def strip(row: Verdict, axis: Axis) -> Strip | None:
-    """A line's picture; None where its interval says nothing, from none to any ratio."""
+    """Return a line's picture; None where its interval says nothing, from none to any ratio."""
     if row.low <= 0 and row.high is None:
         return None
     high = math.inf if row.high is None else row.high
@@ -79,8 +79,8 @@ def strip(row: Verdict, axis: Axis) -> Strip | None:
 
 
 def drawn(found: Strip | None, axis: Axis, width: int) -> str:
-    """The picture in ``width`` cells (an odd number keeps 1 in the middle): ``├──●──┤``, ``│`` at 1, ``┊`` where the
-    band of no change ends, ``◂`` and ``▸`` where the interval goes on."""
+    """Draw the picture in ``width`` cells (an odd number keeps 1 in the middle): ``├──●──┤``, ``│`` at 1, ``┊`` at the
+    ends of the band of no change, ``◂`` and ``▸`` where the interval goes on."""
 
     def cell(position: float) -> int:
         return round(position * (width - 1))
@@ -103,7 +103,7 @@ def drawn(found: Strip | None, axis: Axis, width: int) -> str:
 
 
 def scale(axis: Axis, width: int) -> str:
-    """The labels of an axis in ``width`` cells, over the pictures."""
+    """Return the labels of an axis in ``width`` cells, over the pictures."""
     (_, left), (_, middle), (_, right) = axis.ticks
     half = round(0.5 * (width - 1))
     return f"{left:<{half}}{middle}{right:>{max(width - half - 1, 0)}}"[:width]

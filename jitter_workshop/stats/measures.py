@@ -1,7 +1,7 @@
-"""The lines of a judgement: each measure's pairs over all rounds, and what forbids a verdict on it.
+"""Collect the lines of a judgement: each measure's pairs over all rounds, and the reason if it can have no verdict.
 
-Stalls come first: how often, over each decade, and how much time they stole. Of percentiles a few, because every line
-shown makes all others harder to prove; the maximum never, because it is one event.
+Stalls come first: how often, over each decade, and how much time they stole. Only a few percentiles are shown, because
+every line makes all others harder to prove. The maximum is never shown, because it is one event.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from jitter_workshop.stats.scale import nice_ns
 
 PERCENTILES = ("50", "99", "99.9", "99.99")
 PERCENTILES_OF_SPIN = ("99.999", "99.9999")
-"""``spin`` reads the clock tens of millions of times a second: below, a reading shows the clock alone."""
+"""``spin`` reads the clock tens of millions of times a second: below these, a reading shows the clock alone."""
 
 _UNGATED = 99.0
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``pairs`` are empty where nothing can be compared; ``gate`` then or otherwise says why there is no verdict.
-    ``without`` and ``with_it`` are the sides' levels; ``seconds``: measured time of either side; ``counts``: stalls of
-    either side, None for a percentile."""
+    """Hold one measure over all rounds. ``pairs`` are empty where nothing can be compared. ``gate``: why there is no
+    verdict, "" where there can be one. ``without`` and ``with_it``: the sides' levels. ``seconds``: measured time of
+    either side. ``counts``: stalls of either side, None for a percentile."""
 
     measure: str
     name: str
@@ -41,7 +41,8 @@ class Line:
 
 
 def lines(rounds: Sequence[Round], workload: str = "ring") -> list[Line]:
-    """What rounds of a workload have in common, the primary measures first, the longest stalls first among them."""
+    """Return the measures that all rounds of a workload have in common: the primary ones first, and the longest stalls
+    first among them."""
     if not rounds:
         return []
     sides = [side for one in rounds for side in (one.without, one.with_it)]
@@ -60,8 +61,8 @@ def _rate(side: Side, threshold_ns: int) -> StallRate:
 
 
 def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:
-    """Events of each side in the shorter one's time: a longer run must not look as if it had stalled more often, nor a
-    shorter one as if it had been looked at for longer."""
+    """Return the events of each side in the shorter one's time, so that a longer run does not seem to stall more often,
+    nor a shorter one seem to have been observed for longer."""
 
     def scaled(side: Side, other: Side) -> float:
         return events(side) * min(side.duration_s, other.duration_s) / side.duration_s if side.duration_s > 0 else 0.0
@@ -89,8 +90,8 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> Line:
 
 
 def _stolen_line(rounds: Sequence[Round]) -> Line:
-    """Stolen time as a number of stalls of the length that its sum stands on: (Σs)²/Σs² of them have the luck of the
-    real ones of unequal length (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums)."""
+    """Return stolen time as a number of stalls of one telling length: (Σs)²/Σs² of them vary like the real ones of
+    unequal length (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums)."""
     length_ns = _telling_length(rounds)
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
     seconds = _seconds(rounds)
@@ -110,7 +111,7 @@ def _stolen_line(rounds: Sequence[Round]) -> Line:
 
 
 def _telling_length(rounds: Sequence[Round]) -> float:
-    """Σs²/Σs of all stalls of both sides, from the decades' counts and sums; ns, at least 1."""
+    """Return Σs²/Σs of all stalls of both sides, from the decades' counts and sums; ns, at least 1."""
     count: dict[int, float] = {}
     stolen: dict[int, float] = {}
     for side in (side for one in rounds for side in (one.without, one.with_it)):
@@ -145,7 +146,7 @@ def _percentile_line(rounds: Sequence[Round], percentile: str) -> Line:
 
 def _percentile_gate(rounds: Sequence[Round], percentile: str, known: int) -> str:
     if known < len(rounds):
-        return "not every run has samples enough for it"
+        return "not every run has enough samples for it"
     if float(percentile) <= _UNGATED:
         return ""
     fewest = min(
@@ -155,7 +156,7 @@ def _percentile_gate(rounds: Sequence[Round], percentile: str, known: int) -> st
     if fewest >= SOLID_BEYOND:
         return ""
     stalls = f"distinct stall{'' if fewest == 1 else 's'}"
-    return f"only {fewest} {stalls} beyond it on one side, and {SOLID_BEYOND} are asked for"
+    return f"only {fewest} {stalls} beyond it on one side, and {SOLID_BEYOND} are needed"
 
 
 def _levels(totals: tuple[float, float], seconds: tuple[float, float]) -> tuple[float | None, float | None]:

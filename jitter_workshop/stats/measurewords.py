@@ -1,5 +1,4 @@
-"""The measures of comparisons and verdicts in words: their names, and their values with a unit. One place for all
-that show them."""
+"""Name the measures of comparisons and verdicts, and print their values with a unit, in one place for all displays."""
 
 from __future__ import annotations
 
@@ -10,7 +9,8 @@ _NAMES = {STOLEN: "time stolen", "max": "worst seen"}
 
 
 def measure_name(measure: str) -> str:
-    """``stalls over 100 µs``, ``time stolen``, ``p99.9``; as it is where it is none of ours (an edited file)."""
+    """Return ``stalls over 100 µs``, ``time stolen``, ``p99.9``; an unknown name is returned as it is (an edited
+    file)."""
     threshold = measure.removeprefix(STALLS_PREFIX).removesuffix("_ns")
     if measure.startswith(STALLS_PREFIX) and threshold.isascii() and threshold.isdecimal() and len(threshold) < 19:
         return f"stalls over {nice_ns(int(threshold))}"
@@ -18,7 +18,7 @@ def measure_name(measure: str) -> str:
 
 
 def amount(measure: str, value: float | None) -> str:
-    """A measure's value: a rate (``4.2/s``), ns stolen a second (``3.1 µs/s``), or a time; ``–`` for None."""
+    """Return a measure's value: a rate (``4.2/s``), ns stolen a second (``3.1 µs/s``), or a time; ``–`` for None."""
     if value is None:
         return "–"
     if measure.startswith(STALLS_PREFIX):

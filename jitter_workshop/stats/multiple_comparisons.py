@@ -1,7 +1,7 @@
-"""All lines of a judgement as one family: which of them comes first, and what each one's p is worth beside the others.
+"""Treat all lines of a judgement as one family: choose the first line, and adjust each p for the others.
 
-Every choice here depends on nothing but the sizes of the rounds' contributions, which no flip of a sign changes; so the
-tests stay exact.
+Every choice here depends only on the sizes of the rounds' contributions, which no flip of a sign changes, so the tests
+stay exact.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from jitter_workshop.stats.multiplicity import holm
 
 _PRIMARY = stall_measure(100_000)
 _PRIMARY_EVENTS = 10
-"""So many stalls a round, both of its runs together, make a primary line."""
+"""The stalls a round, both of its runs together, that a primary line needs."""
 
 
 def primary(shown: Sequence[Line]) -> int | None:
-    """The place of the line that is asked first: stalls over 100 µs; of a quiet host, where there are fewer than ten in
-    a round, those over the next shorter length that has as many. None where none has."""
+    """Return the index of the line that is asked first: stalls over 100 µs. On a quiet host, with fewer than ten in a
+    round, it is the next shorter length that has as many. None where no length has."""
     stalls = [i for i, line in enumerate(shown) if line.measure.startswith(STALLS_PREFIX)]
     first = next((at for at, i in enumerate(stalls) if shown[i].measure == _PRIMARY), 0)
     return next((i for i in stalls[first:] if _enough(shown[i])), None)
 
 
 def usual(shown: Sequence[Line]) -> int:
-    """The place of the line to speak of first: the primary one, else stalls over 100 µs, else the first."""
+    """Return the index of the line to report first: the primary one, else stalls over 100 µs, else the first."""
     first = primary(shown)
     if first is None:
         first = next((i for i, line in enumerate(shown) if line.measure == _PRIMARY), 0)
@@ -37,10 +37,10 @@ def usual(shown: Sequence[Line]) -> int:
 
 
 def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
-    """Holm's p of each line, the primary one with half of the doubt and the others with the other half between them.
+    """Return Holm's p of each line. The primary line has half of the doubt, and the others share the other half.
 
-    A line that could not claim anything, whatever its signs (hardly an event in it), takes nothing from the others and
-    has 1.0 itself (Tarone, Biometrics 46, 1990). Lines that a gate keeps from a verdict count, because they are shown.
+    A line that could not claim anything with any signs (hardly an event in it) takes nothing from the others and has
+    1.0 itself (Tarone, Biometrics 46, 1990). Lines that a gate keeps from a verdict count, because they are shown.
     """
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
@@ -53,11 +53,11 @@ def adjust(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
 
 
 def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
-    """Holm's p of each line for the claim that nothing changes, all alike. A family of its own: a line cannot be wrong
-    in both claims, because its ratio is either 1 or outside the band.
+    """Return Holm's p of each line for the claim that nothing changes, with equal weights. This is a family of its own:
+    a line cannot be wrong in both claims, because its ratio is either 1 or outside the band.
 
-    A line with events in too few rounds takes nothing from the others here, too; which rounds have any is all that this
-    goes by, because at the band's ends other sizes are flipped than at 1.
+    Here too, a line with events in too few rounds takes nothing from the others. Only which rounds have events is used,
+    because at the band's ends other sizes are flipped than at 1.
     """
     counted = [i for i, line in enumerate(shown) if _can_be_even(line)]
     found = [1.0] * len(shown)
@@ -67,17 +67,18 @@ def adjust_no_change(shown: Sequence[Line], ps: Sequence[float]) -> list[float]:
 
 
 def doubt_of_no_change(shown: Sequence[Line]) -> float:
-    """How small a line's own p for no change must be if all others stay silent."""
+    """Return how small a line's own p for no change must be if all others claim nothing."""
     return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
 
 
 def can_claim(line: Line) -> bool:
-    """Whether any signs of its contributions could make a line significant."""
+    """Return True if any signs of its contributions could make a line significant."""
     return signflip.smallest_p(line.pairs.contributions(0.0)) < SIGNIFICANCE
 
 
 def doubt(shown: Sequence[Line], index: int) -> float:
-    """How small a line's own p must be if all others stay silent: what reckoning with more rounds has to reach."""
+    """Return how small a line's own p must be if all others claim nothing: the p that further rounds would have to
+    reach."""
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:

@@ -1,4 +1,4 @@
-"""The ratio of two sides measured in pairs: whether it is 1, what it may be, and how much it spreads.
+"""Estimate the ratio of two sides measured in pairs: test it against 1, give its interval, and its spread.
 
 Each pair (x without, y with) contributes to a ratio r under test
 
@@ -6,15 +6,15 @@ Each pair (x without, y with) contributes to a ratio r under test
 
 which changes its sign where the two sides change places, and r its direction. For times (a percentile) c is 0, and d is
 tanh of half the distance of the paired log ratio from log r: a log ratio in which one wild round counts as one round.
-For counted events c is 10: below ten events a pair's contribution grows with its number of events, as the score of a
-Poisson rate does, so that rounds without an event need no invented half; far above ten it is the bounded log ratio
+For counted events c is 10. Below ten events a pair's contribution grows with its number of events, as the score of a
+Poisson rate does, so that rounds without an event need no invented half. Far above ten it is the bounded log ratio
 again. Ten is where luck between rounds (a spread of the log ratio of about 0.6) outweighs that of counting: 4/c = 0.6².
 
-The test flips signs (``stats.signflip``): exact for r = 1 in rounds of random order, whatever the distribution. At
+The test flips signs (``stats.signflip``). It is exact for r = 1 in rounds of random order, for every distribution. At
 other ratios flipped score contributions stay right under overdispersion (Hemerik, Goeman and Finos, JRSS B 82, 2020),
-and the interval is all ratios that the test does not reject. Of few events a flip test cannot know how uncertain
-a side without any is; so a ratio of counts is rejected only where the exact conditional test of two Poisson rates
-rejects it as well (Przyborowski and Wilenski, Biometrika 1940). That can only widen intervals and raise ps.
+and the interval is all ratios that the test does not reject. With few events a flip test cannot know how uncertain a
+side without any is. So a ratio of counts is rejected only where the exact conditional test of two Poisson rates rejects
+it as well (Przyborowski and Wilenski, Biometrika 1940). That can only widen intervals and raise ps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jitter_workshop.model.verdict import CONFIDENCE
 from jitter_workshop.stats import binomial, signflip
 
 SOFTENING = 10.0
-"""c of counted events."""
+"""c in the module's docstring, for counted events."""
 
 _FAR = 40.0
 _FIRST_STEP = 0.05
@@ -39,8 +39,9 @@ _HAIR = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """One measure in all rounds: ``x`` without, ``y`` with, as many, none negative. ``counted``: they are events at
-    equal time (whole or not), else times. ``step``: times closer together than this are the same."""
+    """Hold one measure in all rounds: ``x`` without, ``y`` with, of equal length, none negative (else ValueError).
+    ``counted``: they are events at equal time (whole or not), else times. ``step``: times closer together than this are
+    the same."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -54,7 +55,7 @@ class Pairs:
             raise ValueError("a measure is a finite number, zero or more")
 
     def contributions(self, log_ratio: float) -> list[float]:
-        """d of each pair, in their order."""
+        """Return d of each pair, in their order."""
         root, soft = math.exp(log_ratio / 2), SOFTENING if self.counted else 0.0
         found: list[float] = []
         for x, y in zip(self.x, self.y, strict=True):
@@ -68,13 +69,13 @@ class Pairs:
 
     @property
     def coarseness(self) -> float:
-        """By how much the clock's step alone may turn a log ratio."""
+        """Return how much the clock's step alone may change a log ratio."""
         smallest = min((sum(side) / len(side) for side in (self.x, self.y) if side), default=0.0)
         return math.log1p(self.step / smallest) if self.step and smallest > 0 else 0.0
 
 
 def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float:
-    """How rare pairs as far from this ratio are. Above ``give_up`` it need not be more exact than that."""
+    """Return how rare pairs as far from this ratio are. A result above ``give_up`` may be less exact."""
     p = signflip.p_value(pairs.contributions(log_ratio))
     if not pairs.counted or p > give_up:
         return p
@@ -82,9 +83,9 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
 
 
 def no_change_p(pairs: Pairs, within: float) -> float:
-    """How rare pairs as even as these are where the ratio really lies outside 1/(1 + within) … 1 + within: the larger p
-    of two one-sided tests, one at either end (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
-    The clock's step takes its part of the band."""
+    """Return how rare pairs as even as these are where the ratio really lies outside 1/(1 + within) … 1 + within: the
+    larger p of two one-sided tests, one at either end (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15,
+    1987). The clock's step narrows the band."""
     edge = math.log1p(within) - pairs.coarseness
     if edge <= 0:
         return 1.0
@@ -97,8 +98,8 @@ def no_change_p(pairs: Pairs, within: float) -> float:
 
 
 def estimate(pairs: Pairs) -> float | None:
-    """The ratio at which the contributions are balanced; 0 where nothing is left with it, None (and no bound) where
-    there was nothing without it, or nothing at all."""
+    """Return the ratio at which the contributions are balanced; 0 where nothing is left with the change, None (and no
+    bound) where there was nothing without it, or nothing at all."""
     if not any(pairs.x):
         return None
     if not any(pairs.y):
@@ -107,7 +108,8 @@ def estimate(pairs: Pairs) -> float | None:
 
 
 def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """All ratios that are not rejected; 0 and infinity are no bounds. The clock's step widens it."""
+    """Return the bounds of all ratios that are not rejected; 0 and infinity are no bounds. The clock's step widens
+    it."""
     doubt = 1 - confidence
 
     def accepted(log_ratio: float) -> bool:
@@ -122,9 +124,9 @@ def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float
 
 
 def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
-    """The log ratio and the standard deviation of one pair's, for reckoning how many rounds are needed; None where
-    there is nothing. The spread is the sandwich of the contributions, and of counts never less than Poisson's; a side
-    without an event stands for half a one here."""
+    """Return the log ratio and the standard deviation of one pair's, to compute how many rounds are needed; None where
+    there is nothing. The spread is the sandwich of the contributions, and for counts never less than Poisson's. A side
+    without an event counts as half a one here."""
     x, y, n = math.fsum(pairs.x), math.fsum(pairs.y), len(pairs.x)
     if not n or not (x or y):
         return None
@@ -143,7 +145,7 @@ def _poisson_p(pairs: Pairs, log_ratio: float) -> float:
 
 
 def _slope(pairs: Pairs, ratio: float) -> float:
-    """How fast the contributions' sum falls with the log ratio."""
+    """Return how fast the contributions' sum falls with the log ratio."""
     root, soft = math.sqrt(ratio), SOFTENING if pairs.counted else 0.0
     both = [(y / root, x * root) for x, y in zip(pairs.x, pairs.y, strict=True) if x or y]
     return math.fsum((2 * u * v + soft * (u + v) / 2) / (u + v + soft) ** 2 for v, u in both)
@@ -161,13 +163,13 @@ def _root(falling: Callable[[float], float]) -> float:
 
 
 def _edge(accepted: Callable[[float], bool], start: float, direction: int) -> float:
-    """The last accepted log ratio on the way from ``start``, infinite where all are."""
+    """Return the last accepted log ratio on the way from ``start``, infinite where all are."""
     inside, step = start, _FIRST_STEP
     while accepted(outside := inside + direction * step):
         inside, step = outside, step * 2
         if abs(inside) > _FAR:
             return direction * math.inf
-    # From an end that no ratio can pass (a side without events) the whole way out is free.
+    # A side without events starts at the far end, where no ratio is rejected on the way out.
     if abs(start) >= _FAR and start * direction > 0:
         return direction * math.inf
     while abs(outside - inside) > _FINE:

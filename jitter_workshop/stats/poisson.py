@@ -1,4 +1,4 @@
-"""How far a counted number of rare events may lie from the true one: exact limits for a Poisson count.
+"""Compute exact limits for a Poisson count of rare events.
 
 They hold for events that come independently of each other. Stalls often come in groups; then the truth is less certain
 than these limits say.
@@ -20,11 +20,11 @@ _MANY = 10_000
 
 
 def limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Lower and upper limit of the mean of which ``count`` events were seen (Garwood, Biometrika 1936): the means for
-    which so many or more, and so few or fewer, would each be seen in (1 - confidence) / 2 of all cases.
+    """Return the lower and upper limit of the mean of which ``count`` events were seen (Garwood, Biometrika 1936): the
+    means for which so many or more, and so few or fewer, would each be seen in (1 - confidence) / 2 of all cases.
 
-    Of none there is only an upper limit, and all of the doubt is on its side: the rule of three (3.0 at 95 %; Hanley
-    and Lippman-Hand, JAMA 1983). Raises ValueError for a negative count or a confidence outside 0..1.
+    For a count of zero there is only an upper limit, and all of the doubt is on its side: the rule of three (3.0 at 95
+    %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError for a negative count or a confidence outside 0..1.
     """
     if count < 0 or not 0 < confidence < 1:
         raise ValueError("a count is not negative, and a confidence lies between 0 and 1")
@@ -40,7 +40,7 @@ def limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
 
 
 def rate_limits(count: int, duration_s: float, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """The limits of a rate a second, of ``count`` events in ``duration_s``; None without time."""
+    """Return the limits of a rate a second, for ``count`` events in ``duration_s``; None without time."""
     if duration_s <= 0:
         return None
     low, high = limits(count, confidence)
@@ -48,7 +48,7 @@ def rate_limits(count: int, duration_s: float, confidence: float = CONFIDENCE) -
 
 
 def at_most(count: int, mean: float) -> float:
-    """The probability of ``count`` events or fewer where ``mean`` are expected: the regularised incomplete gamma
+    """Return the probability of ``count`` events or fewer where ``mean`` are expected: the regularised incomplete gamma
     function Q(count + 1, mean), by its series below count + 2 and by its continued fraction above."""
     if count < 0:
         return 0.0
@@ -77,7 +77,7 @@ def _series(a: float, x: float) -> float:
 
 
 def _fraction(a: float, x: float) -> float:
-    """Lentz's method (Applied Optics 15, 1976)."""
+    """Compute the continued fraction by Lentz's method (Applied Optics 15, 1976)."""
     tiny = 1e-300
     b = x + 1 - a
     c, d = 1 / tiny, 1 / b
@@ -95,7 +95,7 @@ def _fraction(a: float, x: float) -> float:
 
 
 def _solve(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Where a falling function has a value, between two places around it."""
+    """Return where a falling function has a value, between two places around it."""
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if not low < middle < high:

@@ -1,4 +1,4 @@
-"""Runs made in pairs as rounds, in an order drawn by chance."""
+"""Combine runs made in pairs into rounds, in an order drawn by chance."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from jitter_workshop.stats.stalls import union
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
-    """As many AB as BA (an odd one by chance) in random order: a steady drift, and what a run does to the next one,
-    then fall on both sides alike."""
+    """Return as many AB as BA (an odd one by chance) in random order. A steady drift, and the effect of a run on the
+    next one, then fall on both sides alike."""
     chance = random.Random(seed)
     both: tuple[Order, Order] = ("AB", "BA")
     orders = [both[i % 2] for i in range(rounds - rounds % 2)] + [chance.choice(both) for _ in range(rounds % 2)]
@@ -23,8 +23,8 @@ def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
 
 
 def side_of(run: Run) -> Side:
-    """What verdicts need of a run. Its time is the one that its rates are of: a sampler that pauses saw less than the
-    run lasted."""
+    """Return the figures of a run that verdicts need. Its time is the one that its rates refer to: a sampler that
+    pauses saw less than the run lasted."""
     summary = run.histograms.get(run.main_histogram)
     percentiles = dict(summary.percentiles) if summary else {}
     return Side(
@@ -41,11 +41,12 @@ def side_of(run: Run) -> Side:
 
 
 def stalls_beyond(run: Run, value_ns: int) -> int:
-    """How many distinct stalls of the main histogram's own thread lasted at least so long: what lies beyond one of its
-    percentiles. Another thread's do not, and what overlaps is one event.
+    """Count the distinct stalls of the main histogram's own thread that lasted at least ``value_ns``: those beyond one
+    of its percentiles. Another thread's stalls do not count, and stalls that overlap are one event.
 
-    Of many a run lists only the longest, so that this is a lower bound: a verdict is then held back rather than given.
-    The rates count on where they are of that thread alone (all but ``ring``'s, which have the producer's stalls, too).
+    A run with many stalls lists only the longest, so this is a lower bound: it can hold a verdict back, but not cause
+    one. The rates replace it where they are of that thread alone (all but ``ring``'s, which include the producer's
+    stalls).
     """
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]
@@ -57,13 +58,13 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
 
 
 def main_stalls(run: Run) -> tuple[Stall, ...]:
-    """The listed stalls of the thread that the main histogram is of."""
+    """Return the listed stalls of the main histogram's thread."""
     return tuple(s for s in run.stalls.worst if s.thread == run.main_thread)
 
 
 def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
-    """Rounds from (order, run without, run with). Raises ValueError, in words, where any two runs were not measured
-    alike (``comparison.differences``)."""
+    """Return rounds from (order, run without, run with). Raise ValueError, in words, where any two runs were not
+    measured alike (``comparison.differences``)."""
     listed = list(pairs)
     runs = [run for _, without, with_it in listed for run in (without, with_it)]
     for run in runs[1:]:

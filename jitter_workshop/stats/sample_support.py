@@ -1,4 +1,4 @@
-"""What a percentile in a table stands on, as a mark beside it: nothing where that is enough."""
+"""Mark percentiles in a table that too few samples or stalls support; no mark where there are enough."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _RARE = 99.0
 
 
 def of_count(count: int) -> dict[str, str]:
-    """Percentile → mark, by the number of samples alone; "" for a curve whose number is not known (0)."""
+    """Return percentile → mark, by the number of samples alone; "" for a curve whose number is not known (0)."""
     return {p: FEW_SAMPLES if count and count * (100 - float(p)) / 100 < SOLID_BEYOND else "" for p in PERCENTILES}
 
 
 def of_run(run: Run) -> dict[str, str]:
-    """Percentile → mark, of a run's main histogram."""
+    """Return percentile → mark for a run's main histogram."""
     return of_standings(standings(run), run.stalls.threshold_ns)
 
 
 def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]:
-    """Percentile → mark, by samples and by distinct stalls. A value shorter than ``threshold_ns``, from which on a run
-    counts a stall, is not judged by stalls."""
+    """Return percentile → mark, by samples and by distinct stalls. A value shorter than ``threshold_ns``, a run's
+    shortest stall, is not judged by stalls."""
     marks = {}
     for one in found:
         few = one.solid and not one.proof and float(one.percentile) > _RARE
@@ -41,16 +41,16 @@ def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]
 
 
 def of_curve(shown: RunCurve) -> dict[str, str]:
-    """The same of a curve in a chart: of the run that it is of, else by its samples."""
+    """Return the marks of a curve in a chart: those of its run, else by its samples."""
     return of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
 
 
 def marked(cells: Iterable[str], marks: Iterable[str], between: str = " ") -> list[str]:
-    """Cells with their marks behind them, and as much blank behind those that have none."""
+    """Return cells with their marks behind them, and as much blank behind cells without one."""
     return [f"{cell}{between}{mark or ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 
 def legend(marks: Iterable[str]) -> list[str]:
-    """A line for each mark that occurs."""
+    """Return a line for each mark that occurs."""
     present = set(marks)
     return [f"{mark}  {said}" for mark, said in LEGEND.items() if mark in present]

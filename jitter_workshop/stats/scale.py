@@ -1,4 +1,4 @@
-"""The axes that the terminal's chart and the SVG share.
+"""Define the axes that the terminal's chart and the SVG share.
 
 x is log10(1/(1-p)): 0 at the 0th percentile, 1 at 90 %, 2 at 99 %; y is log10 of nanoseconds. So every decade of rarity
 has the same width, every decade of time the same height, and a stall that is ten times rarer moves its knee one tick.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from jitter_workshop.model.curve import PercentileCurve
 
 X_LIMIT = 12.0
-"""No curve reaches further right: 10^12 samples."""
+"""The right end of every curve: 10^12 samples."""
 
 _STEP = 0.25
 _MARGIN = 0.1
@@ -25,7 +25,7 @@ _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A position on an axis (log10) and its label."""
+    """Hold a position on an axis (log10) and its label."""
 
     position: float
     label: str
@@ -33,7 +33,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What a chart shows: x from ``x_low`` to ``x_high``, y from ``y_low`` to ``y_high``, all in log10."""
+    """Hold a chart's ranges: x from ``x_low`` to ``x_high``, y from ``y_low`` to ``y_high``, all in log10."""
 
     x_high: float
     y_low: float
@@ -42,23 +42,23 @@ class Ranges:
 
 
 def x_of_percentile(percentile: float) -> float:
-    """log10(1/(1-p)) for a percentile of 0..100; 100 and beyond sit at the right end."""
+    """Return log10(1/(1-p)) for a percentile of 0..100; 100 and beyond sit at the right end."""
     beyond = 1 - percentile / 100
     return X_LIMIT if beyond <= 10**-X_LIMIT else -math.log10(min(beyond, 1.0))
 
 
 def percentile_of_x(x: float) -> float:
-    """The percentile (0..100) at a position."""
+    """Return the percentile (0..100) at a position."""
     return 100 * (1 - 10**-x)
 
 
 def y_of_ns(value_ns: float) -> float:
-    """log10 of a time; below 1 ns sits at 1 ns."""
+    """Return log10 of a time; below 1 ns sits at 1 ns."""
     return math.log10(max(value_ns, 1.0))
 
 
 def nice_ns(value_ns: float | None) -> str:
-    """A time as people say it, three significant digits at most: ``76 ns``, ``4.1 µs``, ``1.2 s``; ``–`` for None."""
+    """Return a readable time, three significant digits at most: ``76 ns``, ``4.1 µs``, ``1.2 s``; ``–`` for None."""
     if value_ns is None:
         return "–"
     if value_ns < 0:
@@ -70,7 +70,7 @@ def nice_ns(value_ns: float | None) -> str:
 
 
 def nice_duration(seconds: float) -> str:
-    """How long a person waits: ``8 s``, ``1 min 20 s``, ``26 min``, ``2 h 5 min``; from ten minutes on without
+    """Return a readable waiting time: ``8 s``, ``1 min 20 s``, ``26 min``, ``2 h 5 min``; from ten minutes on without
     seconds."""
     whole = max(0, round(seconds))
     if whole >= 600:
@@ -81,7 +81,7 @@ def nice_duration(seconds: float) -> str:
 
 
 def nice_number(value: float) -> str:
-    """A number, such as a rate, as people write it, three significant digits at least and never an exponent:
+    """Return a readable number, such as a rate, with three significant digits at least and never an exponent:
     ``0.0021``, ``4.2``, ``38``, ``1,450``."""
     if value and abs(value) < 99.95:
         places = min(max(2 - math.floor(math.log10(abs(value))), 1), 12)
@@ -90,7 +90,7 @@ def nice_number(value: float) -> str:
 
 
 def times(ratio: float | None) -> str:
-    """A ratio as people say it: ``1.15×``, ``57×``, ``1/57``; ``–`` for None."""
+    """Return a readable ratio: ``1.15×``, ``57×``, ``1/57``; ``–`` for None."""
     if ratio is None:
         return "–"
     if ratio <= 0:
@@ -99,33 +99,34 @@ def times(ratio: float | None) -> str:
 
 
 def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
-    """One tick a decade of rarity: 0 %, 90 %, 99 %, 99.9 %, …"""
+    """Return one tick a decade of rarity: 0 %, 90 %, 99 %, 99.9 %, …"""
     ticks = [Tick(0.0, "0 %"), Tick(1.0, "90 %"), Tick(2.0, "99 %")]
     ticks += [Tick(float(n), "99." + "9" * (n - 2) + " %") for n in range(3, math.floor(x_high) + 1)]
     return tuple(t for t in ticks if t.position <= x_high + 1e-9)
 
 
 def decade_ticks(y_low: float, y_high: float, every: int = 1) -> tuple[Tick, ...]:
-    """One tick a decade of time: 100 ns, 1 µs, 10 µs, …; or one ``every`` so many: 1 ns, 1 µs, 1 ms for 3."""
+    """Return one tick a decade of time: 100 ns, 1 µs, 10 µs, …; or one in ``every`` decades: 1 ns, 1 µs, 1 ms for 3."""
     first, last = math.ceil(y_low - 1e-9), math.floor(y_high + 1e-9)
     return tuple(Tick(float(n), nice_ns(10.0**n)) for n in range(first, last + 1) if n % every == 0)
 
 
 def number_ticks(low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
-    """One tick a decade of a plain number: 10⁻³, 0.01, 0.1, 1, 10, 100, 1,000, 10⁴, …"""
+    """Return one tick a decade of a plain number: 10⁻³, 0.01, 0.1, 1, 10, 100, 1,000, 10⁴, …"""
     first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
     return tuple(Tick(float(n), _power_of_ten(n)) for n in range(first, last + 1) if n % every == 0)
 
 
 def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
-    """The ticks of an axis between two positions: ``percentile``, ``time``, ``share`` or ``number``."""
+    """Return the ticks of an axis between two positions: ``percentile``, ``time``, ``share`` or ``number``."""
     if unit == "percentile":
         return percentile_ticks(high)
     return decade_ticks(low, high, every) if unit == "time" else number_ticks(low, high, every)
 
 
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:
-    """Ranges that hold all curves and marks (percentile, ns), in quarters of a decade: a growing curve rescales rarely.
+    """Return ranges that hold all curves and marks (percentile, ns), in quarters of a decade: a growing curve rescales
+    rarely.
 
     The y axis spans two decades at least: a quiet host's curve must look flat, not dramatic.
     """

@@ -1,6 +1,5 @@
-"""The exact sign-flip test: had chance alone decided which run of a round was "with", how often would the sum be so far
-from zero? (Fisher, The Design of Experiments, 1935, §21.)
-"""
+"""Run the exact sign-flip test: if chance alone had decided which run of a round was "with", how often would the sum be
+so far from zero? (Fisher, The Design of Experiments, 1935, §21.)"""
 
 from __future__ import annotations
 
@@ -9,16 +8,17 @@ from collections.abc import Sequence
 from math import fsum
 
 GROUPS = 16
-"""More contributions are flipped in so many groups: 2^16 ways to flip are ample."""
+"""More contributions than this are flipped in this many groups: 2^16 ways to flip are ample."""
 
 _HAIR = 1e-12
 
 
 def p_value(contributions: Sequence[float]) -> float:
-    """The share of all sign flips whose sum is at least as far from zero as the one seen; 1.0 where nothing differs.
+    """Return the share of all sign flips whose sum is at least as far from zero as the one seen; 1.0 where nothing
+    differs.
 
     Exact, never drawn: the sums of either half's flips are listed and counted against each other. Of more than
-    :data:`GROUPS` contributions whole groups are flipped; these flips are a group in the algebraic sense, too, so the
+    :data:`GROUPS` contributions whole groups are flipped. These flips are a group in the algebraic sense, too, so the
     test stays exact (Hemerik and Goeman, TEST 27, 2018) at the cost of a little power.
     """
     parts = _grouped([c for c in contributions if c])
@@ -34,7 +34,7 @@ def p_value(contributions: Sequence[float]) -> float:
 
 
 def smallest_p(contributions: Sequence[float]) -> float:
-    """The smallest p that contributions of these sizes could give, whatever their signs."""
+    """Return the smallest p that contributions of these sizes could give with any signs."""
     flipped = min(GROUPS, sum(1 for c in contributions if c))
     return min(1.0, 2 / (1 << flipped))
 

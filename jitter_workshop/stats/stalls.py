@@ -1,4 +1,4 @@
-"""Stalls: windows of stolen time made distinct, and a run's rates from its blocks' totals."""
+"""Merge windows of stolen time into distinct stalls, and compute a run's rates from its blocks' totals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from jitter_workshop.model.run import Stall, StallRate, Stalls
 from jitter_workshop.stats.poisson import rate_limits
 
 WORST_KEPT = 100
-"""How many stalls a run keeps in full; all of them are counted."""
+"""The number of stalls that a run keeps in full; all of them are counted."""
 
 
 class BlockTotal(Protocol):
-    """What one block says about one threshold (see ``bench.protocol.StallTotal``)."""
+    """Give one block's total for one threshold (see ``bench.protocol.StallTotal``)."""
 
     @property
     def threshold_ns(self) -> int: ...
@@ -25,7 +25,7 @@ class BlockTotal(Protocol):
 
 
 def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Windows [start, end) in ns made distinct: those that overlap or touch become one. Empty ones are dropped."""
+    """Merge windows [start, end) in ns that overlap or touch into distinct ones. Empty ones are dropped."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(w for w in windows if w[1] > w[0]):
         if merged and start <= merged[-1][1]:
@@ -36,7 +36,7 @@ def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def rates(totals: Iterable[BlockTotal], duration_s: float) -> tuple[StallRate, ...]:
-    """Totals of many blocks as rates over ``duration_s`` of measured time, the lowest threshold first."""
+    """Return totals of many blocks as rates over ``duration_s`` of measured time, the lowest threshold first."""
     sums: dict[int, tuple[int, int]] = {}
     for total in totals:
         count, stolen = sums.get(total.threshold_ns, (0, 0))
@@ -48,15 +48,15 @@ def rates(totals: Iterable[BlockTotal], duration_s: float) -> tuple[StallRate, .
 
 
 def worst(stalls: Iterable[Stall], keep: int = WORST_KEPT) -> tuple[Stall, ...]:
-    """The longest stalls, longest first; of equals the earlier one."""
+    """Return the longest stalls, longest first; of equals the earlier one."""
     return tuple(heapq.nsmallest(keep, stalls, key=lambda s: (-s.duration_ns, s.start_ns)))
 
 
 def of_run(
     threshold_ns: int, totals: Iterable[BlockTotal], listed: Iterable[Stall], duration_s: float, keep: int = WORST_KEPT
 ) -> Stalls:
-    """All stalls of a run: the totals over ``threshold_ns`` in front, the rates by decade, the worst in full.
-    ``duration_s``: the time in which they could be seen.
+    """Return all stalls of a run: the totals over ``threshold_ns`` first, then the rates by decade and the worst in
+    full. ``duration_s``: the time in which they could be seen.
 
     ``listed`` must count from the run's start already. A threshold that no block reported has no stalls.
     """

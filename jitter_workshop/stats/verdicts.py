@@ -1,8 +1,8 @@
-"""Verdicts on a change from paired rounds (DESIGN §6).
+"""Give verdicts on a change from paired rounds (DESIGN §6).
 
-``lower`` and ``higher`` where the sign-flip test, adjusted by Holm for all lines shown, says p < 0.05 and the interval
-lies on one side; ``no_change`` where the whole interval lies within ±10 % and two one-sided tests, adjusted by Holm as
-well, say p < 0.05; else ``cannot_tell``, and how many rounds would tell.
+``lower`` and ``higher``: the sign-flip test, adjusted by Holm for all lines shown, gives p < 0.05 and the interval lies
+on one side. ``no_change``: the whole interval lies within ±10 % and two one-sided tests, adjusted by Holm as well, give
+p < 0.05. Else ``cannot_tell``, with the number of rounds that would tell.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from jitter_workshop.stats.verdictwords import headline_in_words, line_in_words,
 
 
 def judge(rounds: Sequence[Round], workload: str = "ring") -> Judgement:
-    """Everything that rounds of a workload say of the change between their sides. Fewer than ten give figures and no
-    verdict. Raises ValueError for none at all."""
+    """Return all results that rounds of a workload give on the change between their sides. Fewer than ten give figures
+    and no verdict. Raise ValueError for none at all."""
     if not rounds:
         raise ValueError("no round was measured")
     shown = lines(rounds, workload)
@@ -77,8 +77,8 @@ def _needed(line: Line, rounds: int, p_to_reach: float, p_for_no_change: float) 
 
 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
-    """The primary line where it claims something, else the first line that does, else what the primary line says. Its
-    text names what is proven in the other direction, too."""
+    """Return the primary line if it claims a change, else the first line that does, else the primary line. Its text
+    also names proven changes in the other direction."""
     if not rows:
         return Headline("", "cannot_tell", "These rounds have no measure in common.")
     row = next((r for r in (rows[first], *rows) if r.verdict in ("lower", "higher")), rows[first])

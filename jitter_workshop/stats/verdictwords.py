@@ -1,4 +1,4 @@
-"""A verdict in words: what was measured, how much it changed or could have, and what would tell."""
+"""Put a verdict into words: the measure, its change or possible change, and the rounds that would tell."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from jitter_workshop.stats.sample_size import MANY_ROUNDS
 from jitter_workshop.stats.scale import nice_ns, times
 
 _WHOLE = 1.95
-"""From here on a change is told as a factor, below in percent."""
+"""From this factor on a change is given as a factor, below it in percent."""
 _NAMED = 2
-"""So many lines that contradict a headline are named in it."""
+"""The number of lines that a headline names if they contradict it."""
 _SMALL = f", proven and less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
 
 
@@ -30,8 +30,8 @@ def line_in_words(
     needed: int | None,
     even: bool,
 ) -> str:
-    """One sentence without its full stop, behind the line's name: ``57× rarer (1/70 to 1/45)``. ``even``: it is shown,
-    beside all other lines, that the ratio lies within the band of no change."""
+    """Return one sentence without its full stop, to follow the line's name: ``57× rarer (1/70 to 1/45)``. ``even``: it
+    is shown, beside all other lines, that the ratio lies within the band of no change."""
     if line.gate:
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):
@@ -46,7 +46,7 @@ def line_in_words(
 
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
-    """What ``first`` says, and behind it what other rows prove in the other direction, the largest change first:
+    """Return the words of ``first``, followed by other rows proven in the other direction, the largest change first:
     ``stalls over 100 µs: 30 % rarer (…); but the median 2.0× higher (proven)``."""
     other = {"lower": "higher", "higher": "lower"}.get(first.verdict)
     contrary = sorted((row for row in rows if row.verdict == other), key=_size, reverse=True)
@@ -60,7 +60,7 @@ def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
 
 
 def worst_in_words(rounds: Sequence[Round]) -> str:
-    """The longest on each side, each as what it is: one event in so much time."""
+    """Return the longest on each side, as one event in so much time."""
     said = []
     for name, sides in (("without", [r.without for r in rounds]), ("with", [r.with_it for r in rounds])):
         seen = [side.worst_ns for side in sides if side.worst_ns is not None]
@@ -70,7 +70,8 @@ def worst_in_words(rounds: Sequence[Round]) -> str:
 
 
 def rarer_than(seconds: float) -> str:
-    """What none in so many seconds says, at 95 %: a rate below 3/T (Hanley and Lippman-Hand, JAMA 1983)."""
+    """Return the meaning of no event in so many seconds, at 95 %: a rate below 3/T (Hanley and Lippman-Hand, JAMA
+    1983)."""
     return f"rarer than one in {seconds / limits(0)[1]:,.3g} s"
 
 
@@ -96,7 +97,7 @@ def _by_how_much(measure: str, word: VerdictWord, ratio: float) -> str:
 
 
 def _short(row: Verdict) -> str:
-    """A proven row without its interval: ``stalls over 1 µs 4.8× more often``."""
+    """Return a proven row without its interval: ``stalls over 1 µs 4.8× more often``."""
     name = "the median" if row.measure == "p50" else measure_name(row.measure)
     if not row.ratio:
         return f"{name} {'only without it' if row.verdict == 'lower' else 'only with it'}"
@@ -108,7 +109,7 @@ def _size(row: Verdict) -> float:
 
 
 def _tells_alone(low: float, high: float | None) -> bool:
-    """Whether the interval, were its line the only one, would be a verdict."""
+    """Return True if the interval, were its line the only one, would be a verdict."""
     band = 1 + NO_CHANGE_WITHIN
     return low > 1 or (high is not None and (high < 1 or (low >= 1 / band and high <= band)))
 

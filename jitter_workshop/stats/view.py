@@ -1,4 +1,4 @@
-"""What a chart shows of runs: their curves by percentile, or the same values turned and counted in other ways.
+"""Prepare a chart of runs: their curves by percentile, or the same values turned and counted in other ways.
 
 A view is points, ranges and the two axes' units; the terminal's chart and the SVG draw any of them alike. All axes are
 logarithmic (``stats.scale``).
@@ -21,14 +21,13 @@ PER_DECADE = 20
 """Bars of a frequency histogram in a decade of time: humps that lie 12 % apart can be told from each other."""
 
 _FLOOR = 0.5
-"""Where a bar that holds nothing stands: a logarithmic axis has no zero, and half of the least that can be seen is as
-honest a floor as any."""
+"""The height of an empty bar. A logarithmic axis has no zero; half of the smallest visible count is an honest floor."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Points (log10) of each curve, from the left to the right. ``solid``: how many of each curve's points are well
-    founded, the first ones; the rest is drawn dotted. ``x`` and ``y``: units that ``scale.ticks`` knows."""
+    """Hold the points (log10) of each curve, from left to right. ``solid``: the number of leading points of each curve
+    that are solid; the rest is drawn dotted. ``x`` and ``y``: units that ``scale.ticks`` knows."""
 
     paths: tuple[tuple[Point, ...], ...]
     solid: tuple[int, ...]
@@ -41,7 +40,7 @@ class View:
 
 
 def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) -> View:
-    """Value by percentile: the rarer, the further right."""
+    """Return the view of value by percentile: the rarer, the further right."""
     paths = tuple(
         tuple((scale.x_of_percentile(p.percentile), scale.y_of_ns(p.value_ns)) for p in c.points) for c in curves
     )
@@ -58,8 +57,8 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
 
 
 def ccdf(curves: Sequence[PercentileCurve]) -> View:
-    """P(value > x): the percentiles turned, so that the share above a threshold is read at the threshold. Its last
-    point is the largest of n values, at 1/n."""
+    """Return the view of P(value > x): the percentiles turned, so that the share above a threshold is read at the
+    threshold. Its last point is the largest of n values, at 1/n."""
     paths = tuple(
         tuple((scale.y_of_ns(p.value_ns), -scale.x_of_percentile(p.percentile)) for p in c.points) for c in curves
     )
@@ -67,25 +66,27 @@ def ccdf(curves: Sequence[PercentileCurve]) -> View:
 
 
 def frequency(bins: Sequence[Sequence[Bin]]) -> View:
-    """How many values fall into each twentieth of a decade, as outlines of bars; one sequence of counters a curve."""
+    """Return the view of how many values fall into each twentieth of a decade, as outlines of bars; one sequence of
+    counters a curve."""
     paths = tuple(_outline(_bars(some), _FLOOR) for some in bins)
     return _view(paths, tuple(map(len, paths)), "number", "How many of each length", "length", "how many")
 
 
 def rates(buckets: Sequence[Sequence[GapBucket]]) -> View:
-    """``spin``'s gaps an hour of sampled time, as outlines of its 26 buckets; one sequence of buckets a curve."""
+    """Return the view of ``spin``'s gaps an hour of sampled time, as outlines of its 26 buckets; one sequence of
+    buckets a curve."""
     paths = []
     for some in buckets:
         known = [b for b in some if b.per_hour]
-        # One gap is the least that could be seen in the time that was sampled.
+        # One gap is the smallest count that the sampled time could show.
         floor = min((b.per_hour / b.count for b in known if b.per_hour), default=1.0) * _FLOOR
         paths.append(_outline([(b.from_ns, b.to_ns or 2 * b.from_ns, b.per_hour or 0.0) for b in some], floor))
     return _view(tuple(paths), tuple(map(len, paths)), "number", "Gaps an hour of sampled time", "gap", "gaps an hour")
 
 
 def _bars(bins: Sequence[Bin]) -> list[tuple[float, float, float]]:
-    """(from, to, count) of every bar between the shortest value and the longest, the empty ones as well. A counter
-    that lies across a border goes to the bar of its middle."""
+    """Return (from, to, count) of every bar between the shortest value and the longest, the empty ones as well. A
+    counter that lies across a border goes to the bar of its middle."""
     counts: dict[int, int] = {}
     for low, high, samples in bins:
         bar = math.floor(math.log10(max((low + high) / 2, 1.0)) * PER_DECADE + 1e-9)
@@ -99,8 +100,8 @@ def _bars(bins: Sequence[Bin]) -> list[tuple[float, float, float]]:
 
 
 def _outline(bars: Sequence[tuple[float, float, float]], floor: float) -> tuple[Point, ...]:
-    """The upper edge of bars that touch each other, from the first that holds something to the last, down to the floor
-    at both ends; () where all are empty."""
+    """Return the upper edge of bars that touch each other, from the first that is not empty to the last, down to the
+    floor at both ends; () where all are empty."""
     held = [n for n, (_, _, height) in enumerate(bars) if height]
     if not held:
         return ()
@@ -126,7 +127,7 @@ def _view(
     y_name: str,
     top: float | None = None,
 ) -> View:
-    """A view over time, in whole decades of it, with every point inside."""
+    """Return a view over time, in whole decades of it, with every point inside."""
     everything = [point for path in paths for point in path]
     xs, ys = [x for x, _ in everything] or [3.0, 6.0], [y for _, y in everything] or [0.0, 3.0]
     x_low, x_high = math.floor(min(xs)), math.ceil(max(xs) + 1e-9)

@@ -124,7 +124,7 @@ def test_a_killed_child_leaves_the_finished_blocks() -> None:
     [
         ("die:0", "the measuring process was killed by SIGKILL"),
         ("exit", "the measuring process ended with exit code 1: something broke"),
-        ("garbage", "the measuring process spoke out of turn: not a protocol line: b'hello'"),
+        ("garbage", "the measuring process broke the protocol: not a protocol line: b'hello'"),
         ("failed", "the interval is too short; take a longer one"),
     ],
 )

@@ -149,7 +149,7 @@ def test_a_chapter_that_sets_tunables_has_to_let_them_be_applied(
     )
     (lesson.parent / "lesson.md").write_text("".join(f"## {step}\n\nRead this.\n" for step in steps))
     (tmp_path / "course.toml").write_text('format_version = 1\nid = "c"\ntitle = "C"\nchapters = ["one"]\n')
-    said = f"this chapter sets tunables, and has no step {missing}: nothing applies them"
+    said = f"this chapter sets tunables but has no step {missing}: nothing applies them"
     assert found(tmp_path) == ([("one/lesson.toml", 8, said)] if missing else [])
 
 

@@ -110,7 +110,7 @@ def test_percentiles_with_and_without_header(name: str, unit: str) -> None:
     assert abs(run.max_ns - 36_012_031) < 1_000
     assert abs((at(run, 50)[0] or 0) - 109_631) < 500
     assert imported_curve(run).points[-1].value_ns == run.max_ns
-    assert read(name).notes[0].startswith("the file does not say what its values are in: ms was assumed")
+    assert read(name).notes[0].startswith("the file does not state its unit: ms was assumed")
 
 
 def test_percentiles_that_say_their_unit() -> None:
@@ -242,13 +242,16 @@ def test_wrk2s_spectrum_among_its_other_lines() -> None:
         ),
         (
             b'{"cmdline:": "cyclictest", "thread": {"0": {"histogram": {"1": -9}, "cycles": 5, "min": 1, "max": 2}}}',
-            "a bucket that is none",
+            "an invalid bucket",
         ),
-        (b'{"cmdline:": "cyclictest -q", "thread": {"0": {"histogram": {"1": NaN}, "cycles": 5}}}', "NaN is no number"),
+        (
+            b'{"cmdline:": "cyclictest -q", "thread": {"0": {"histogram": {"1": NaN}, "cycles": 5}}}',
+            "NaN is not a JSON number",
+        ),
         (b'{"cmdline:": "cyclictest -q",\n "thread": {', "x:2: not JSON"),
         (
             b'{"cmdline:": "oslat", "thread": {"0": {"histogram": {"1e9": 1}, "min": 1, "max": 1}}}',
-            "a bucket that is none",
+            "an invalid bucket",
         ),
         (b'{"cmdline:": "oslat", "thread": ' + b"[" * 200_000, "nested too deeply"),
         (b"    001 (us):\t 5\n    002 (us):\t 3\n", "the table is cut off"),
@@ -303,7 +306,7 @@ def test_bins_of_many_counters_are_those_of_each(shape: tuple[int, int, int]) ->
         (packed(1, 1_000_000, 3, (b"\xfe" * 8 + b"\x7f") * 3), "more than its geometry allows"),
         (packed(1, 1 << 62, 1, b"\x02" * 900), "thirty days"),
         (packed(1, 1_000, 3, b"\xff\xff\xff\xff", 0x1C849341), "negative counts"),
-        (packed(1, 1_000, 3, b"\x00\x00\x01", 0x1C849341), "no size that there is"),
+        (packed(1, 1_000, 3, b"\x00\x00\x01", 0x1C849341), "unknown size"),
         (packed(1, 1_000_000, 3, b"\x00"), "holds no samples"),
     ],
 )

@@ -205,7 +205,7 @@ def test_a_verdict_that_its_runs_do_not_give_is_judged_anew_and_told_once(sessio
         assert any("left where it is" in notice for notice in reader.notices)
     assert session.proofs() == (proof,)
     assert len(session.notices) == 1
-    assert "judged anew from them" in session.notices[0]
+    assert "judged again from them" in session.notices[0]
     assert path.with_name(f"{path.name}.damaged-1").exists()
     session.close()
     with SessionStore(folder.parent).open(folder.name) as later:

@@ -77,7 +77,7 @@ class Counting:
             found["counters.cpus.waited_ns"] = found["counters.cpus.timeslices"] = "see counters.cpus.ran_ns"
         if any(steal_between(before.stat, after.stat, (cpu,)) is None for cpu in self._cpus):
             found["counters.cpus.steal_ns"] = after.stat.reason or (
-                "not a guest: nobody can steal time"
+                "not a guest: no hypervisor can steal time"
                 if after.stat.steal_available is False
                 else "whether this guest has a steal clock cannot be told: it has shown none since boot"
             )
