@@ -1,4 +1,5 @@
-"""What a walk shows, as lines of plain text: no colours, no escapes, as wide as the terminal up to 100 columns."""
+"""Return a chapter's views as lines of plain text: no colours, no escapes, as wide as the terminal up to 100
+columns."""
 
 from __future__ import annotations
 
@@ -33,13 +34,13 @@ WIDEST = 100
 _BAR = 20
 _MOST_CPUS = 8
 _LINK = re.compile(r"(`[^`]+`)|\[([^\]]+)\]\([^)]*\)")
-"""Code, which stays as it is, or a link."""
+"""Match code, which stays as it is, or a link."""
 _ITEM = re.compile(r"\s*(?:[-*+]|(?P<number>\d{1,2}[.)]))\s")
-"""Where an item of a list begins."""
+"""Match the beginning of a list item."""
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
-    """One paragraph; words that are longer than a line are broken."""
+    """Wrap one paragraph. Words that are longer than a line are broken."""
     return textwrap.wrap(
         clean(text, 4_000),
         max(width, 20),
@@ -50,8 +51,8 @@ def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) ->
 
 
 def prose(markdown: str, width: int) -> list[str]:
-    """A lesson's page: emphasis marks go, of links only their words stay, lists keep their hanging indent, code blocks
-    are as they are."""
+    """Return a lesson's page as lines. Emphasis marks are removed, links keep only their words, lists keep their
+    hanging indent, and code blocks stay as they are."""
     lines: list[str] = []
     paragraph: list[str] = []
 
@@ -86,7 +87,7 @@ def _unmarked(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], right: Iterable[int] = (), gap: int = 2) -> list[str]:
-    """Aligned columns; ``right``: the ones that are aligned at the right."""
+    """Return rows as aligned columns. ``right``: the columns that are aligned at the right."""
     if not rows:
         return []
     rights = set(right)
@@ -99,7 +100,7 @@ def table(rows: Sequence[Sequence[str]], right: Iterable[int] = (), gap: int = 2
 
 
 def mark(value: bool | None) -> str:
-    """✓ and ✗, · for what is still open and – for what does not apply."""
+    """Return ✓ for True, ✗ for False and · for None, which is still open."""
     return {True: "✓", False: "✗", None: "·"}[value]
 
 
@@ -112,7 +113,7 @@ _HEADINGS = {
 
 
 def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> list[str]:
-    """The chapters with their numbers, as on the home screen."""
+    """Return the chapters with their numbers, as on the home screen."""
     wide = max([24, *(len(e.title) for e in path)])
     lines = []
     for group in in_groups(path):
@@ -135,8 +136,8 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> li
 
 
 def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> list[str]:
-    """``Pinning  look✓ predict✓ ▸MEASURE plan …``, ◌ for ✓ where it was only seen on a recording; steps that the
-    chapter leaves out are not listed."""
+    """Return ``Pinning  look✓ predict✓ ▸MEASURE plan …``. ◌ replaces ✓ for a step that was only seen on a recording.
+    Steps that the chapter leaves out are not listed."""
     parts = []
     for step in steps:
         if step.state == "now":
@@ -157,14 +158,14 @@ def fact_lines(facts: Sequence[Fact], width: int) -> list[str]:
 
 
 def to_be_measured(request: MeasureRequest, runs: Sequence[Run]) -> str:
-    """What a run will be, and which percentiles it will know."""
+    """Describe the run that will be measured, and the percentiles that it will know."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     return f"{what} {reach(request, runs)}".rstrip()
 
 
 def curve_table(curves: Sequence[RunCurve]) -> list[str]:
-    """The numbers of the chart: a row a percentile, a column a curve; – where there are too few messages."""
+    """Return the numbers of the chart: a row per percentile, a column per curve; – where there are too few messages."""
     found = curve_rows(curves)
     rows = [["", *(clean(c.label, 22) + found.beside for c in curves)]]
     if any(c.curve.origin for c in curves):
@@ -197,7 +198,7 @@ def compare_lines(view: CompareView, label_a: str, width: int) -> list[str]:
 
 
 def cure_lines(view: CureView, width: int) -> list[str]:
-    """A hunt's three runs beside each other, and what they come to."""
+    """Return a hunt's three runs side by side, and their result."""
     rows = [["", "quiet", "beside it", "with the cure"]]
     for measure, *values in view.rows:
         shown = [ComparisonRow(measure, value, None, None) for value in values]
@@ -233,7 +234,8 @@ def _ratio(ratio: float | None) -> str:
 
 
 def explain_lines(view: Explanation, width: int, before: Explanation | None = None) -> list[str]:
-    """The evidence of a run; ``before``: the chapter's first run, whose threads are shown above for comparison."""
+    """Return the evidence of a run. ``before``: the chapter's first run, whose threads are shown above for
+    comparison."""
     lines: list[str] = []
     if before is not None:
         lines = [f"The run '{clean(before.run.label, 40)}', before:", "", *_thread_lines(before, width), ""]
@@ -253,12 +255,12 @@ def explain_lines(view: Explanation, width: int, before: Explanation | None = No
         lines += ["", "  The knee, in figures of this run:"]
         for sentence in view.knee:
             lines.extend(wrap(sentence, width, "  - ", "    "))
-    # A command stays whole: it is there to be copied.
+    # A command is never cut, so that it can be copied.
     return [*(line[:width] for line in lines), *([""] if view.by_hand else []), *by_hand_lines(view.by_hand, width)]
 
 
 def by_hand_lines(by_hand: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """Commands with their reasons. A command stays whole, however wide: it is there to be copied."""
+    """Return commands with their reasons. A command is never cut, however wide, so that it can be copied."""
     lines = ["  The same by hand:"] if by_hand else []
     for command, why in by_hand:
         lines += ["", f"    {clean(command, 400)}", *wrap(why, width, "      ")]
@@ -283,7 +285,7 @@ def _thread_lines(view: Explanation, width: int) -> list[str]:
 
 
 def _share(share: float) -> str:
-    """A share in percent that never rounds a few to none, nor nearly all to all."""
+    """Return a share in percent; a small share is never rounded to 0, and a large one never to 100."""
     percent = 100 * share
     if 0 < percent < 0.1:
         return " <0.1 %"
