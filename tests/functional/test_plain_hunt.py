@@ -32,10 +32,10 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
     for part in (
         "start · ? help",
         "Enter hide a noise",
-        "nobody says which",
+        "you are not told which",
         "greedy     A greedy thread",
         "by itself after 30 minutes",
-        "runs now, and is yours to name",
+        "runs now, for you to name",
         "! A hidden noise runs.",
         "name KIND · give up",
         f"✗ Not: Spinners. It would be found like this: {noise('spinners').found_as}",

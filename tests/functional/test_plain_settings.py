@@ -313,7 +313,7 @@ def test_what_enter_will_do_is_said_before_it_does(
     monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.rights", lambda: rights)
     said = in_a_line(talk(live, APPLIED[:-1] + "|q"))
     assert tuned_tree.contents(tree) == before
-    assert ("You are not root, and sudo is not to be had: nothing can be written." in said) == (rights == "none")
+    assert ("You are not root, and sudo is not available: nothing can be written." in said) == (rights == "none")
     assert ("jitter-workshop plan --sh thp stat-interval" in said) == (rights == "none")
     assert ("(sudo asks for your password first, where it wants one)" in said) == (rights == "sudo")
     assert ("Enter go on without" in said) == (rights == "none")
@@ -351,7 +351,7 @@ def test_other_cpus_are_shown_before_enter_agrees_to_them() -> None:
     said = talk(workshop, "|||||cpus 3,2||q", "pinning")
     after = said.partition("cpus auto")[2]
     assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in after
-    assert "another one by now" not in said
+    assert "The plan has changed" not in said
     walk = workshop.walk("pinning")
     assert walk.current == "again"
     assert (walk.request("again").producer_cpu, walk.request("again").accumulator_cpu) == (3, 2)
@@ -366,7 +366,7 @@ def test_nothing_agrees_to_a_placement_that_was_not_shown(word: str) -> None:
     said: list[str] = []
     typed = Typed(f"|||||{number}|q", {5: lambda: workshop.walk("pinning").choose_cpus(3, 2, None)})
     assert PlainWalk(workshop, typed, said.append, 80).run("pinning") == 0
-    assert "The plan is another one by now" in in_a_line("".join(said))
+    assert "The plan has changed" in in_a_line("".join(said))
     assert "sched_setaffinity(producer)     any (0-3)  →  CPU 3" in "".join(said)
     assert workshop.walk("pinning").current == "apply"
 
