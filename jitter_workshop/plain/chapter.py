@@ -69,7 +69,7 @@ class PlainChapter:
         """Return True for an answer that leads back to the path: ``path``, and ``p`` where it does not prove."""
         return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
-    # -- what can be done ---------------------------------------------------------------------------------------------
+    # -- commands -----------------------------------------------------------------------------------------------------
 
     @property
     def _sets(self) -> bool:

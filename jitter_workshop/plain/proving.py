@@ -79,7 +79,7 @@ def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         shown = plan.changes
         prover, plan = _drawn(workshop, walk, int(answer))
         if plan.changes != shown:
-            talk.tell("The changes have become different:")
+            talk.tell("The plan has changed:")
             talk.say("", *proof_text.cost(plan, Style(talk.width)).splitlines(), "")
         else:
             talk.tell(words.work(plan, plan.rounds))

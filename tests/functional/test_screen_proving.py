@@ -276,7 +276,7 @@ async def test_what_would_be_written_meanwhile_is_shown_anew(monkeypatch: pytest
         await settled(pilot)
         await pilot.press("2", "enter")
         await settled(pilot)
-        assert "What would be written is something else now" in said(app)
+        assert "The plan has changed" in said(app)
         assert "sched_setaffinity(accumulator)" not in said(app)
         assert not workshop._context.handle.proofs()
         await pilot.press("enter")
